@@ -1,0 +1,48 @@
+"""The code in the documents is run: Python blocks and doctests in this process, console blocks in a shell."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from sybil import Example, Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from sybil.parsers.rest import DocTestParser
+
+ROOT = Path(__file__).parent
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def run_console(example: Example) -> str | None:
+    """Run each line that begins with ``$`` in a shell and compare what it prints with the lines below it."""
+    checker = doctest.OutputChecker()
+    for part in f"\n{example.parsed}".split("\n$ ")[1:]:
+        command, _, expected = part.partition("\n")
+        while command.endswith("\\"):
+            line, _, expected = expected.partition("\n")
+            command = f"{command[:-1]}{line.strip()}"
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=ROOT, env=environment, text=True, stdout=-1, stderr=subprocess.STDOUT
+        )
+        if not checker.check_output(expected.strip("\n") + "\n", done.stdout.strip("\n") + "\n", FLAGS):
+            return f"$ {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+    return None
+
+
+pytest_collect_file = (
+    Sybil(
+        parsers=[
+            PythonCodeBlockParser(doctest_optionflags=FLAGS),
+            CodeBlockParser(language="console", evaluator=run_console),
+        ],
+        patterns=["*.md"],
+        excludes=["CHANGELOG.md", "sandbox/**"],
+    )
+    + Sybil(parsers=[DocTestParser(FLAGS)], patterns=["src/**/*.py"], document_types={".py": PythonDocStringDocument})
+).pytest()

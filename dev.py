@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What a fresh machine needs to run the main job and the tests: nothing but Python 3.11 or later.
+
+    python3 dev.py demo             run the tool calls of sandbox/inbox and show what became of each
+    python3 dev.py test [ARG …]     run the tests; further words go to pytest
+    python3 dev.py test --all       the same tests with their full counts, and the benchmarks
+    python3 dev.py run PROGRAM …    run a program of the development environment
+    python3 dev.py python           print the interpreter of the development environment
+
+The environment is made once, in .venv-<version>, with uv where there is one and else with venv and pip; it is made anew
+when what it was made from has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+ENVIRONMENT = ROOT / f".venv-{VERSION}"
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+EXTRAS = {"demo": "[cli]", "test": "[dev]", "all": "[dev,bench]"}
+"""Which extras of the project each level of the environment has; each has what stands before it."""
+
+DEMO = "sandbox/inbox/calls.jsonl"
+
+
+def main(words: list[str]) -> int:
+    match words:
+        case ["demo", *rest]:
+            return run("demo", "neuroscript", "execute", DEMO, "--report", *rest)
+        case ["test", "--all", *rest]:
+            os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
+            return run("all", "pytest", *rest) or run("all", "tests.benchmarks")
+        case ["test", *rest]:
+            return run("test", "pytest", *rest)
+        case ["run", program, *rest]:
+            return run("all" if "benchmarks" in program else "test", program, *rest)
+        case ["python"]:
+            print(made("test"))
+            return 0
+        case _:
+            print(__doc__)
+            return 0 if words in (["--help"], ["-h"]) else 2
+
+
+def run(level: str, module: str, *words: str) -> int:
+    return subprocess.call([str(made(level)), "-m", module, *words], cwd=ROOT)
+
+
+def made(level: str) -> Path:
+    """Return the interpreter of an environment that has *level*, which is made or made anew where that is needed."""
+    levels = list(EXTRAS)
+    stamp = ENVIRONMENT / f"made-for-{fingerprint()}"
+    has = stamp.read_text() if stamp.exists() else ""
+    if has not in levels or levels.index(has) < levels.index(level):
+        make(level)
+        stamp.write_text(level)
+    return interpreter()
+
+
+def interpreter() -> Path:
+    return ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def fingerprint() -> str:
+    sources = [ROOT / "pyproject.toml", ROOT / "constraints.txt", *(plugin / "pyproject.toml" for plugin in PLUGINS)]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def make(level: str) -> None:
+    print(f"making {ENVIRONMENT.name} for {level} …", file=sys.stderr)
+    started = time.monotonic()
+    for old in ENVIRONMENT.glob("made-for-*"):
+        old.unlink()
+    wanted = ["-c", str(ROOT / "constraints.txt"), "-e", f"{ROOT}{EXTRAS[level]}"]
+    for plugin in PLUGINS:
+        wanted += ["-e", f"{plugin}{'' if level == 'demo' else '[test]'}"]
+    uv = shutil.which("uv")
+    if uv:
+        if not interpreter().exists():
+            check(uv, "venv", "--quiet", "--python", sys.executable, str(ENVIRONMENT))
+        check(uv, "pip", "install", "--quiet", "--python", str(interpreter()), *wanted)
+    else:
+        if not interpreter().exists():
+            check(sys.executable, "-m", "venv", str(ENVIRONMENT))
+        check(str(interpreter()), "-m", "ensurepip", "--upgrade", quiet=True)
+        check(str(interpreter()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
+    print(f"made in {time.monotonic() - started:.0f} s", file=sys.stderr)
+
+
+def check(*command: str, quiet: bool = False) -> None:
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE if quiet else sys.stderr)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command[:4])} … failed with exit code {done.returncode}")
+
+
+if __name__ == "__main__":
+    if sys.version_info < (3, 11):
+        raise SystemExit(f"neuroscript needs Python 3.11 or later, and this is {VERSION}")
+    raise SystemExit(main(sys.argv[1:]))

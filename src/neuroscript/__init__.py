@@ -1,0 +1,112 @@
+"""Tools that a model, a script or a user may call: one line for every call, exact types, authority kept.
+
+Every public name is here; the module that holds it is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuroscript.argtypes import ArgType
+    from neuroscript.binding import bind, bind_named
+    from neuroscript.coercion import SizeLimits, coerce
+    from neuroscript.data import policy_from_data, policy_to_data, result_to_data, spec_from_data, spec_to_data
+    from neuroscript.engine import Engine
+    from neuroscript.errors import (
+        UNSET,
+        ArgumentError,
+        CallError,
+        CallTimeout,
+        CoercionError,
+        LimitError,
+        NeuroScriptError,
+        PluginError,
+        PolicyError,
+        Problem,
+        RegistryError,
+        ReturnError,
+        SpecError,
+        ToolFailed,
+        ToolNotFound,
+    )
+    from neuroscript.policy import ToolPolicy
+    from neuroscript.runtime import RUNTIME_API, Repair, Runtime, ToolCall, ToolResult
+    from neuroscript.scalars import Handle
+    from neuroscript.spec import ArgSpec, Example, ToolSpec
+    from neuroscript.tools import ToolImplementation, Toolset, tool
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "RUNTIME_API",
+    "UNSET",
+    "ArgSpec",
+    "ArgType",
+    "ArgumentError",
+    "CallError",
+    "CallTimeout",
+    "CoercionError",
+    "Engine",
+    "Example",
+    "Handle",
+    "LimitError",
+    "NeuroScriptError",
+    "PluginError",
+    "PolicyError",
+    "Problem",
+    "RegistryError",
+    "Repair",
+    "ReturnError",
+    "Runtime",
+    "SizeLimits",
+    "SpecError",
+    "ToolCall",
+    "ToolFailed",
+    "ToolImplementation",
+    "ToolNotFound",
+    "ToolPolicy",
+    "ToolResult",
+    "ToolSpec",
+    "Toolset",
+    "bind",
+    "bind_named",
+    "coerce",
+    "policy_from_data",
+    "policy_to_data",
+    "result_to_data",
+    "spec_from_data",
+    "spec_to_data",
+    "tool",
+]
+
+_HOMES = {
+    "argtypes": "ArgType",
+    "binding": "bind bind_named",
+    "coercion": "SizeLimits coerce",
+    "data": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
+    "engine": "Engine",
+    "errors": """
+        UNSET ArgumentError CallError CallTimeout CoercionError LimitError NeuroScriptError PluginError PolicyError
+        Problem RegistryError ReturnError SpecError ToolFailed ToolNotFound
+    """,
+    "policy": "ToolPolicy",
+    "runtime": "RUNTIME_API Repair Runtime ToolCall ToolResult",
+    "scalars": "Handle",
+    "spec": "ArgSpec Example ToolSpec",
+    "tools": "ToolImplementation Toolset tool",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    thing = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return thing
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

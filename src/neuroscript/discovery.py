@@ -1,0 +1,66 @@
+"""Toolsets of installed distributions, found by their entry points; a broken one is reported and stops no other.
+
+Source: contract section 7, level A.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import PluginError
+from neuroscript.tools import Toolset
+
+GROUP: Final = "neuroscript.toolsets"
+"""The entry-point group whose entries are `Toolset` objects."""
+
+
+@attrs.frozen
+class Found:
+    """A toolset and the distribution that brought it, for example ``neuroscript-std 0.1``."""
+
+    distribution: str
+    toolset: Toolset
+
+
+def installed(only: Collection[str] | None = None) -> Iterator[Found | PluginError]:
+    """Yield the toolsets of installed distributions, in the order of their names, or why one can not be used.
+
+    Args:
+        only: The names of the distributions that may be loaded; None means all of them.
+    """
+    from importlib.metadata import entry_points
+
+    wanted = None if only is None else {_normalised(name) for name in only}
+    entries: list[tuple[str, Any]] = sorted(
+        ((_normalised(entry.dist.name), entry) for entry in entry_points(group=GROUP) if entry.dist is not None),
+        key=lambda pair: (pair[0], pair[1].name),
+    )
+    for name, entry in entries:
+        if wanted is None or name in wanted:
+            yield _loaded(entry)
+    for name in sorted((wanted or set()) - {name for name, _ in entries}):
+        yield PluginError(name, "is not installed, or offers no toolset")
+
+
+def _loaded(entry: Any) -> Found | PluginError:
+    distribution = f"{entry.dist.name} {entry.dist.version}"
+    try:
+        toolset = entry.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        problem = PluginError(distribution, f"entry point {entry.name} can not be loaded ({type(error).__name__})")
+        problem.__cause__ = error
+        return problem
+    if not isinstance(toolset, Toolset):
+        return PluginError(distribution, f"entry point {entry.name} is no Toolset but a {type(toolset).__name__}")
+    return Found(distribution, toolset)
+
+
+def _normalised(name: str) -> str:
+    """Return the name of a distribution as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()

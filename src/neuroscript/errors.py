@@ -1,0 +1,301 @@
+"""What can go wrong, as a tree: each error says who must act, in words and as data.
+
+NeuroScriptError
+├── SpecError (ValueError)      the author     when a spec or a tool is made
+├── RegistryError               the host       two tools claim one name
+├── PluginError                 the host       names the distribution and why
+└── CallError                   .tool .code .number .retry
+    ├── ToolNotFound            the caller     with near names among the tools that may be called
+    ├── ArgumentError (ValueError)  the caller  .problems, all of them at once
+    │   └── CoercionError                      one value that does not fit its type
+    ├── PolicyError             the host       .need, .rule
+    ├── LimitError              the host
+    ├── CallTimeout             .state: "stopped" or "abandoned"
+    ├── ToolFailed              the tool       __cause__ is the original
+    └── ReturnError             the tool
+
+Sandbox, prompt and model errors join the tree with the parts of the Runtime that raise them.
+
+``retry`` says who can make the same call succeed: ``"model"`` by other arguments, ``"later"`` by waiting, ``"host"`` by
+a change of set-up, ``"never"`` nobody. No text here ever holds a value: only types, sizes and names.
+
+Source: contract section 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, ClassVar, Final, Literal
+
+import attrs
+
+Retry = Literal["model", "later", "host", "never"]
+
+LISTED: Final = 20
+"""How many problems a text lists before it only counts them."""
+
+
+class Unset(Enum):
+    """The type of `UNSET`, so that a type checker can tell it from every other value."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""No value was given; None is a value."""
+
+
+class NeuroScriptError(Exception):
+    """The root of every error that this project raises."""
+
+
+class SpecError(NeuroScriptError, ValueError):
+    """A spec, a policy or a tool that can not exist; raised when it is made, never when it is called.
+
+    Attributes:
+        subject: What was being made, for example ``math.add``.
+        problems: Every fault found, one sentence each.
+    """
+
+    def __init__(self, subject: str, problems: Sequence[str]) -> None:
+        super().__init__(subject, tuple(problems))
+        self.subject = subject
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {'; '.join(self.problems)}"
+
+
+class RegistryError(NeuroScriptError):
+    """Two tools claim one name; nothing of the second toolset was registered."""
+
+
+class PluginError(NeuroScriptError):
+    """An installed distribution offers a toolset that can not be used.
+
+    Attributes:
+        distribution: Its name and version, for example ``acme-tools 1.2``.
+        reason: Why, in one sentence.
+    """
+
+    def __init__(self, distribution: str, reason: str) -> None:
+        super().__init__(distribution, reason)
+        self.distribution = distribution
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.distribution}: {self.reason}"
+
+
+class CallError(NeuroScriptError):
+    """One call did not give its result.
+
+    Attributes:
+        text: What happened, without the name of the tool.
+        tool: The canonical name of the tool, or ``""`` where no tool is meant.
+    """
+
+    CODE: ClassVar[str] = "call.failed"
+    NUMBER: ClassVar[int] = 6
+    RETRY: ClassVar[Retry] = "never"
+
+    def __init__(self, text: str, *, tool: str = "", code: str = "", retry: Retry | None = None) -> None:
+        super().__init__(text)
+        self.text = text
+        self.tool = tool
+        self._code = code or self.CODE
+        self._retry: Retry = retry or self.RETRY
+
+    @property
+    def code(self) -> str:
+        """A stable dotted word for what went wrong."""
+        return self._code
+
+    @property
+    def number(self) -> int:
+        """Upstream's number for this kind of error."""
+        return self.NUMBER
+
+    @property
+    def retry(self) -> Retry:
+        """Who can make the call succeed."""
+        return self._retry
+
+    def __str__(self) -> str:
+        return f"{self.tool}: {self.text}" if self.tool else self.text
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.__dict__)
+
+
+def _rebuilt(kind: type[CallError], state: dict[str, Any]) -> CallError:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    return error
+
+
+class ToolNotFound(CallError):
+    """No tool of that name may be called here.
+
+    Attributes:
+        near: At most three names that are spelt alike.
+    """
+
+    CODE = "tool.not_found"
+    NUMBER = 3
+    RETRY = "model"
+
+    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(f"no tool is called {name}{hint}")
+        self.near = tuple(near)
+
+
+@attrs.frozen
+class Problem:
+    """One thing that is wrong with the arguments of a call.
+
+    Attributes:
+        where: The argument and the place in it, as in Python: ``tags[1]``, ``headers['x']``.
+        code: A stable dotted word, for example ``arg.missing``.
+        expected: What would have fitted.
+        got: The type or the number of what was given, never the value.
+        hint: How to mend it, or ``""``.
+    """
+
+    where: str
+    code: str
+    expected: str
+    got: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{place}expected {self.expected}, got {self.got}{hint}"
+
+
+class ArgumentError(CallError, ValueError):
+    """The arguments do not fit the spec; every problem is listed, up to `LISTED`, and then counted."""
+
+    CODE = "arg.invalid"
+    NUMBER = 4
+    RETRY = "model"
+
+    text = ""
+
+    def __init__(
+        self, problems: Sequence[Problem] | Callable[[], Sequence[Problem]], tool: str = "", found: int = 0
+    ) -> None:
+        """Take the problems, or what gives them when they are first looked at; many callers never look.
+
+        Args:
+            found: How many there are in all, where not every one is listed.
+        """
+        self._problems = problems
+        self._found = found
+        self.tool = tool
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems, in the order of the spec."""
+        problems = self._problems
+        if type(problems) is not tuple:
+            problems = self._problems = tuple(problems() if callable(problems) else problems)
+        return problems
+
+    @property
+    def unlisted(self) -> int:
+        """How many problems there are beyond those that are listed."""
+        return max(0, self._found - len(self.problems))
+
+    @property
+    def code(self) -> str:
+        """The code that all problems share, else ``arg.invalid``."""
+        codes = {problem.code for problem in self.problems}
+        return codes.pop() if len(codes) == 1 and not self.unlisted else self.CODE
+
+    @property
+    def retry(self) -> Retry:
+        """Who can make the call succeed: the model, by other arguments."""
+        return self.RETRY
+
+    def __str__(self) -> str:
+        texts = [str(problem) for problem in self.problems]
+        if self.unlisted:
+            texts.append(f"and {self.unlisted} more")
+        text = "; ".join(texts)
+        return f"{self.tool}: {text}" if self.tool else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), {**self.__dict__, "_problems": self.problems})
+
+
+class CoercionError(ArgumentError):
+    """One value does not fit one type; what `coerce` raises."""
+
+
+class PolicyError(CallError):
+    """The host does not permit this call.
+
+    Attributes:
+        need: What the tool needs and was not permitted, for example ``fs:read``, or ``""``.
+        rule: What decided, for example ``trust``.
+    """
+
+    CODE = "policy.denied"
+    NUMBER = 1003
+    RETRY = "host"
+
+    def __init__(self, text: str, *, tool: str = "", code: str = "", need: str = "", rule: str = "") -> None:
+        super().__init__(text, tool=tool, code=code)
+        self.need = need
+        self.rule = rule
+
+
+class LimitError(CallError):
+    """A limit of the host is used up."""
+
+    CODE = "limit.reached"
+    NUMBER = 37
+    RETRY = "host"
+
+
+class CallTimeout(CallError):
+    """The tool did not end in time.
+
+    Attributes:
+        state: ``"stopped"`` when the tool has ended, ``"abandoned"`` when it may run on and nobody listens any more.
+    """
+
+    CODE = "call.timeout"
+    NUMBER = 32
+    RETRY = "later"
+
+    def __init__(self, text: str, *, tool: str = "", state: Literal["stopped", "abandoned"]) -> None:
+        super().__init__(text, tool=tool)
+        self.state: Literal["stopped", "abandoned"] = state
+
+
+class ToolFailed(CallError):
+    """The tool raised something; ``__cause__`` holds it, and its text is not shown.
+
+    A tool may raise ``ToolFailed(text, retry=…)`` itself: that text is meant for the caller and is shown.
+    """
+
+    CODE = "tool.failed"
+    NUMBER = 21
+
+
+class ReturnError(CallError):
+    """The tool returned what its spec does not promise."""
+
+    CODE = "return.type"
+    NUMBER = 6

@@ -1,0 +1,339 @@
+"""One value that holds no others into its exact built-in, without running any code of the value's own.
+
+Each function takes any object and returns the exact value or a `Misfit`, which is data: nothing here raises. Three
+readings of each type: *lax* for what models and command lines send, *strict* for what already is exact, and *result*
+for what a tool returns (strict, but a subclass is flattened and an int may become a float).
+
+Source: contract section 3; reliability.md part 3.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+
+
+@attrs.frozen(eq=False)
+class Misfit:
+    """Why a value does not fit: a stable code, what would have fitted, and how to mend it."""
+
+    code: str
+    expected: str
+    hint: str = ""
+
+
+@attrs.frozen
+class Handle:
+    """A thing that a tool keeps for its caller, by name; what it names is known to the engine alone.
+
+    Attributes:
+        id: ASCII letters, digits and ``. _ - :``, at most 128.
+        kind: What sort of thing it names, for example ``tree``.
+    """
+
+    id: str
+    kind: str = ""
+
+
+Reading = Callable[[object], Any]
+"""A value in, the exact value or a `Misfit` out."""
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+EXACT_INT: Final = 2**53
+EXACT: Final = 2.0**53
+"""Up to here every whole number has a float of its own. Comparing an int with a float is slow, so here are both."""
+
+NUMBER_TEXT: Final = 64
+"""How long a number may be as a text, in characters without the blanks around it."""
+
+BLANKS: Final = " \t\r\n"
+
+STRING_TYPE: Final = Misfit("coercion.type", "string")
+STRING_ENCODING: Final = Misfit("coercion.encoding", "string", "a text must be valid Unicode, without lone surrogates")
+INT_TYPE: Final = Misfit("coercion.type", "int")
+INT_BOOL: Final = Misfit("coercion.bool_as_number", "int", "a truth value is not a number")
+INT_FORMAT: Final = Misfit("coercion.format", "int", "a text must be decimal digits, such as 42")
+INT_FRACTION: Final = Misfit("coercion.fraction", "int", "the number must be whole")
+INT_LOSSY: Final = Misfit("coercion.lossy", "int", "a float above 2**53 stands for several whole numbers")
+INT_NONFINITE: Final = Misfit("coercion.nonfinite", "int", "the number must be finite")
+INT_RANGE: Final = Misfit("coercion.range", "int", "the number must lie from -2**63 to 2**63-1")
+FLOAT_TYPE: Final = Misfit("coercion.type", "float")
+FLOAT_BOOL: Final = Misfit("coercion.bool_as_number", "float", "a truth value is not a number")
+FLOAT_FORMAT: Final = Misfit("coercion.format", "float", "a text must be a decimal number, such as -1.5e3")
+FLOAT_LOSSY: Final = Misfit("coercion.lossy", "float", "no float holds this whole number exactly")
+FLOAT_NONFINITE: Final = Misfit("coercion.nonfinite", "float", "the number must be finite")
+FLOAT_RANGE: Final = Misfit("coercion.range", "float", "the number is too large for a float")
+BOOL_TYPE: Final = Misfit("coercion.type", "bool")
+BOOL_VALUE: Final = Misfit("coercion.bool", "bool", "only true, false, 1 and 0 stand for a truth value")
+BLOB_TYPE: Final = Misfit("coercion.type", "blob", "bytes, a text, or {'$base64': text}")
+BLOB_ENCODING: Final = Misfit("coercion.encoding", "blob", "a text must be valid Unicode, without lone surrogates")
+BLOB_FORMAT: Final = Misfit("coercion.format", "blob", "the text under '$base64' must be base64")
+HANDLE_TYPE: Final = Misfit("coercion.type", "handle")
+HANDLE_FORMAT: Final = Misfit("coercion.format", "handle", "ASCII letters, digits and . _ - :, at most 128 of them")
+NODEID_TYPE: Final = Misfit("coercion.type", "nodeid")
+NODEID_FORMAT: Final = Misfit("coercion.format", "nodeid", "a text longer than two that starts with N_")
+ENTITYID_TYPE: Final = Misfit("coercion.type", "entityid")
+ENTITYID_FORMAT: Final = Misfit("coercion.format", "entityid", "a text longer than two that starts with E_")
+
+_SIGNED_DIGITS: Final = "0123456789+-"
+_INT_MARKS: Final = _SIGNED_DIGITS + BLANKS
+_FLOAT_MARKS: Final = _INT_MARKS + ".eE"
+"""A text of these alone means to Python's int and float what it means to us: no ``_``, no ``nan``, no other script."""
+
+_HANDLE_TEXT: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
+_TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
+_WHOLE: Final = slice(None)
+
+
+def flattened(value: Any) -> Any:
+    """Return the built-in inside a subclass of str, int, float or bytes, read through the base type's own slots.
+
+    Anything else comes back as it is, the very same object.
+    """
+    kind = type(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if kind is bool:
+        return value
+    if issubclass(kind, int):
+        return int.__int__(value)
+    if issubclass(kind, float):
+        return float.__float__(value)
+    if issubclass(kind, bytes):
+        return bytes.__getitem__(value, _WHOLE)
+    return value
+
+
+def strict_string(value: Any) -> Any:
+    """Accept an exact str without lone surrogates."""
+    if type(value) is not str:
+        return STRING_TYPE
+    return value if is_unicode(value) else STRING_ENCODING
+
+
+def lax_string(value: Any) -> Any:
+    """Accept a str or a subclass of it; nothing is ever stringified."""
+    return strict_string(flattened(value))
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def strict_int(value: Any) -> Any:
+    """Accept an exact int of 64 bits."""
+    if type(value) is not int:
+        return INT_BOOL if type(value) is bool else INT_TYPE
+    return value if INT_MIN <= value <= INT_MAX else INT_RANGE
+
+
+def lax_int(value: Any) -> Any:
+    """Accept an int, a whole float up to 2**53, or decimal digits as a text."""
+    kind = type(value)
+    if kind is str:
+        if value.isdigit() and value.isascii() and len(value) < 19:
+            return int(value)
+        return _int_of_text(value)
+    if kind is float:
+        return int(value) if value.is_integer() and -EXACT <= value <= EXACT else _why_no_int(value)
+    if kind is int:
+        return value if INT_MIN <= value <= INT_MAX else INT_RANGE
+    if kind is bool:
+        return INT_BOOL
+    plain = flattened(value)
+    return INT_TYPE if plain is value or type(plain) is bytes else lax_int(plain)
+
+
+def _int_of_text(text: str) -> Any:
+    rest = text.strip(_INT_MARKS)
+    if rest and rest != ".":
+        return INT_FORMAT
+    digits = _without_point(text.strip(BLANKS))
+    if len(digits) > NUMBER_TEXT or digits.strip(_SIGNED_DIGITS):
+        return INT_FORMAT
+    try:
+        number = int(digits)
+    except ValueError:
+        return INT_FORMAT
+    return number if INT_MIN <= number <= INT_MAX else INT_RANGE
+
+
+def _without_point(text: str) -> str:
+    """Return digits without the ``.0`` behind them; a text that has anything else there stays as it is."""
+    whole, _, zeros = text.partition(".")
+    return whole if zeros and not zeros.strip("0") and len(text) <= NUMBER_TEXT else text
+
+
+def _why_no_int(number: float) -> Misfit:
+    if number - number != 0.0:
+        return INT_NONFINITE
+    return INT_LOSSY if number.is_integer() else INT_FRACTION
+
+
+def strict_float(value: Any) -> Any:
+    """Accept an exact, finite float."""
+    if type(value) is not float:
+        return FLOAT_BOOL if type(value) is bool else FLOAT_TYPE
+    return value if value - value == 0.0 else FLOAT_NONFINITE
+
+
+def lax_float(value: Any) -> Any:
+    """Accept a finite float, an int that a float holds exactly, or a decimal number as a text."""
+    kind = type(value)
+    if kind is float:
+        return value if value - value == 0.0 else FLOAT_NONFINITE
+    if kind is int:
+        return float(value) if -EXACT_INT <= value <= EXACT_INT else _float_of_int(value)
+    if kind is str:
+        return _float_of_text(value)
+    if kind is bool:
+        return FLOAT_BOOL
+    plain = flattened(value)
+    return FLOAT_TYPE if plain is value or type(plain) is bytes else lax_float(plain)
+
+
+def _float_of_text(text: str) -> Any:
+    if text.strip(_FLOAT_MARKS) or (len(text) > NUMBER_TEXT and len(text.strip(BLANKS)) > NUMBER_TEXT):
+        return FLOAT_FORMAT
+    try:
+        number = float(text)
+    except ValueError:
+        return FLOAT_FORMAT
+    return number if number - number == 0.0 else FLOAT_NONFINITE
+
+
+def _float_of_int(whole: int) -> Any:
+    try:
+        number = float(whole)
+    except OverflowError:
+        return FLOAT_RANGE
+    return number if int(number) == whole else FLOAT_LOSSY
+
+
+def result_float(value: Any) -> Any:
+    """Accept a finite float or an int that a float holds exactly, subclasses flattened."""
+    plain = flattened(value)
+    return _float_of_int(plain) if type(plain) is int else strict_float(plain)
+
+
+def strict_bool(value: Any) -> Any:
+    """Accept True and False alone."""
+    return value if type(value) is bool else BOOL_TYPE
+
+
+def lax_bool(value: Any) -> Any:
+    """Accept a bool, the numbers 0 and 1, and the texts true, false, 1 and 0 in any case."""
+    kind = type(value)
+    if kind is bool:
+        return value
+    if kind is str:
+        return _TRUTHS[value] if value in _TRUTHS else _TRUTHS.get(value[:6].lower(), BOOL_VALUE)
+    if kind is int or kind is float:
+        return value == 1 if value == 1 or value == 0 else BOOL_VALUE
+    plain = flattened(value)
+    return BOOL_TYPE if plain is value or type(plain) is bytes else lax_bool(plain)
+
+
+def strict_blob(value: Any) -> Any:
+    """Accept exact bytes."""
+    return value if type(value) is bytes else BLOB_TYPE
+
+
+def lax_blob(value: Any) -> Any:
+    """Accept bytes, a bytearray, a memoryview, a text as UTF-8, or a map ``{"$base64": text}``."""
+    kind = type(value)
+    if kind is bytes:
+        return value
+    if issubclass(kind, bytearray):
+        return bytes(bytearray.__getitem__(value, _WHOLE))
+    if kind is memoryview:
+        return _bytes_of_view(value)
+    if issubclass(kind, dict):
+        return _bytes_of_map([*dict.items(value)])
+    plain = flattened(value)
+    if type(plain) is str:
+        return plain.encode() if is_unicode(plain) else BLOB_ENCODING
+    return plain if type(plain) is bytes else BLOB_TYPE
+
+
+def _bytes_of_view(view: memoryview) -> Any:
+    try:
+        return view.tobytes()
+    except ValueError:  # released
+        return BLOB_TYPE
+
+
+def _bytes_of_map(pairs: list[tuple[object, object]]) -> Any:
+    if len(pairs) != 1:
+        return BLOB_TYPE
+    key, text = flattened(pairs[0][0]), flattened(pairs[0][1])
+    if type(key) is not str or key != "$base64" or type(text) is not str:
+        return BLOB_TYPE
+    from binascii import Error, a2b_base64
+
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except (Error, ValueError):
+        return BLOB_FORMAT
+
+
+def strict_handle(value: Any) -> Any:
+    """Accept the id of a handle, an exact str."""
+    if type(value) is not str:
+        return HANDLE_TYPE
+    return value if _HANDLE_TEXT.fullmatch(value) else HANDLE_FORMAT
+
+
+def lax_handle(value: Any) -> Any:
+    """Accept a `Handle`, which gives its id, or the id as a text."""
+    return strict_handle(value.id if type(value) is Handle else flattened(value))
+
+
+def strict_nodeid(value: Any) -> Any:
+    """Accept an exact str that starts with ``N_``."""
+    return _prefixed(value, "N_", NODEID_TYPE, NODEID_FORMAT)
+
+
+def lax_nodeid(value: Any) -> Any:
+    """Accept a text that starts with ``N_``, or a map that has one under ``_version``."""
+    return strict_nodeid(flattened(entry(value, "_version") if issubclass(type(value), dict) else value))
+
+
+def strict_entityid(value: Any) -> Any:
+    """Accept an exact str that starts with ``E_``."""
+    return _prefixed(value, "E_", ENTITYID_TYPE, ENTITYID_FORMAT)
+
+
+def _prefixed(value: Any, prefix: str, kind: Misfit, form: Misfit) -> Any:
+    if type(value) is not str:
+        return kind
+    return value if len(value) > 2 and value.startswith(prefix) and is_unicode(value) else form
+
+
+def entry(value: dict[Any, Any], name: str) -> Any:
+    """Return what a dict holds under *name*, or None, without hashing or comparing any other key."""
+    for key, each in [*dict.items(value)]:
+        text = flattened(key)
+        if type(text) is str and text == name:
+            return each
+    return None
+
+
+def flattening(strict: Reading) -> Reading:
+    """Return the result reading of a strict one: the same, after a subclass is flattened."""
+
+    def read(value: object) -> Any:
+        return strict(flattened(value))
+
+    return read

@@ -1,0 +1,379 @@
+"""What a tool promises: its name, its arguments, its result, its examples. A bad spec can not exist.
+
+Source: contract section 1; upstream ``tools_types.go``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion import LAX, RESULT, ROOT, Walk, named_type
+from neuroscript.display import shown
+from neuroscript.errors import UNSET, SpecError
+from neuroscript.hints import Hint, Unreadable, annotations_of, hint_of
+from neuroscript.names import canonical, is_word, upstream_name, wire_name
+
+Class = type
+"""`type` under a name that a field called ``type`` does not hide."""
+
+ARGUMENT_NAME: Final = re.compile(r"""[^\s{}\[\]()'"`]{1,128}""")
+"""Importers bring ``user-id`` and ``from``; blanks, braces, brackets and quotes would break paths and templates."""
+
+CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
+NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
+DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
+LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
+
+
+@attrs.frozen
+class ArgSpec:
+    """One argument of a tool, or one key of a map.
+
+    Attributes:
+        name: 1 to 128 printable characters without blanks, braces, brackets and quotes.
+        type: An `ArgType`, or its word.
+        required: Whether it must be given; None means "unless it has a default".
+        default: What an absent argument becomes; it is coerced now and copied for each call.
+        description: What it is, with its unit.
+        nullable: Whether None is a value of it.
+        choices: The only values it may have, or each element of a slice; compared with their type.
+        keys: The keys of a map, or of each map of a slice, as specs of their own.
+        extra_keys: Whether keys that are not named in *keys* are kept, as `any`.
+        secret: Whether its value must be seen nowhere.
+        minimum: The least number it may be, or each element of a slice of numbers.
+        maximum: The greatest.
+        min_length: The least number of characters, bytes, items or keys.
+        max_length: The greatest.
+        cls: An attrs class for a map, or for each map of a slice. Its fields are the keys; the tool's function alone
+            receives an instance, made after every gate.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+
+    Source: contract section 1.
+    """
+
+    name: str
+    type: ArgType
+    required: bool | None = attrs.field(default=None, kw_only=True)
+    default: Any = attrs.field(default=UNSET, kw_only=True)
+    description: str = attrs.field(default="", kw_only=True)
+    nullable: bool = attrs.field(default=False, kw_only=True)
+    choices: tuple[Any, ...] = attrs.field(default=(), kw_only=True)
+    keys: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True)
+    extra_keys: bool = attrs.field(default=False, kw_only=True)
+    secret: bool = attrs.field(default=False, kw_only=True)
+    minimum: float | None = attrs.field(default=None, kw_only=True)
+    maximum: float | None = attrs.field(default=None, kw_only=True)
+    min_length: int | None = attrs.field(default=None, kw_only=True)
+    max_length: int | None = attrs.field(default=None, kw_only=True)
+    cls: Class | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        faults = list(_settled(self))
+        if faults:
+            raise SpecError(f"argument {_label(self.name)}", faults)
+
+    @property
+    def element(self) -> ArgType:
+        """The type of each element of a slice; the type itself where there are none."""
+        return ELEMENTS.get(self.type, self.type)
+
+
+def _settled(arg: ArgSpec) -> Iterator[str]:
+    """Bring the fields into their exact form, and yield a sentence for each that can not be."""
+    yield from _name_faults(arg.name)
+    try:
+        _set(arg, "type", named_type(arg.type))
+    except SpecError as error:
+        yield from error.problems
+        return
+    if arg.type is ArgType.VOID:
+        yield "void is a type of results alone"
+    if arg.type is ArgType.NIL:
+        _set(arg, "nullable", True)
+    yield from _not_bool(arg, "nullable", "extra_keys", "secret")
+    yield from _not_text(arg, "description")
+    yield from _settled_keys(arg)
+    yield from _settled_choices(arg)
+    yield from _bound_faults(arg)
+    yield from _settled_default(arg)
+
+
+def _name_faults(name: object) -> Iterator[str]:
+    if not isinstance(name, str) or not name.isprintable() or ARGUMENT_NAME.fullmatch(name) is None:
+        yield "a name is 1 to 128 printable characters without blanks, braces, brackets and quotes"
+
+
+def _not_bool(thing: object, *names: str) -> Iterator[str]:
+    for name in names:
+        if type(getattr(thing, name)) is not bool:
+            yield f"{name} must be True or False"
+
+
+def _not_text(thing: object, *names: str) -> Iterator[str]:
+    for name in names:
+        if not isinstance(getattr(thing, name), str):
+            yield f"{name} must be a text"
+
+
+def _tuple_of(kind: type, values: object) -> tuple[Any, ...] | None:
+    if isinstance(values, (list, tuple)) and all(isinstance(value, kind) for value in values):
+        return tuple(values)
+    return None
+
+
+def _settled_keys(arg: ArgSpec) -> Iterator[str]:
+    keys = _tuple_of(ArgSpec, arg.keys)
+    if keys is None:
+        yield "keys must be a tuple of ArgSpecs"
+        return
+    if (keys or arg.cls is not None or arg.extra_keys) and arg.type not in DECLARED:
+        yield f"keys, extra_keys and cls belong to map and slice_map, not to {arg.type}"
+        return
+    if arg.cls is not None:
+        try:
+            derived = keys_of(arg.cls)
+        except Unreadable as error:
+            yield str(error)
+            return
+        if keys and keys != derived:
+            yield "keys are read off cls; give one of the two"
+        keys = derived
+    if arg.extra_keys and (not keys or arg.cls is not None):
+        yield "extra_keys belongs to keys that are written out"
+    yield from _repeated("key", [key.name for key in keys])
+    _set(arg, "keys", keys)
+
+
+def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"two {what}s are called {_label(name)}"
+
+
+def _settled_choices(arg: ArgSpec) -> Iterator[str]:
+    choices = _tuple_of(object, arg.choices)
+    if choices is None:
+        yield "choices must be a tuple"
+        return
+    if choices and arg.element not in CHOSEN:
+        yield f"choices belong to texts, numbers, truth values and slices of them, not to {arg.type}"
+        return
+    exact = [_exactly(arg.element, choice) for choice in choices]
+    if None in exact:
+        yield f"each choice must be of type {arg.element}"
+        return
+    _set(arg, "choices", tuple(exact))
+
+
+def _bound_faults(arg: ArgSpec) -> Iterator[str]:
+    for low, high, fitting in (("minimum", "maximum", NUMBERS), ("min_length", "max_length", LONG)):
+        bounds = {name: getattr(arg, name) for name in (low, high) if getattr(arg, name) is not None}
+        kind = arg.element if fitting is NUMBERS else arg.type
+        if bounds and kind not in fitting:
+            yield f"{low} and {high} do not belong to {arg.type}"
+        elif not all(_is_bound(bound, fitting) for bound in bounds.values()):
+            yield f"{low} and {high} must be {'finite numbers' if fitting is NUMBERS else 'whole numbers from 0'}"
+        elif len(bounds) == 2 and bounds[low] > bounds[high]:
+            yield f"{low} is above {high}"
+
+
+def _is_bound(bound: object, fitting: frozenset[ArgType]) -> bool:
+    if fitting is NUMBERS:
+        return _exactly(ArgType.FLOAT, bound) is not None
+    return type(bound) is int and bound >= 0
+
+
+def _settled_default(arg: ArgSpec) -> Iterator[str]:
+    if arg.required is None:
+        _set(arg, "required", arg.default is UNSET)
+    yield from _not_bool(arg, "required")
+    if arg.default is UNSET:
+        return
+    if arg.required:
+        yield "a required argument has no default"
+    elif arg.default is not None:
+        walk = Walk(LAX)
+        _set(arg, "default", walk.limited(walk.fit, arg, arg.default, ROOT))
+        yield from (f"the default does not fit: {problem}" for problem in walk.problems())
+
+
+def _exactly(kind: ArgType, value: object) -> Any:
+    """Return the exact value of one scalar that its author wrote, or None."""
+    walk = Walk(RESULT)
+    exact = walk.limited(walk.exact, kind, value, ROOT)
+    return None if walk.noted else exact
+
+
+def _set(thing: object, name: str, value: object) -> None:
+    object.__setattr__(thing, name, value)
+
+
+def _label(name: object) -> str:
+    return shown(name) if isinstance(name, str) else "?"
+
+
+def keys_of(cls: type, above: tuple[type, ...] = ()) -> tuple[ArgSpec, ...]:
+    """Return the fields of an attrs class as keys, in their order.
+
+    A field with a plain default has that default; one with a factory is optional and left to the class.
+
+    Raises:
+        Unreadable: *cls* is no attrs class, holds itself, or has a field whose annotation names no ArgType.
+        SpecError: A default does not fit its annotation.
+    """
+    if not attrs.has(cls):
+        raise Unreadable("cls must be an attrs class")
+    if cls in above:
+        raise Unreadable(f"{cls.__name__} holds itself; write keys and Any instead")
+    annotations = annotations_of(cls)
+    fields = [field for field in attrs.fields(cls) if field.init]
+    return tuple(_key_of(field, annotations.get(field.name), (*above, cls)) for field in fields)
+
+
+def _key_of(field: attrs.Attribute[Any], annotation: Any, above: tuple[type, ...]) -> ArgSpec:
+    name = field.alias or field.name
+    try:
+        hint = hint_of(annotation)
+        if hint.cls is not None:
+            keys_of(hint.cls, above)
+    except Unreadable as error:
+        raise Unreadable(f"field {name}: {error}") from error
+    left_to_class = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
+    default = UNSET if left_to_class or field.default is attrs.NOTHING else field.default
+    return argument(name, hint, default=default, required=False if left_to_class else None)
+
+
+def argument(
+    name: str, hint: Hint, *, default: Any = UNSET, required: bool | None = None, description: str = ""
+) -> ArgSpec:
+    """Return the spec of an argument that an annotation describes."""
+    return ArgSpec(
+        name,
+        hint.type,
+        required=required,
+        default=default,
+        description=description,
+        nullable=hint.nullable,
+        choices=hint.choices,
+        cls=hint.cls,
+    )
+
+
+@attrs.frozen
+class Example:
+    """One call of a tool, as its author expects it to go.
+
+    Attributes:
+        args: The arguments, in order or by name, as a caller would write them.
+        result: What it returns; `UNSET` where that differs from call to call.
+        error: The code of the error that it raises instead, for example ``coercion.type``.
+        note: What it shows.
+    """
+
+    args: Sequence[Any] | Mapping[str, Any] = ()
+    result: Any = UNSET
+    error: str = attrs.field(default="", kw_only=True)
+    note: str = attrs.field(default="", kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        faults = [*_not_text(self, "error", "note")]
+        if isinstance(self.args, Mapping):
+            _set(self, "args", dict(self.args))
+        elif isinstance(self.args, (list, tuple)):
+            _set(self, "args", tuple(self.args))
+        else:
+            faults.append("args must be a tuple, or a dict by name")
+        if faults:
+            raise SpecError("example", faults)
+
+
+@attrs.frozen
+class ToolSpec:
+    """What a tool is called, takes and returns.
+
+    Attributes:
+        name: One word, ``[a-z][a-z0-9_]*`` without ``__``; another case is lowered.
+        group: Such words with dots between them, for example ``math`` or ``system.io``.
+        args: The arguments in order.
+        return_type: What the result is, exactly.
+        description: What the tool does, in a sentence.
+        when_to_use: When it is the right one, and which other tool is better when it is not.
+        return_help: What the result means, with its unit.
+        category: A heading for lists of tools.
+        examples: Calls and what they give; they are bound when the tool is made.
+        error_conditions: When it fails, and with which codes.
+        variadic: Whether the last argument is the type of each further positional value. The function takes
+            ``*values``; a call by name gives a list. If it is required, there is at least one.
+        return_nullable: Whether None is a result too.
+        full_name: The canonical name, ``group.name``.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+
+    Source: contract section 1.
+    """
+
+    name: str
+    group: str
+    args: tuple[ArgSpec, ...] = ()
+    return_type: ArgType = attrs.field(default=ArgType.ANY, kw_only=True)
+    description: str = attrs.field(default="", kw_only=True)
+    when_to_use: str = attrs.field(default="", kw_only=True)
+    return_help: str = attrs.field(default="", kw_only=True)
+    category: str = attrs.field(default="", kw_only=True)
+    examples: tuple[Example, ...] = attrs.field(default=(), kw_only=True)
+    error_conditions: str = attrs.field(default="", kw_only=True)
+    variadic: bool = attrs.field(default=False, kw_only=True)
+    return_nullable: bool = attrs.field(default=False, kw_only=True)
+    full_name: str = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        faults = list(_settled_tool(self))
+        if faults:
+            raise SpecError(_label(f"{self.group}.{self.name}"), faults)
+
+    @property
+    def upstream_name(self) -> str:
+        """Upstream's spelling, ``tool.group.name``."""
+        return upstream_name(self.full_name)
+
+    @property
+    def wire_name(self) -> str:
+        """The spelling for model APIs that allow no dot, ``group__name``."""
+        return wire_name(self.full_name)
+
+
+def _settled_tool(spec: ToolSpec) -> Iterator[str]:
+    yield from _settled_name(spec)
+    try:
+        _set(spec, "return_type", named_type(spec.return_type))
+    except SpecError as error:
+        yield from error.problems
+    yield from _not_text(spec, "description", "when_to_use", "return_help", "category", "error_conditions")
+    args, examples = _tuple_of(ArgSpec, spec.args), _tuple_of(Example, spec.examples)
+    if args is None or examples is None:
+        yield "args must be a tuple of ArgSpecs, and examples one of Examples"
+        return
+    _set(spec, "args", args)
+    _set(spec, "examples", examples)
+    yield from _repeated("argument", [arg.name for arg in args])
+    yield from _not_bool(spec, "variadic", "return_nullable")
+    if spec.variadic and (not args or args[-1].default is not UNSET):
+        yield "variadic needs a last argument without a default"
+
+
+def _settled_name(spec: ToolSpec) -> Iterator[str]:
+    if not isinstance(spec.name, str) or not isinstance(spec.group, str):
+        yield "name and group must be texts"
+        return
+    _set(spec, "name", spec.name.lower())
+    _set(spec, "group", canonical(f"{spec.group}.").removesuffix("."))
+    _set(spec, "full_name", f"{spec.group}.{spec.name}")
+    if not all(map(is_word, [*spec.group.split("."), spec.name])):
+        yield "a name, and each part of a group, is a-z, 0-9 and _, starts with a letter and has no __"

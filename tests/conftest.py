@@ -1,0 +1,41 @@
+"""How much is tried, and which tests may be skipped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ALL = os.environ.get("NEUROSCRIPT_TEST_ALL") == "1"
+"""Whether the full counts are wanted, which take too long for every change."""
+
+settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
+settings.register_profile(
+    "all", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile("all" if ALL else "ci")
+
+
+@pytest.fixture
+def full_counts() -> bool:
+    """Whether the full counts are wanted."""
+    return ALL
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--expected-skips", help="a file with a reason in each line; any other skip fails the run")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    listed = session.config.getoption("--expected-skips")
+    if listed is None:
+        return
+    expected = [line for line in Path(listed).read_text().splitlines() if line and not line.startswith("#")]
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    for report in reporter.stats.get("skipped", []):
+        reason = report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
+        if reason not in expected:
+            reporter.write_line(f"not expected to be skipped: {report.nodeid}: {reason}", red=True)
+            session.exitstatus = 1

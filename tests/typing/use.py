@@ -1,0 +1,60 @@
+"""What a user's code looks like to a type checker; checked by mypy --strict, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    Engine,
+    Runtime,
+    ToolCall,
+    ToolImplementation,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    bind,
+    coerce,
+    tool,
+)
+
+files = Toolset("files")
+
+
+def count_tags(rt: Runtime, text: str, tags: list[str] | None) -> int:
+    rt.println("counting")
+    found: Any = rt.call_tool("str.length", (text,))
+    return sum(text.count(tag) for tag in tags or ()) + int(found)
+
+
+made: ToolImplementation = files.add(
+    ToolSpec(
+        "count_tags",
+        "files",
+        (ArgSpec("text", ArgType.STRING), ArgSpec("tags", ArgType.SLICE_STRING, required=False)),
+        return_type=ArgType.INT,
+    ),
+    count_tags,
+    policy=ToolPolicy(effects=("pure",)),
+)
+
+
+@files.tool()
+def shout(rt: Runtime, text: str, times: int = 1) -> str:
+    return " ".join([text.upper()] * times)
+
+
+still_a_function: str = shout(None, "x", 2)  # type: ignore[arg-type]
+from_function: ToolImplementation = tool(shout, group="files")
+engine = Engine(toolsets=[files], plugins=["neuroscript-std"])
+tools: Mapping[str, ToolImplementation] = engine.tools
+ok: bool = engine.execute(ToolCall("files.shout", {"text": "a"}, id="1")).ok
+values: tuple[Any, ...] = bind(made.spec, ["a"])
+one: Any = coerce("1", ArgType.INT, mode="strict")
+
+
+async def main() -> Any:
+    async with engine as open_engine:
+        return await open_engine.acall("files.shout", ("a",))
