@@ -44,5 +44,9 @@ pytest_collect_file = (
         patterns=["*.md"],
         excludes=["CHANGELOG.md", "sandbox/**"],
     )
-    + Sybil(parsers=[DocTestParser(FLAGS)], patterns=["src/**/*.py"], document_types={".py": PythonDocStringDocument})
+    + Sybil(
+        parsers=[DocTestParser(FLAGS)],
+        patterns=["src/neuroscript/*.py", "src/neuroscript/*/*.py"],
+        document_types={".py": PythonDocStringDocument},
+    )
 ).pytest()

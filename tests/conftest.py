@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         if reason not in expected:
             reporter.write_line(f"not expected to be skipped: {report.nodeid}: {reason}", red=True)
             session.exitstatus = 1
+
+
+@pytest.fixture(autouse=True)
+def _watchdog() -> Iterator[None]:
+    """End the run with every thread's stack if a test hangs."""
+    faulthandler.dump_traceback_later(1200 if ALL else 120, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuroscript.argtypes import ArgType
     from neuroscript.binding import bind, bind_named
-    from neuroscript.coercion import SizeLimits, coerce
+    from neuroscript.coercion import coerce
     from neuroscript.data import policy_from_data, policy_to_data, result_to_data, spec_from_data, spec_to_data
     from neuroscript.engine import Engine
     from neuroscript.errors import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from neuroscript.scalars import Handle
     from neuroscript.spec import ArgSpec, Example, ToolSpec
     from neuroscript.tools import ToolImplementation, Toolset, tool
+    from neuroscript.walk import SizeLimits
 
 __version__ = "0.1.0"
 
@@ -83,7 +84,7 @@ __all__ = [
 _HOMES = {
     "argtypes": "ArgType",
     "binding": "bind bind_named",
-    "coercion": "SizeLimits coerce",
+    "coercion": "coerce",
     "data": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
     "engine": "Engine",
     "errors": """
@@ -95,6 +96,7 @@ _HOMES = {
     "scalars": "Handle",
     "spec": "ArgSpec Example ToolSpec",
     "tools": "ToolImplementation Toolset tool",
+    "walk": "SizeLimits",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

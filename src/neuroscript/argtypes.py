@@ -85,3 +85,18 @@ BUILTINS: Final[dict[ArgType, type]] = {
     ArgType.VOID: type(None),
 }
 """The built-in of each word; `any` may be each of them, and `entityid` is a str or a dict."""
+
+
+def worded(kind: ArgType) -> str:
+    """Return a type in the words of an error: ``list of int`` for `slice_int`."""
+    for what, elements in (("list", ELEMENTS), ("map", VALUES)):
+        if kind in elements:
+            return what if elements[kind] is ArgType.ANY else f"{what} of {elements[kind]}"
+    return _OTHER_WORDS.get(kind, kind)
+
+
+_OTHER_WORDS: Final[dict[ArgType, str]] = {
+    ArgType.EMBEDDING: "list of numbers",
+    ArgType.ANY: "a JSON-like value",
+    ArgType.NIL: "nothing",
+}

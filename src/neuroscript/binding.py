@@ -13,23 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from neuroscript.argtypes import ELEMENTS, ArgType
-from neuroscript.coercion import (
-    ABSENT,
-    EXACT,
-    FAILED,
-    LAX,
-    READINGS,
-    Coercion,
-    Exceeded,
-    Walk,
-    bounded,
-    bulk_text,
-    described,
-    type_name,
-)
+from neuroscript.coercion import ABSENT, absent, bounded, described, further, given, members
 from neuroscript.errors import UNSET, ArgumentError, Problem
-from neuroscript.scalars import Misfit
+from neuroscript.scalars import EXACT, READINGS, Misfit
 from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.values import bulk_text, by_text, items_of
+from neuroscript.walk import FAILED, LAX, Coercion, Exceeded, Walk, type_name
 
 SHORT: Final = 12
 """Up to this length a list is looked through item by item, above it in bulk; there the two cost the same."""
@@ -58,11 +47,11 @@ def bind_named(spec: ToolSpec, mapping: Mapping[str, object]) -> tuple[Any, ...]
     return bound(spec, LAX, mapping, by_name=True)
 
 
-def bound(spec: ToolSpec, coercion: Coercion, given: object, *, by_name: bool) -> tuple[Any, ...]:
+def bound(spec: ToolSpec, coercion: Coercion, args: object, *, by_name: bool) -> tuple[Any, ...]:
     """Return the exact values of what was given, on the terms of *coercion*, or raise an `ArgumentError`."""
     walk = Walk(coercion)
     try:
-        values = _by_name(walk, spec, given) if by_name else _by_position(walk, spec, given)
+        values = _by_name(walk, spec, args) if by_name else _by_position(walk, spec, args)
     except (Exceeded, RecursionError) as end:
         walk.ended(end)
     if walk.noted:
@@ -77,7 +66,7 @@ def _by_position(walk: Walk, spec: ToolSpec, args: Any) -> list[Any]:
     values: list[Any] = []
     for index, rule in enumerate(rules):
         where = (None, rule.name)
-        values.append(walk.given(rule, items[index], where) if index < count else walk.absent(rule, where))
+        values.append(given(walk, rule, items[index], where) if index < count else absent(walk, rule, where))
     if spec.variadic:
         return [*values, *_further(walk, spec, items[len(rules) :])]
     if count > len(rules):
@@ -99,18 +88,18 @@ def _by_name(walk: Walk, spec: ToolSpec, mapping: Any) -> list[Any]:
     if not issubclass(type(mapping), dict):
         hint = "arguments in order go to call" if issubclass(type(mapping), (list, tuple)) else ""
         raise _not_arguments(spec, "a dict of arguments by name", mapping, hint)
-    given = walk.named(mapping)
-    further = given.pop(spec.args[-1].name, ABSENT) if spec.variadic else ABSENT
+    by_name = by_text(walk, [*dict.items(mapping)], None)
+    rest = by_name.pop(spec.args[-1].name, ABSENT) if spec.variadic else ABSENT
     fixed = spec.args[:-1] if spec.variadic else spec.args
-    found = walk.members(fixed, given, False, None)
+    found = members(walk, fixed, by_name, False, None)
     values = [found.get(rule.name, ABSENT) for rule in fixed]
-    return [*values, *_further(walk, spec, _listed(walk, spec, further))] if spec.variadic else values
+    return [*values, *_further(walk, spec, _listed(walk, spec, rest))] if spec.variadic else values
 
 
-def _listed(walk: Walk, spec: ToolSpec, further: object) -> Any:
-    if further is ABSENT or further is None:
+def _listed(walk: Walk, spec: ToolSpec, rest: object) -> Any:
+    if rest is ABSENT or rest is None:
         return []
-    return walk.items(ArgType.SLICE_ANY, further, (None, spec.args[-1].name))
+    return items_of(walk, ArgType.SLICE_ANY, rest, (None, spec.args[-1].name))
 
 
 def _further(walk: Walk, spec: ToolSpec, items: Any) -> list[Any]:
@@ -120,7 +109,7 @@ def _further(walk: Walk, spec: ToolSpec, items: Any) -> list[Any]:
         return []
     if not items and rule.required:
         walk.note(where, Misfit("arg.missing", f"at least one {described(rule)}"), "nothing")
-    return [walk.further(rule, item, (where, index)) for index, item in enumerate(items)]
+    return [further(walk, rule, item, (where, index)) for index, item in enumerate(items)]
 
 
 def _not_arguments(spec: ToolSpec, expected: str, given: object, hint: str) -> ArgumentError:

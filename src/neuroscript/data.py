@@ -18,13 +18,14 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.argtypes import ELEMENTS, ArgType
-from neuroscript.coercion import named_type, type_name
+from neuroscript.coercion import named_type
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, Problem, SpecError
 from neuroscript.policy import ToolPolicy
 from neuroscript.runtime import ToolResult
 from neuroscript.scalars import Handle, lax_blob
 from neuroscript.spec import ArgSpec, Example, ToolSpec
+from neuroscript.walk import type_name
 
 ARG_KEYS: Final = {
     "default": "defaultValue",
@@ -114,7 +115,10 @@ def error_to_data(error: CallError) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return an exact value as JSON holds it: bytes as ``{"$base64": text}``, a time in ISO 8601, a handle by its id."""
+    """Return an exact value as JSON holds it.
+
+    Bytes are written ``{"$base64": text}``, a time as ISO 8601, a handle as its id.
+    """
     match value:
         case bytes():
             return {"$base64": b2a_base64(value, newline=False).decode("ascii")}
@@ -130,8 +134,8 @@ def plain(value: Any) -> Any:
             return value
 
 
-def maker_of(arg: ArgSpec) -> Callable[[Any], Any] | None:
-    """Return what makes an instance of the argument's class out of its exact value, or None where it has no class."""
+def maker_of(arg: ArgSpec, tool: str) -> Callable[[Any], Any] | None:
+    """Return what makes an instance of the class of an argument of *tool*, or None where it has no class."""
     if arg.cls is None:
         return None
     cls = arg.cls
@@ -144,7 +148,7 @@ def maker_of(arg: ArgSpec) -> Callable[[Any], Any] | None:
             return [structure(each, cls) for each in value] if arg.type in ELEMENTS else structure(value, cls)
         except Exception as error:
             problem = Problem(arg.name, "coercion.class", f"what {cls.__name__} accepts", type_name(value))
-            raise ArgumentError([problem]) from error
+            raise ArgumentError([problem], tool) from error
 
     return made
 

@@ -35,19 +35,31 @@ def installed(only: Collection[str] | None = None) -> Iterator[Found | PluginErr
     from importlib.metadata import entry_points
 
     wanted = None if only is None else {_normalised(name) for name in only}
-    entries: list[tuple[str, Any]] = sorted(
-        ((_normalised(entry.dist.name), entry) for entry in entry_points(group=GROUP) if entry.dist is not None),
-        key=lambda pair: (pair[0], pair[1].name),
+    offers = sorted(
+        (_Offer(entry.dist.metadata, entry) for entry in entry_points(group=GROUP) if entry.dist is not None),
+        key=lambda offer: (offer.name, offer.entry.name),
     )
-    for name, entry in entries:
-        if wanted is None or name in wanted:
-            yield _loaded(entry)
-    for name in sorted((wanted or set()) - {name for name, _ in entries}):
+    for offer in offers:
+        if wanted is None or offer.name in wanted:
+            yield _loaded(f"{offer.metadata['Name']} {offer.metadata['Version']}", offer.entry)
+    for name in sorted((wanted or set()) - {offer.name for offer in offers}):
         yield PluginError(name, "is not installed, or offers no toolset")
 
 
-def _loaded(entry: Any) -> Found | PluginError:
-    distribution = f"{entry.dist.name} {entry.dist.version}"
+@attrs.frozen
+class _Offer:
+    """An entry point, and the metadata of its distribution, which are parsed anew whenever they are asked for."""
+
+    metadata: Any
+    entry: Any
+    name: str = attrs.field(init=False)
+
+    @name.default
+    def _compared_name(self) -> str:
+        return _normalised(self.metadata["Name"])
+
+
+def _loaded(distribution: str, entry: Any) -> Found | PluginError:
     try:
         toolset = entry.load()
     except KeyboardInterrupt:

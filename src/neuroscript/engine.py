@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.binding import bound
-from neuroscript.coercion import LAX, Coercion, SizeLimits, type_name
 from neuroscript.discovery import installed
 from neuroscript.display import shown
 from neuroscript.errors import (
@@ -36,6 +35,7 @@ from neuroscript.repairs import repairs
 from neuroscript.running import CallRuntime, Threads, Variables, adrive, drive
 from neuroscript.runtime import ToolCall, ToolResult
 from neuroscript.tools import ToolImplementation, Toolset
+from neuroscript.walk import LAX, Coercion, SizeLimits, type_name
 
 DEEPEST: Final = 16
 """How many calls may stand in each other (contract section 5, Limits.depth)."""

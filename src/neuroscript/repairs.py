@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroscript.coercion import type_name
 from neuroscript.display import shown
 from neuroscript.errors import LISTED
 from neuroscript.runtime import Repair
 from neuroscript.spec import ToolSpec
+from neuroscript.walk import type_name
 
 
 def repairs(spec: ToolSpec, given: Any, values: tuple[Any, ...]) -> tuple[Repair, ...]:
@@ -22,16 +22,18 @@ def repairs(spec: ToolSpec, given: Any, values: tuple[Any, ...]) -> tuple[Repair
         values: What `bind` made of them.
     """
     names = [arg.name for arg in spec.args]
+    if spec.variadic:
+        count = len(names) - 1
+        if isinstance(given, dict):
+            values = (*values[:count], list(values[count:]))
+        else:
+            names[count:] = [f"{names[count]}[{index}]" for index in range(len(values) - count)]
     found: list[Repair] = []
-    if isinstance(given, dict):
-        if spec.variadic:
-            values = (*values[: len(names) - 1], list(values[len(names) - 1 :]))
-        pairs = [(name, given[name], value) for name, value in zip(names, values, strict=False) if name in given]
-    else:
-        names.extend(f"{names[-1]}[{index}]" for index in range(1, len(values) - len(names) + 1))
-        pairs = list(zip(names, given, values, strict=False))
-    for where, before, after in pairs:
-        _compare(where, before, after, found)
+    for index, (where, after) in enumerate(zip(names, values, strict=False)):
+        if isinstance(given, dict) and where in given:
+            _compare(where, given[where], after, found)
+        elif not isinstance(given, dict) and index < len(given):
+            _compare(where, given[index], after, found)
     return tuple(found[:LISTED])
 
 

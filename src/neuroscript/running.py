@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.argtypes import ArgType
-from neuroscript.coercion import RESULT, ROOT, Walk, copied
 from neuroscript.display import escaped
 from neuroscript.errors import CallError, CallTimeout, CoercionError
 from neuroscript.line import Body, CallFrame, failure
+from neuroscript.values import copied, exact
+from neuroscript.walk import RESULT, ROOT, Walk
 
 GRACE: Final = 1.0
 """Seconds that a cancelled coroutine is given to end before it is called abandoned."""
@@ -182,10 +183,10 @@ class Variables:
 
 def _plain_copy(value: object) -> Any:
     walk = Walk(RESULT)
-    exact = walk.limited(walk.exact, ArgType.ANY, value, ROOT)
+    plain = walk.limited(exact, ArgType.ANY, value, ROOT)
     if walk.noted:
         raise CoercionError(walk.problems, found=walk.noted)
-    return exact
+    return plain
 
 
 class CallRuntime:
@@ -236,6 +237,7 @@ class Threads:
         self._lock = threading.Lock()
         self._loop: Any = None
         self._loop_thread: threading.Thread | None = None
+        self._held = 0
         self._workers = 0
         self._free = threading.Semaphore(0)
         self._jobs: Any = None
@@ -244,8 +246,9 @@ class Threads:
         """Run a coroutine to its end on the engine's own loop, whether or not a loop runs in this thread."""
         import asyncio
 
-        if threading.current_thread() is self._loop_thread:  # a coroutine tool that calls another one
-            return self._on_own_thread(lambda: asyncio.run(coroutine))
+        if self._held or self._is_loop_thread():  # a coroutine tool has called another one, and waits for it
+            with self._holding_loop():
+                return self._on_own_thread(lambda: asyncio.run(coroutine))
         future = asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
         try:
             return future.result()
@@ -262,9 +265,10 @@ class Threads:
             outcomes.append(_called(body))
             ended.set()
 
-        self._start(job)
-        if not ended.wait(seconds):
-            raise _timeout(body, stopped=False)
+        with self._holding_loop():
+            self._start(job)
+            if not ended.wait(seconds):
+                raise _timeout(body, stopped=False)
         return outcomes[0]
 
     async def awaitable(self, body: Body) -> Outcome:
@@ -291,6 +295,19 @@ class Threads:
             loop, self._loop, self._loop_thread = self._loop, None, None
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
+
+    def _is_loop_thread(self) -> bool:
+        return threading.current_thread() is self._loop_thread
+
+    @contextmanager
+    def _holding_loop(self) -> Iterator[None]:
+        """Tell everybody that the loop stands still where it is its own thread that waits."""
+        held = self._is_loop_thread()
+        self._held += held
+        try:
+            yield
+        finally:
+            self._held -= held
 
     def _on_own_thread(self, run: Callable[[], Outcome]) -> Outcome:
         outcomes: list[Outcome] = []

@@ -10,7 +10,7 @@ Source: contract section 3; reliability.md part 3.2.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -44,7 +44,7 @@ Reading = Callable[[object], Any]
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 EXACT_INT: Final = 2**53
-EXACT: Final = 2.0**53
+EXACT_FLOAT: Final = 2.0**53
 """Up to here every whole number has a float of its own. Comparing an int with a float is slow, so here are both."""
 
 NUMBER_TEXT: Final = 64
@@ -146,7 +146,7 @@ def lax_int(value: Any) -> Any:
             return int(value)
         return _int_of_text(value)
     if kind is float:
-        return int(value) if value.is_integer() and -EXACT <= value <= EXACT else _why_no_int(value)
+        return int(value) if value.is_integer() and -EXACT_FLOAT <= value <= EXACT_FLOAT else _why_no_int(value)
     if kind is int:
         return value if INT_MIN <= value <= INT_MAX else INT_RANGE
     if kind is bool:
@@ -337,3 +337,47 @@ def flattening(strict: Reading) -> Reading:
         return strict(flattened(value))
 
     return read
+
+
+READINGS: Final[Mapping[str, Mapping[str, Reading]]] = {
+    "lax": {
+        "string": lax_string,
+        "int": lax_int,
+        "float": lax_float,
+        "bool": lax_bool,
+        "blob": lax_blob,
+        "handle": lax_handle,
+        "nodeid": lax_nodeid,
+    },
+    "strict": {
+        "string": strict_string,
+        "int": strict_int,
+        "float": strict_float,
+        "bool": strict_bool,
+        "blob": strict_blob,
+        "handle": strict_handle,
+        "nodeid": strict_nodeid,
+    },
+    "result": {
+        "string": lax_string,
+        "int": flattening(strict_int),
+        "float": result_float,
+        "bool": strict_bool,
+        "blob": flattening(strict_blob),
+        "handle": lax_handle,
+        "nodeid": flattening(strict_nodeid),
+    },
+}
+"""By mode and by the word of the type, the function that reads it."""
+
+EXACT: Final[Mapping[str, str]] = {
+    "string": "type({0}) is str and {0}.isascii()",
+    "int": "type({0}) is int and {0} >= -1073741823 and {0} <= 1073741823",
+    "float": "type({0}) is float and {0} - {0} == 0.0",
+    "bool": "({0} is True or {0} is False)",
+    "blob": "type({0}) is bytes",
+}
+"""For some words an expression that is cheap, and true only of values that are exact and need no further look.
+
+CPython compares ints of one digit (30 bits) without a call; larger ones are left to the readings.
+"""

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript import values
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
-from neuroscript.coercion import LAX, RESULT, ROOT, Walk, named_type
+from neuroscript.coercion import fit, named_type
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.hints import Hint, Unreadable, annotations_of, hint_of
 from neuroscript.names import canonical, is_word, upstream_name, wire_name
+from neuroscript.walk import LAX, RESULT, ROOT, Walk
 
 Class = type
 """`type` under a name that a field called ``type`` does not hide."""
@@ -199,14 +201,14 @@ def _settled_default(arg: ArgSpec) -> Iterator[str]:
         yield "a required argument has no default"
     elif arg.default is not None:
         walk = Walk(LAX)
-        _set(arg, "default", walk.limited(walk.fit, arg, arg.default, ROOT))
+        _set(arg, "default", walk.limited(fit, arg, arg.default, ROOT))
         yield from (f"the default does not fit: {problem}" for problem in walk.problems())
 
 
 def _exactly(kind: ArgType, value: object) -> Any:
     """Return the exact value of one scalar that its author wrote, or None."""
     walk = Walk(RESULT)
-    exact = walk.limited(walk.exact, kind, value, ROOT)
+    exact = walk.limited(values.exact, kind, value, ROOT)
     return None if walk.noted else exact
 
 

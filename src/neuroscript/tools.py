@@ -13,12 +13,13 @@ import attrs
 
 from neuroscript import signature
 from neuroscript.binding import bind, bind_named
-from neuroscript.coercion import RESULT, ROOT, Walk
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, ArgumentError, RegistryError, SpecError
 from neuroscript.names import canonical, is_word
 from neuroscript.policy import ToolPolicy
 from neuroscript.spec import Example, ToolSpec
+from neuroscript.values import exact
+from neuroscript.walk import RESULT, ROOT, Walk
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -118,7 +119,7 @@ def fit_result(walk: Walk, spec: ToolSpec, result: object) -> Any:
     """Return a result as the exact value of the spec's return type; what does not fit is noted in *walk*."""
     if result is None and spec.return_nullable:
         return None
-    return walk.limited(walk.exact, spec.return_type, result, ROOT)
+    return walk.limited(exact, spec.return_type, result, ROOT)
 
 
 def tool(

@@ -19,7 +19,7 @@ toolset = Toolset("math")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For two numbers; use list tools to go through many.",
+    when_to_use="For the sum of two numbers; math.subtract takes one from the other.",
     examples=(
         Example((2, 3), 5.0),
         Example({"num1": "2", "num2": " 0.5 "}, 2.5, note="numbers may come as text"),

@@ -1,0 +1,85 @@
+"""Whether a text is an email address, a URL, or a date and time; each look takes time in proportion to its length.
+
+Source: upstream ``pkg/json_lite/special_types_test.go`` for what is meant; the standards for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from ipaddress import IPv6Address
+from typing import Final
+
+LONGEST_LOCAL: Final = 64
+LONGEST_DOMAIN: Final = 253
+
+LOCAL: Final = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*+")
+LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+URL_TEXT: Final = re.compile(r"(?:[A-Za-z0-9._~:/?#@!$&'()*+,;=-]++|%[0-9A-Fa-f]{2})*+")
+AUTHORITY_END: Final = re.compile(r"[/?#]")
+PORT: Final = re.compile(r"(?::([0-9]{0,5}))?")
+TIME: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]++)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+SECONDS: Final = len("2026-11-20T13:27:46")
+
+
+def is_email(text: str) -> bool:
+    """Tell whether a text is an email address: a local part without quotes, ``@``, a domain of at least two labels.
+
+    Source: RFC 5321 sections 2.3.5, 4.1.2 and 4.5.3.1.
+    """
+    local, _, domain = text.partition("@")
+    if len(local) > LONGEST_LOCAL or LOCAL.fullmatch(local) is None:
+        return False
+    labels = domain.split(".") if _is_domain(domain) and "_" not in domain else []
+    return len(labels) > 1 and not labels[-1].isdigit()
+
+
+def is_url(text: str) -> bool:
+    """Tell whether a text is a URL of http or https with a host.
+
+    Source: RFC 3986 section 3; upstream takes no other scheme.
+    """
+    scheme, _, rest = text.partition("://")
+    authority = AUTHORITY_END.split(rest, maxsplit=1)[0]
+    user, _, host = authority.rpartition("@")
+    if scheme.lower() not in ("http", "https") or not _is_host(host):
+        return False
+    return URL_TEXT.fullmatch(user) is not None and URL_TEXT.fullmatch(rest[len(authority) :]) is not None
+
+
+def is_iso_datetime(text: str) -> bool:
+    """Tell whether a text is a date and time with an offset, such as ``2026-11-20T13:27:46.5Z``.
+
+    Source: RFC 3339 section 5.6, in capitals and without leap seconds.
+    """
+    if TIME.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text[:SECONDS])
+    except ValueError:
+        return False
+    return True
+
+
+def _is_domain(text: str) -> bool:
+    return len(text) <= LONGEST_DOMAIN and all(LABEL.fullmatch(label) for label in text.split("."))
+
+
+def _is_host(text: str) -> bool:
+    """Tell whether a text is a domain or an IPv6 address in brackets, perhaps with a port."""
+    end = text.find("]") + 1 if text.startswith("[") else text.find(":")
+    name, port = (text[:end], text[end:]) if end > 0 else (text, "")
+    found = PORT.fullmatch(port)
+    return found is not None and int(found[1] or 0) < 65536 and (_is_ipv6(name) or _is_domain(name))
+
+
+def _is_ipv6(text: str) -> bool:
+    if not (text.startswith("[") and text.endswith("]")):
+        return False
+    try:
+        IPv6Address(text[1:-1])
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,188 @@
+"""Path-Lite: the way to one value inside others, as a text such as ``a.b[0].c`` or as a list of keys and indexes.
+
+Source: upstream ``pkg/json_lite/json_lite_guide.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript import ToolFailed
+
+MOST_SEGMENTS: Final = 128
+LONGEST_SEGMENT: Final = 256
+"""Characters."""
+
+SEGMENT: Final = re.compile(r"(?:(?:\A|(?<=[^.])\.)(?P<key>[^.\[\]]{1,256})|\[(?P<index>[0-9]{1,18})\])")
+"""One segment of a text with what divides it from the one before; 18 digits fit into 64 bits."""
+
+LITERAL: Final = re.compile(r"[.\[\]]|\A\Z")
+LONGEST_SHOWN: Final = 64
+"""How many characters of a path or a key that a caller wrote are repeated to it."""
+
+ABSENT: Final = object()
+"""Stands for a value that is not there."""
+
+Segments = tuple[str | int, ...]
+"""Keys of maps and indexes of lists, from the outermost in."""
+
+
+def parsed(path: Any) -> Segments:
+    """Return the segments of a path.
+
+    Args:
+        path: A text in Path-Lite, or a list of keys and indexes, in which a key may hold dots and brackets.
+
+    Raises:
+        ToolFailed: shape.bad_path.
+    """
+    match path:
+        case str():
+            return _from_text(path)
+        case list() | tuple():
+            return _from_list(path)
+        case _:
+            raise _bad_path(type_name(path))
+
+
+def is_path(text: str) -> bool:
+    """Tell whether a text is a path."""
+    try:
+        return bool(parsed(text))
+    except ToolFailed:
+        return False
+
+
+def spelt(segments: Sequence[str | int]) -> str:
+    """Return segments as they can stand in an error: in Path-Lite, keys with dots or brackets quoted, and cut."""
+    parts = [_spelt(segment) for segment in segments[: LONGEST_SHOWN + 1]]
+    return shown("".join(parts).removeprefix(".")) or "value"
+
+
+def shown(name: str) -> str:
+    """Return a name that a caller wrote, cut, and with every character that is not printable written as an escape."""
+    cut = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in cut)
+
+
+def type_name(value: object) -> str:
+    """Return the name of a value's type, as errors call it."""
+    return "None" if value is None else type(value).__name__
+
+
+@attrs.frozen
+class Reader:
+    """Goes the way of paths into values, which it does not change.
+
+    Attributes:
+        case_insensitive: Whether a key that is not there stands for the one key that differs from it only in case.
+    """
+
+    case_insensitive: bool = False
+    _folded: dict[int, dict[str, list[str]]] = attrs.field(factory=dict, init=False, repr=False)
+
+    def read(self, value: Any, segments: Segments, *, missing_ok: bool = False) -> Any:
+        """Return what stands at the end of a path.
+
+        Args:
+            missing_ok: Whether None is returned where nothing stands there.
+
+        Raises:
+            ToolFailed: shape.missing, where a key or an index is not there or the way leads on from None;
+                shape.wrong_type, where it leads into something else that is no map or no list; shape.ambiguous, where
+                several keys differ only in case.
+        """
+        for depth, segment in enumerate(segments):
+            value = self._step(value, segments[: depth + 1], segment)
+            if value is ABSENT:
+                return _missing(segments[: depth + 1], missing_ok)
+        return value
+
+    def _step(self, value: Any, way: Segments, segment: str | int) -> Any:
+        match value, segment:
+            case None, _:
+                return ABSENT
+            case dict(), str():
+                return value[segment] if segment in value else self._in_another_case(value, way, segment)
+            case list(), int():
+                return value[segment] if segment < len(value) else ABSENT
+            case _:
+                expected = "map" if isinstance(segment, str) else "list"
+                text = f"{spelt(way[:-1])}: expected {expected}, got {type_name(value)}"
+                raise ToolFailed(text, code="shape.wrong_type", retry="model")
+
+    def _in_another_case(self, value: dict[str, Any], way: Segments, key: str) -> Any:
+        if not self.case_insensitive:
+            return ABSENT
+        if id(value) not in self._folded:
+            self._folded[id(value)] = folded(value)
+        alike = self._folded[id(value)].get(key.casefold(), [])
+        if len(alike) > 1:
+            text = f"{spelt(way)}: expected one key, got {len(alike)} that differ only in case"
+            raise ToolFailed(text, code="shape.ambiguous", retry="model")
+        return value[alike[0]] if alike else ABSENT
+
+
+def folded(value: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the keys of a map by what they are without regard to case."""
+    found: dict[str, list[str]] = {}
+    for key in value:
+        found.setdefault(key.casefold(), []).append(key)
+    return found
+
+
+def _from_text(text: str) -> Segments:
+    segments: list[str | int] = []
+    position = 0
+    while position < len(text) or not segments:
+        found = SEGMENT.match(text, position)
+        if found is None or len(segments) == MOST_SEGMENTS:
+            raise _bad_path("another text")
+        segments.append(int(found["index"]) if found["key"] is None else found["key"])
+        position = found.end()
+    return tuple(segments)
+
+
+def _from_list(path: Sequence[Any]) -> Segments:
+    if not 0 < len(path) <= MOST_SEGMENTS:
+        raise _bad_path(f"a list of {len(path)}")
+    return tuple(_segment(index, each) for index, each in enumerate(path))
+
+
+def _segment(index: int, segment: Any) -> str | int:
+    match segment:
+        case str() if 0 < len(segment) <= LONGEST_SEGMENT:
+            return segment
+        case int() if type(segment) is not bool and segment >= 0:
+            return segment
+        case float() if segment.is_integer() and segment >= 0:
+            return int(segment)
+        case str():
+            got = f"a text of {len(segment)}"
+        case int() | float() if type(segment) is not bool:
+            got = "another number"
+        case _:
+            got = type_name(segment)
+    text = f"path[{index}]: expected a key of 1 to {LONGEST_SEGMENT} characters or a whole number from 0, got {got}"
+    raise ToolFailed(text, code="shape.bad_path", retry="model")
+
+
+def _bad_path(got: str) -> ToolFailed:
+    expected = f"1 to {MOST_SEGMENTS} keys and indexes, as a text such as a.b[0] or as a list"
+    return ToolFailed(f"path: expected {expected}, got {got}", code="shape.bad_path", retry="model")
+
+
+def _missing(way: Segments, missing_ok: bool) -> None:
+    if not missing_ok:
+        text = f"{spelt(way)}: expected a value, got nothing (with missing_ok that is no error)"
+        raise ToolFailed(text, code="shape.missing", retry="model")
+
+
+def _spelt(segment: str | int) -> str:
+    if isinstance(segment, int):
+        return f"[{segment}]"
+    return f"['{segment}']" if LITERAL.search(segment) else f".{segment}"

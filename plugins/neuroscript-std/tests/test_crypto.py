@@ -1,0 +1,317 @@
+"""The crypto toolset, through an engine as a caller would use it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import random
+import subprocess
+import sys
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import jwt
+import pytest
+
+from neuroscript import CallError, Engine, PolicyError, ToolCall, ToolFailed
+from neuroscript_std.crypto import toolset
+
+VECTORS = Path(__file__).parents[3] / "tests" / "vectors" / "upstream.json"
+UPSTREAM = [case for case in json.loads(VECTORS.read_text()) if case["tool_or_fn"].startswith("tool.crypto.")]
+
+SECRET = "a secret for tests, long enough even for HS512, which asks for 64 bytes"
+NOW = int(time.time())
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        yield engine
+
+
+def sign(claims_map: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> Any:
+    """Call the function of crypto.signjwt, which no engine permits so far."""
+    (tool,) = (tool for tool in toolset if tool.name == "crypto.signjwt")
+    return tool.func(None, claims_map, secret, algorithm)
+
+
+def token(claims: object, header: object = None, *, key: str = SECRET, algorithm: str = "sha256") -> str:
+    """Return a token that is signed with HMAC, whatever its parts say."""
+    parts = [header or {"alg": "HS256", "typ": "JWT"}, claims]
+    encoded = ".".join(part if isinstance(part, str) else base64(json.dumps(part).encode()) for part in parts)
+    return f"{encoded}.{base64(hmac.digest(key.encode(), encoded.encode(), algorithm))}"
+
+
+def base64(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def failure(engine: Engine, tool: str, *args: Any) -> ToolFailed:
+    with pytest.raises(ToolFailed) as caught:
+        engine.call(tool, args)
+    return caught.value
+
+
+@pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
+def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
+    """What upstream refuses is refused here; signing is called directly, for no engine permits it so far."""
+    expected = {"toolset-096": "crypto.bad_algorithm", "toolset-097": "crypto.bad_token"}
+
+    with pytest.raises(CallError) as caught:
+        sign(*case["args"]) if "signjwt" in case["tool_or_fn"] else engine.call(case["tool_or_fn"], case["args"])
+
+    assert expected[case["id"]] == caught.value.code
+
+
+@pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title], ids=["lower", "upper", "title"])
+@pytest.mark.parametrize("name", ["sha256", "sha512", "md5"])
+@pytest.mark.parametrize("text", ["", "abc", "Grüße ☃", "x" * 100_000], ids=["empty", "ascii", "utf-8", "long"])
+def test_digests_are_those_of_the_standard_library(engine: Engine, text: str, name: str, spelling: Any) -> None:
+    """Of the text as UTF-8, in lower-case hexadecimal digits, the algorithm in any case."""
+    came = engine.call("crypto.hash", [text, spelling(name)]), engine.call("crypto.hmac", [text, "kéy", spelling(name)])
+
+    digest = hashlib.new(name, text.encode()).hexdigest()
+    assert (digest, hmac.new("kéy".encode(), text.encode(), name).hexdigest()) == came
+
+
+@pytest.mark.parametrize("name", ["sha1", "sha-256", "", "sha256 ", "shake_128", "blake2b", "\u017fha256"])
+def test_other_digests_are_refused(engine: Engine, name: str) -> None:
+    """The set is closed, whatever the platform has besides."""
+    errors = failure(engine, "crypto.hash", "a", name), failure(engine, "crypto.hmac", "a", "k", name)
+
+    text = "algorithm: expected one of sha256, sha512, md5, got another text"
+    assert (text, text) == tuple(error.text for error in errors)
+    assert {("crypto.bad_algorithm", "model")} == {(error.code, error.retry) for error in errors}
+
+
+def test_uuids_are_random_and_of_version_4(engine: Engine) -> None:
+    """A thousand are a thousand different ones."""
+    ids = [engine.call("crypto.uuid") for _ in range(1000)]
+
+    assert len(set(ids)) == 1000
+    assert {("4", True)} == {(each[14], str(UUID(each)) == each) for each in ids}
+
+
+@pytest.mark.parametrize("name", ["HS256", "hs384", "Hs512"])
+def test_what_was_signed_is_verified(engine: Engine, name: str) -> None:
+    """Claims come back as they were, whatever they are called and of whatever type."""
+    claims = {
+        "sub": 7,
+        "aud": ["a"],
+        "iat": NOW + 1000,
+        "jti": 1,
+        "exp": NOW + 1000,
+        "nbf": NOW,
+        "x": {"y": [1.5, None]},
+    }
+
+    came = engine.call("crypto.verifyjwt", [sign(claims, algorithm=name), SECRET])
+
+    assert claims == came
+
+
+def test_signing_is_what_pyjwt_signs() -> None:
+    """The token is the library's own."""
+    assert jwt.encode({"sub": "a"}, SECRET, "HS512") == sign({"sub": "a"}, SECRET, "hs512")
+
+
+UNVERIFIED: dict[str, tuple[str, str, str]] = {
+    "another secret": (token({"sub": "a"}, key="x" * 32), "crypto.bad_signature", "one made with this secret"),
+    "claims that were changed": (
+        ".".join([token({"a": 1}).split(".")[0], token({"a": 2}).split(".")[1], token({"a": 1}).split(".")[2]]),
+        "crypto.bad_signature",
+        "one made with this secret",
+    ),
+    "no signature at all": (
+        jwt.encode({"sub": "a"}, None, "none"),
+        "crypto.bad_signature",
+        "one of HS256, HS384, HS512",
+    ),
+    "none in another case": (token({}, {"alg": "nOnE"}), "crypto.bad_signature", "one of HS256, HS384, HS512"),
+    "no algorithm": (token({}, {"typ": "JWT"}), "crypto.bad_signature", "one of HS256, HS384, HS512"),
+    "an algorithm with a public key": (
+        token({}, {"alg": "RS256"}),
+        "crypto.bad_signature",
+        "one of HS256, HS384, HS512",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "code", "expected"), UNVERIFIED.values(), ids=UNVERIFIED)
+def test_an_untrue_signature_is_refused(engine: Engine, given: str, code: str, expected: str) -> None:
+    """HS256, HS384 and HS512 with this very secret, and nothing else, whatever the token says of itself."""
+    error = failure(engine, "crypto.verifyjwt", given, SECRET)
+
+    assert f"token_string: expected a signature that is {expected}, got another" == error.text
+    assert (code, "model") == (error.code, error.retry)
+
+
+BAD_TOKENS = {
+    "nothing": "",
+    "words": "hello.world.again",
+    "two parts": ".".join(token({}).split(".")[:2]),
+    "four parts": f"{token({})}.x",
+    "claims that are a list": token([1]),
+    "claims that are no JSON": token(base64(b"{")),
+    "a header that is no JSON": token({}, base64(b"x")),
+    "a number that is infinite": token(base64(b'{"n": 1e400}')),
+    "a number that is none": token(base64(b'{"n": NaN}')),
+    "an int of more than 64 bits": token({"n": 2**64}),
+    "half a pair": token(base64(rb'{"n": "\ud800"}')),
+    "claims too deep": token(base64(b'{"n": ' + b"[" * 100 + b"]" * 100 + b"}")),
+    "claims much too deep": token(base64(b"[" * 200_000)),
+    "a header much too deep": token({}, base64(b'{"a":' * 100_000)),
+    "a header with a condition": token({}, {"alg": "HS256", "crit": ["x"], "x": 1}),
+    "no ASCII": "é.é.é",
+}
+
+
+@pytest.mark.parametrize("given", BAD_TOKENS.values(), ids=BAD_TOKENS)
+def test_what_is_no_token_is_refused(engine: Engine, given: str) -> None:
+    """Decoding and verifying fail alike, and the claims that come are plain values."""
+    decoded = failure(engine, "crypto.decodejwt", given)
+    verified = failure(engine, "crypto.verifyjwt", given, SECRET)
+
+    text = "token_string: expected a JSON Web Token whose claims are plain values, got another text"
+    assert (text, "crypto.bad_token", "model") == (decoded.text, decoded.code, decoded.retry)
+    assert (text, "crypto.bad_token", "model") == (verified.text, verified.code, verified.retry)
+
+
+TIMES = {
+    "an end that is over": ({"exp": NOW - 60}, "the token has expired", "crypto.expired", "model"),
+    "an end just now": ({"exp": NOW}, "the token has expired", "crypto.expired", "model"),
+    "a beginning to come": ({"nbf": NOW + 600}, "the token is not valid yet", "crypto.not_yet_valid", "later"),
+}
+
+
+@pytest.mark.parametrize(("claims", "text", "code", "retry"), TIMES.values(), ids=TIMES)
+def test_the_times_of_a_token_are_kept(
+    engine: Engine, claims: dict[str, Any], text: str, code: str, retry: str
+) -> None:
+    """Before nbf and from exp on a token is refused, and decoding shows it all the same."""
+    error = failure(engine, "crypto.verifyjwt", token(claims), SECRET)
+
+    assert (text, code, retry) == (error.text, error.code, error.retry)
+    assert claims == engine.call("crypto.decodejwt", [token(claims)])
+
+
+@pytest.mark.parametrize("time_claim", ["exp", "nbf"])
+@pytest.mark.parametrize("value", ["soon", None, [], {}], ids=["text", "None", "list", "map"])
+def test_a_time_that_is_no_number_is_refused(engine: Engine, time_claim: str, value: Any) -> None:
+    """A claim that can not be kept is not taken for one that holds."""
+    assert failure(engine, "crypto.verifyjwt", token({time_claim: value}), SECRET).code == "crypto.bad_token"
+
+
+def test_the_signature_is_looked_at_before_the_times(engine: Engine) -> None:
+    """Who does not know the secret learns nothing about the claims."""
+    error = failure(engine, "crypto.verifyjwt", token({"exp": 1}), "another secret, just as long as that one")
+
+    assert error.code == "crypto.bad_signature"
+
+
+KEYS = {
+    "PEM": "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+    "SSH": "ssh-rsa AAAAB3NzaC1yc2E",
+}
+
+
+@pytest.mark.parametrize("secret", KEYS.values(), ids=KEYS)
+def test_a_public_key_is_no_secret(engine: Engine, secret: str) -> None:
+    """Else a token that was signed with what everybody knows would be believed."""
+    with pytest.raises(ToolFailed) as caught:
+        sign({}, secret)
+
+    assert caught.value.code == "crypto.bad_secret"
+    text = "secret: expected a text that is no PEM, SSH or JSON Web Key, got one"
+    assert text == failure(engine, "crypto.verifyjwt", token({}), secret).text
+
+
+def test_an_empty_secret_does_not_fit(engine: Engine) -> None:
+    """It is an argument error, before any token is looked at."""
+    with pytest.raises(CallError) as caught:
+        engine.call("crypto.verifyjwt", [token({}), ""])
+
+    assert caught.value.code == "coercion.length"
+
+
+@pytest.mark.parametrize("claims", [{"b": b"bytes"}, {"iss": 1}, {"x": [{1, 2}]}], ids=["bytes", "iss", "set"])
+def test_claims_that_are_no_json_are_not_signed(claims: dict[str, Any]) -> None:
+    """A token holds JSON, and its issuer is a text."""
+    with pytest.raises(ToolFailed) as caught:
+        sign(claims)
+
+    text = "claims_map: expected JSON values, and a text as iss, got others"
+    assert (text, "crypto.bad_claims") == (str(caught.value), caught.value.code)
+
+
+@pytest.mark.parametrize("name", ["none", "HS257", "RS256", "", "HS256 "])
+def test_other_signatures_are_not_made(name: str) -> None:
+    """HS256, HS384 and HS512 alone."""
+    with pytest.raises(ToolFailed) as caught:
+        sign({}, SECRET, name)
+
+    text = "algorithm: expected one of HS256, HS384, HS512, got another text"
+    assert (text, "crypto.bad_algorithm") == (str(caught.value), caught.value.code)
+
+
+def test_an_engine_that_trusts_nothing_refuses_to_sign(engine: Engine) -> None:
+    """The refusal comes before the arguments are looked at, by every door."""
+    with pytest.raises(PolicyError) as caught:
+        engine.call("crypto.signjwt", ["not", "its", "arguments", "at all"])
+
+    assert str(caught.value) == "crypto.signjwt: needs a host that trusts it"
+    assert (caught.value.code, caught.value.need) == ("policy.trust", "trust")
+    result = engine.execute(ToolCall("crypto.signjwt", [{}, SECRET, "HS256"]))
+    assert isinstance(result.error, PolicyError)
+
+
+def test_secrets_are_declared_as_secrets() -> None:
+    """So that records and traces keep them out of sight."""
+    secrets = {(tool.name, arg.name) for tool in toolset for arg in tool.spec.args if arg.secret}
+
+    expected = {("crypto.hmac", "secret_key"), ("crypto.signjwt", "secret"), ("crypto.verifyjwt", "secret")}
+    assert expected == secrets
+
+
+def test_no_damage_to_a_token_gets_past_the_codes(engine: Engine) -> None:
+    """Of 2,000 damaged tokens each is refused with a code of the tool's own, and none is believed."""
+    source = random.Random(4)
+    whole = token({"sub": "a", "exp": NOW + 600})
+    seen = set()
+    for _ in range(2000):
+        place, length = source.randrange(len(whole) - 1), source.randrange(1, 4)
+        junk = "".join(source.choices('AZaz09-_.={}"\n\x00é', k=source.randrange(4)))
+        damaged = whole[:place] + junk + whole[place + length :]
+        if damaged != whole:
+            seen.add(failure(engine, "crypto.verifyjwt", damaged, SECRET).code)
+
+    assert {"crypto.bad_token", "crypto.bad_signature"} == seen
+
+
+WITHOUT_PYJWT = """
+import sys
+sys.modules["jwt"] = None
+from neuroscript import Engine, CallError
+from neuroscript_std.crypto import toolset
+with Engine(toolsets=[toolset], plugins="none") as engine:
+    print(len(engine.call("crypto.uuid")))
+    for tool, args in [("decodejwt", ["a.b.c"]), ("verifyjwt", ["a.b.c", "secret"])]:
+        try:
+            engine.call(f"crypto.{tool}", args)
+        except CallError as error:
+            print(error.code, error.retry, error)
+"""
+
+
+def test_without_pyjwt_the_error_says_what_to_install() -> None:
+    """The toolset loads and its other tools work; only tokens ask for the extra."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PYJWT], capture_output=True, text=True, check=True)
+
+    text = "tokens need PyJWT: pip install 'neuroscript-std[jwt]'"
+    expected = ["36", *(f"crypto.needs_jwt host crypto.{each}: {text}" for each in ("decodejwt", "verifyjwt"))]
+    assert expected == done.stdout.splitlines()

@@ -1,0 +1,77 @@
+"""The error toolset, through an engine as a caller would use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import CallError, Engine, ToolFailed
+from neuroscript_std.error import toolset
+
+VECTORS = Path(__file__).parents[3] / "tests" / "vectors" / "upstream.json"
+UPSTREAM = [case for case in json.loads(VECTORS.read_text()) if case["tool_or_fn"].startswith("tool.error.")]
+CODES = {"toolset-100": "coercion.type", "toolset-101": "error.bad_code"}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
+def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
+    """What upstream's own tests refuse is refused here, with a code."""
+    with pytest.raises(CallError) as caught:
+        engine.call(case["tool_or_fn"], case["args"])
+
+    assert CODES[case["id"]] == caught.value.code
+
+
+ACCEPTED = {
+    "a word": ("NOT_FOUND", "NOT_FOUND"),
+    "nothing": ("", ""),
+    "an int": (404, 404),
+    "a float stays one": (404.0, 404.0),
+    "digits": ("404", 404),
+    "digits with blanks and a sign": (" -7 ", -7),
+    "a whole number with a point": ("5.0", 5),
+    "a whole number with an exponent": ("1e3", 1000),
+    "a fraction": ("4.5", 4.5),
+    "the largest int": ("9223372036854775807", 2**63 - 1),
+    "digits that no 64 bits hold": ("9223372036854775808", "9223372036854775808"),
+    "a whole number that no 64 bits hold": ("1e30", "1e30"),
+    "no finite number": ("nan", "nan"),
+    "digits with a mark of Python's": ("1_000", "1_000"),
+    "digits of another script": ("٤٠٤", "٤٠٤"),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), ACCEPTED.values(), ids=ACCEPTED)
+def test_a_code_is_a_text_or_the_number_that_it_spells(engine: Engine, code: Any, expected: Any) -> None:
+    """A numeric text becomes an int where it is whole, else a float, and stays a text where no number is exact."""
+    came = engine.call("error.new", [code, "what happened"])
+
+    assert repr({"code": expected, "message": "what happened"}) == repr(came)
+
+
+REFUSED = {
+    "a truth value": (False, "bool"),
+    "a list": ([1], "list"),
+    "a map": ({"code": 1}, "dict"),
+    "bytes": (b"1", "bytes"),
+}
+
+
+@pytest.mark.parametrize(("code", "got"), REFUSED.values(), ids=REFUSED)
+def test_a_code_of_another_type_is_refused(engine: Engine, code: Any, got: str) -> None:
+    """A truth value is neither a text nor a number."""
+    with pytest.raises(ToolFailed) as caught:
+        engine.call("error.new", [code, "what happened"])
+
+    assert f"error.new: code: expected a text or a number, got {got}" == str(caught.value)
+    assert (caught.value.code, caught.value.retry) == ("error.bad_code", "model")

@@ -1,0 +1,155 @@
+"""Base64, hexadecimal digits and gzip: strict, and never larger than asked for."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuroscript import Engine, ToolFailed
+from neuroscript_std.str import toolset
+
+MIB = 1024 * 1024
+NOT_BASE64 = "not Base64; give A-Z, a-z, 0-9, + and /, padded with = to a multiple of 4, and nothing else"
+NOT_HEX = "not hexadecimal; give two digits of 0-9 and a-f for each byte, and nothing else"
+NOT_TEXT = "the decoded bytes are not UTF-8, so they are no text"
+NOT_GZIP = "the decoded bytes are not whole gzip data; str.compress writes such data"
+TOO_LARGE = "the result would be larger than 8 MiB; work on less text in one call"
+
+HELLO = gzip.compress(b"hello", mtime=0)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        yield engine
+
+
+def failure(engine: Engine, name: str, args: tuple[Any, ...]) -> tuple[str, str, str]:
+    """Return what a call that fails tells its caller: the text, the code, who can mend it."""
+    with pytest.raises(ToolFailed) as caught:
+        engine.call(name, args)
+    return str(caught.value), caught.value.code, caught.value.retry
+
+
+def base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+@pytest.mark.parametrize("name", ["frombase64", "bytesfrombase64", "parsefromjsonbase64", "decompress"])
+@pytest.mark.parametrize(
+    "text",
+    ["QQ", "QQ=", "QQ===", "QQ==QQ==", "QR==", "QUJD\n", "QU JD", "=", "====", "Q", "-_8=", "QUJDé", "QQ==\0"],
+    ids=ascii,
+)
+def test_base64_is_taken_to_the_letter(engine: Engine, name: str, text: str) -> None:
+    """Padding is not left out, nothing is skipped, and no bits are dropped."""
+    assert (f"str.{name}: {NOT_BASE64}", "str.not_base64", "model") == failure(engine, f"str.{name}", (text,))
+
+
+@pytest.mark.parametrize("text", ["6", "68 65", "0x68", "6g", "６８", "68\n"], ids=ascii)
+def test_hexadecimal_is_taken_to_the_letter(engine: Engine, text: str) -> None:
+    """Two digits for each byte, of ASCII, without blanks."""
+    assert (f"str.fromhex: {NOT_HEX}", "str.not_hex", "model") == failure(engine, "str.fromhex", (text,))
+
+
+@pytest.mark.parametrize(
+    ("name", "encode"),
+    [
+        ("frombase64", base64),
+        ("bytesfrombase64", base64),
+        ("fromhex", bytes.hex),
+        ("decompress", lambda data: base64(gzip.compress(data))),
+    ],
+)
+@pytest.mark.parametrize("data", [b"\xff", b"\xed\xa0\x80", b"a\xc3"], ids=["no-utf8", "surrogate", "cut"])
+def test_what_is_decoded_is_a_text(engine: Engine, name: str, encode: Any, data: bytes) -> None:
+    """Bytes that are not UTF-8 are refused, not replaced."""
+    assert (f"str.{name}: {NOT_TEXT}", "str.not_text", "model") == failure(engine, f"str.{name}", (encode(data),))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text())
+@pytest.mark.parametrize(
+    ("there", "back"),
+    [
+        ("tobase64", "frombase64"),
+        ("bytestobase64", "bytesfrombase64"),
+        ("tohex", "fromhex"),
+        ("compress", "decompress"),
+    ],
+)
+def test_what_is_encoded_can_be_decoded(there: str, back: str, text: str) -> None:
+    """Each pair of tools gives any text back."""
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        assert text == engine.call(f"str.{back}", (engine.call(f"str.{there}", (text,)),))
+
+
+def test_one_text_is_always_compressed_alike(engine: Engine) -> None:
+    """No time and no name of a system is in it, and any reader of gzip takes it."""
+    data = engine.call("str.compress", ("hello " * 100,))
+
+    assert data == engine.call("str.compress", ("hello " * 100,))
+    assert data.startswith("H4sIAAAAAAAA/")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        HELLO[:-1],
+        HELLO[:-8],
+        HELLO[:5],
+        HELLO[:-1] + b"\x01",
+        HELLO[:10] + b"\xff" * 8,
+        HELLO + b"more",
+        HELLO[:2] + b"\x07" + HELLO[3:],
+        zlib.compress(b"hello"),
+    ],
+    ids=["empty", "text", "cut", "no-trailer", "half-header", "wrong-size", "no-deflate", "rest", "method", "zlib"],
+)
+def test_broken_gzip_is_refused(engine: Engine, data: bytes) -> None:
+    """Nothing is read out of data that is not whole."""
+    expected = f"str.decompress: {NOT_GZIP}", "str.not_gzip", "model"
+
+    assert expected == failure(engine, "str.decompress", (base64(data),))
+
+
+def test_gzip_of_several_parts_is_read(engine: Engine) -> None:
+    """Parts behind each other are one text, as gzip has it, however many there are."""
+    data = base64(HELLO * 2 + gzip.compress(b"") * 10_000)
+
+    assert "hellohello" == engine.call("str.decompress", (data,))
+
+
+def test_the_largest_text_can_be_decompressed(engine: Engine) -> None:
+    """The limit is the last size that is taken."""
+    data = base64(gzip.compress(b"a" * 8 * MIB))
+
+    assert 8 * MIB == len(engine.call("str.decompress", (data,)))
+
+
+def test_a_bomb_costs_no_memory(engine: Engine) -> None:
+    """Data that would unpack to 6 GB, the most that 8 MiB of Base64 can hold, is read up to the limit and no further."""
+    part = gzip.compress(bytes(16 * MIB))
+    bomb = base64(part * (6_000_000 // len(part)))
+    expected = f"str.decompress: {TOO_LARGE}", "str.too_large", "model"
+
+    tracemalloc.start()
+    try:
+        told = failure(engine, "str.decompress", (bomb,))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert expected == told
+    assert peak < 64 * MIB
+    assert 6_000_000 // len(part) * 16 * MIB > 5 * 10**9

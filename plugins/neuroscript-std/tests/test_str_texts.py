@@ -1,0 +1,180 @@
+"""Texts measured, changed, put together and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuroscript import Engine, ToolFailed
+from neuroscript_std.str import toolset
+
+MIB = 1024 * 1024
+TOO_LARGE = "the result would be larger than 8 MiB; work on less text in one call"
+TOO_MANY = "the result would hold more than 1,000,000 values; work on less text in one call"
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        yield engine
+
+
+def failure(engine: Engine, name: str, args: tuple[Any, ...]) -> tuple[str, str, str]:
+    """Return what a call that fails tells its caller: the text, the code, who can mend it."""
+    with pytest.raises(ToolFailed) as caught:
+        engine.call(name, args)
+    return str(caught.value), caught.value.code, caught.value.retry
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("length", ("e\u0301😀",), 3),
+        ("substring", ("😀é漢", 1, 1), "é"),
+        ("substring", ("abc", 2**62, 2**62), ""),
+        ("substring", ("abc", 0, 0), ""),
+        ("linecount", ("",), 0),
+        ("linecount", ("a\r\nb\rc",), 2),
+        ("linecount", ("\n",), 1),
+        ("trimspace", ("\u3000\u2028\x85x\x1f",), "x\x1f"),
+        ("trimprefix", ("aaa", ""), "aaa"),
+        ("trimsuffix", ("aaa", "a"), "aa"),
+        ("hasprefix", ("abc", ""), True),
+        ("hassuffix", ("", "a"), False),
+        ("contains", ("", ""), True),
+        ("tolower", ("ÄΣ",), "äς"),
+        ("toupper", ("ŉ",), "ʼN"),
+    ],
+)
+def test_a_character_is_a_code_point(engine: Engine, name: str, args: tuple[Any, ...], expected: Any) -> None:
+    """Nothing counts bytes, and what lies beyond the end is left out."""
+    assert expected == engine.call(f"str.{name}", args)
+
+
+@pytest.mark.parametrize("args", [("abc", -1, 1), ("abc", 0, -1)], ids=["start", "length"])
+def test_a_place_before_the_text_is_refused(engine: Engine, args: tuple[Any, ...]) -> None:
+    """A number below 0 does not count from the end."""
+    expected = "str.substring: start_index and length count from 0; give no number below 0"
+
+    assert (expected, "str.bounds", "model") == failure(engine, "str.substring", args)
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (("aaa", "a", "b"), "bbb"),
+        (("aaa", "a", "b", -7), "bbb"),
+        (("aaa", "a", "b", 0), "aaa"),
+        (("aaa", "a", "b", 2**62), "bbb"),
+        (("aaa", "aa", "b"), "ba"),
+        (("ab", "", "-"), "-a-b-"),
+        (("ab", "", "-", 2), "-a-b"),
+        (("ab", "c", "d"), "ab"),
+        (("ab", "a", "b", None), "bb"),
+    ],
+)
+def test_replace_counts_from_the_left(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
+    """All are replaced where no count is given or it is below 0; an empty text stands between all characters."""
+    assert expected == engine.call("str.replace", args)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("text", "text"),
+        ('"', '"'),
+        (1, "1"),
+        (2.0, "2.0"),
+        (True, "true"),
+        (None, "null"),
+        ({"b": [1, "x"], "a": None}, '{"a":null,"b":[1,"x"]}'),
+        (b"\xff", '{"$base64":"/w=="}'),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_text_is_joined_as_json(engine: Engine, value: Any, written: str) -> None:
+    """A text stays as it is; anything else is written as JSON writes it."""
+    assert f"<{written}>" == engine.call("str.concat", (["<", value, ">"],))
+    assert f"{written}, {written}" == engine.call("str.join", ([value, value], ", "))
+
+
+def test_nothing_joined_is_empty(engine: Engine) -> None:
+    """An empty list has no separators either."""
+    assert "" == engine.call("str.join", ([], ","))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("split", ("", ","), [""]),
+        ("split", ("", ""), []),
+        ("split", (",", ","), ["", ""]),
+        ("split", ("é漢😀", ""), ["é", "漢", "😀"]),
+        ("split", ("a--b---c", "--"), ["a", "b", "-c"]),
+        ("splitwords", (" \t\n",), []),
+        ("splitwords", ("a\u00a0b\u2003c\x1fd",), ["a", "b", "c\x1fd"]),
+    ],
+)
+def test_a_text_is_parted(engine: Engine, name: str, args: tuple[str, ...], expected: list[str]) -> None:
+    """A fixed mark keeps empty parts, white space leaves none, and no mark gives characters."""
+    assert expected == engine.call(f"str.{name}", args)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(), st.text(min_size=1, max_size=2))
+def test_join_takes_back_split(text: str, mark: str) -> None:
+    """A text that was parted at a mark and joined with it is the same."""
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        parts = engine.call("str.split", (text, mark))
+
+        assert text == engine.call("str.join", (parts, mark))
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("replace", ("a" * 4 * MIB, "a", "b" * 3 * MIB)),
+        ("replace", ("a" * MIB, "", "b" * 7 * MIB)),
+        ("replace", ("a" * 3 * MIB, "a", "€")),
+        ("join", ([1] * 100_000, "," * 7 * MIB)),
+        ("concat", (["\x01" * MIB, ["\x01" * 2 * MIB]],)),
+        ("toupper", ("ΐ" * 4 * MIB,)),
+        ("tojsonstring", ("\x01" * 2 * MIB,)),
+        ("inspect", ("\x01" * 4 * MIB, 2**62)),
+        ("tohex", ("a" * 5 * MIB,)),
+        ("tobase64", ("a" * 7 * MIB,)),
+        ("bytestobase64", ("a" * 7 * MIB,)),
+        ("replaceregex", ("a", "a" * 1000, "b" * 7 * MIB)),
+        ("replaceregex", ("x", f"xx{'y' * 5 * MIB}", "b" * 2 * MIB)),
+        ("replaceregex", ("(?s)(.*)", "a" * MIB, "$1" * MIB)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "large",
+)
+def test_a_result_of_gigabytes_is_not_begun(engine: Engine, name: str, args: tuple[Any, ...]) -> None:
+    """Growth ends at 8 MiB, before the memory is taken."""
+    assert (f"str.{name}: {TOO_LARGE}", "str.too_large", "model") == failure(engine, f"str.{name}", args)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("split", ("a" * 1_000_001, "")),
+        ("split", ("," * 1_000_000, ",")),
+        ("splitwords", ("a " * 1_000_001,)),
+        ("parsejsonstring", (f"[{'0,' * 1_000_000}0]",)),
+    ],
+    ids=["characters", "marks", "words", "JSON"],
+)
+def test_a_result_of_millions_of_values_is_refused(engine: Engine, name: str, args: tuple[Any, ...]) -> None:
+    """The tool says so itself, with a code of its own, and not the line behind it."""
+    assert (f"str.{name}: {TOO_MANY}", "str.too_large", "model") == failure(engine, f"str.{name}", args)
+
+
+def test_what_fits_the_limit_passes(engine: Engine) -> None:
+    """The limits are the last values that are taken."""
+    assert 8 * MIB == len(engine.call("str.replace", ("a" * 4 * MIB, "a", "bb")))
+    assert 1_000_000 == len(engine.call("str.split", ("," * 999_999, ",")))

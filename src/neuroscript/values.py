@@ -1,0 +1,327 @@
+"""A value into the exact value of its type: decided by ``type(x) is T``, and without running code of the value's own.
+
+A subclass of a built-in is read through the base type's own slots; everything that is no built-in is refused.
+Containers are built anew at every level. What does not fit is noted with its place, and the walk goes on.
+
+Source: contract section 3.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from array import array
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from neuroscript import scalars
+from neuroscript.argtypes import ELEMENTS, VALUES, ArgType, worded
+from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.scalars import Handle, Misfit, flattened
+from neuroscript.walk import FAILED, Walk, Where, type_name
+
+FLOAT32_MAX: Final = 3.4028235677973362e38
+"""The largest number that rounds to a finite float of 32 bits."""
+
+SMALL: Final = 2**30
+"""Ints below it have one digit in CPython."""
+
+_WHOLE: Final = slice(None)
+
+
+def exact(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    """Return *value* as the exact value of *kind*, or `FAILED`; None only where `any` and `nil` take it."""
+    if walk.terms.adapters:
+        value = adapted(walk, value)
+    reading = walk.terms.readings.get(kind)
+    if reading is None:
+        return _COMPOUND[kind](walk, kind, value, where)
+    result = reading(value)
+    if type(result) is Misfit:
+        return walk.note(where, result, type(value))
+    walk.spend(where, 1, _bytes_in(result))
+    return result
+
+
+def element(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    """Return the exact value of one element of a container, which is None only where `any` takes it."""
+    if value is None and kind is not ArgType.ANY:
+        return walk.note(where, Misfit("coercion.null_element", worded(kind)), "None")
+    return exact(walk, kind, value, where)
+
+
+def adapted(walk: Walk, value: Any) -> Any:
+    """Return what the host's adapter makes of a value, or the value itself."""
+    for cls, adapt in walk.terms.adapters if walk.terms.mode == "lax" else ():
+        if type(value) is cls:
+            try:
+                return adapt(value)
+            except Exception:  # what it can not adapt is refused for what it is
+                return value
+    return value
+
+
+def items_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    """Return a list of our own with the items of a list or tuple, or of a text that is a JSON array."""
+    value = adapted(walk, value)
+    cls = type(value)
+    if cls is list:
+        return value[:]
+    if walk.terms.mode != "strict" and issubclass(cls, list):
+        return list.__getitem__(value, _WHOLE)
+    if walk.terms.mode != "strict" and issubclass(cls, tuple):
+        return [*tuple.__getitem__(value, _WHOLE)]
+    return _decoded(walk, kind, value, list, "a text must be a JSON array", where)
+
+
+def pairs_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    """Return the pairs of a dict, or of a text that is a JSON object; no key is hashed."""
+    value = adapted(walk, value)
+    cls = type(value)
+    if cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict)):
+        return [*dict.items(value)]
+    decoded = _decoded(walk, kind, value, dict, "a text must be a JSON object", where)
+    return decoded if decoded is FAILED else [*decoded.items()]
+
+
+def _decoded(walk: Walk, kind: ArgType, value: Any, wanted: type, hint: str, where: Where) -> Any:
+    text = flattened(value)
+    if walk.terms.mode != "lax" or type(text) is not str:
+        return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+    if len(text) > walk.text_left:
+        raise walk.too_much_text(where)
+    try:
+        decoded = parsed(text)
+    except NotJSON as error:
+        if error.code != "arg.not_json":
+            return walk.note(where, Misfit(error.code, worded(kind), error.hint), "str")
+        decoded = None
+    if type(decoded) is not wanted:
+        return walk.note(where, Misfit("coercion.type", worded(kind), hint), "str")
+    return decoded
+
+
+def by_text(walk: Walk, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
+    """Return pairs as a dict with exact texts as keys; a key that is none is noted."""
+    found: dict[str, Any] = {}
+    for key, each in pairs:
+        _put(walk, found, _key(walk, key, where), each, where)
+    return found
+
+
+def _key(walk: Walk, key: Any, where: Where) -> Any:
+    text = key if walk.terms.mode == "strict" else flattened(key)
+    if type(text) is not str:
+        return walk.note(where, Misfit("coercion.key", "texts as keys"), f"{type_name(key)} as a key")
+    if not scalars.is_unicode(text):
+        return walk.note(where, Misfit("coercion.encoding", "keys of valid Unicode"), "lone surrogates")
+    walk.spend(where, 0, _bytes_in(text))
+    return text
+
+
+def _any_key(walk: Walk, key: Any, where: Where) -> Any:
+    plain = key if walk.terms.mode == "strict" else flattened(key)
+    if plain is None or type(plain) is bool or any(type(plain) is base for base, _ in _LEAVES):
+        return exact(walk, ArgType.ANY, plain, where)
+    return walk.note(where, Misfit("coercion.key", "plain values as keys"), f"{type_name(key)} as a key")
+
+
+def _put(walk: Walk, target: dict[Any, Any], key: Any, value: Any, where: Where) -> None:
+    if key is FAILED:
+        return
+    if key in target:
+        walk.note(where, Misfit("coercion.key_collision", "each key once"), "one key twice")
+    target[key] = value
+
+
+def _slice(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    items = items_of(walk, kind, value, where)
+    return FAILED if items is FAILED else walk.within(where, _elements, ELEMENTS[kind], items)
+
+
+def _elements(walk: Walk, kind: ArgType, items: list[Any], where: Where) -> list[Any]:
+    text = bulk_text(kind, items)
+    if text >= 0:
+        walk.spend(where, len(items), text)
+        return items
+    reading = walk.terms.readings.get(kind)
+    if reading is not None and not walk.terms.adapters:
+        read = [reading(item) for item in items]
+        if not [each for each in read if type(each) is Misfit]:
+            walk.spend(where, len(items), sum(map(_bytes_in, read)))
+            return read
+    return [element(walk, kind, item, (where, index)) for index, item in enumerate(items)]
+
+
+def _map(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    pairs = pairs_of(walk, kind, value, where)
+    return FAILED if pairs is FAILED else walk.within(where, _entries, kind, pairs)
+
+
+def _entries(walk: Walk, kind: ArgType, pairs: list[tuple[Any, Any]], where: Where) -> dict[Any, Any]:
+    keys = bulk_text(ArgType.STRING, [key for key, _ in pairs])
+    values = bulk_text(VALUES[kind], [each for _, each in pairs])
+    if keys >= 0 and values >= 0:
+        walk.spend(where, len(pairs), keys + values)
+        return dict(pairs)
+    entries: dict[Any, Any] = {}
+    for key, each in pairs:
+        name = _any_key(walk, key, where) if kind is ArgType.MAP_ANY_ANY else _key(walk, key, where)
+        _put(walk, entries, name, element(walk, VALUES[kind], each, (where, name)), where)
+    return entries
+
+
+def _any(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    cls = type(value)
+    if value is None or cls is bool or cls is Handle or _is_plain_time(value):
+        walk.spend(where, 1)
+        return value
+    if issubclass(cls, (list, tuple)):
+        return _slice(walk, ArgType.SLICE_ANY, value, where)
+    if issubclass(cls, dict):
+        return _map(walk, ArgType.MAP, value, where)
+    for base, leaf in _LEAVES:
+        if issubclass(cls, base):
+            return exact(walk, leaf, value, where)
+    return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+
+
+def _is_plain_time(value: Any) -> bool:
+    """Tell whether a value is a datetime that holds no code of others: naive, or with a fixed offset."""
+    if type(value) is not datetime.datetime:
+        return False
+    return value.tzinfo is None or type(value.tzinfo) is datetime.timezone
+
+
+def _nil(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    return None if value is None else walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+
+
+def _entityid(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    if (walk.terms.mode == "strict" and type(value) is not dict) or not issubclass(type(value), dict):
+        return _identity(walk, value, where)
+    found = _identity(walk, scalars.entry(value, "id"), (where, "id"))
+    return FAILED if found is FAILED else _map(walk, ArgType.MAP, value, where)
+
+
+def _identity(walk: Walk, value: Any, where: Where) -> Any:
+    result = scalars.strict_entityid(value if walk.terms.mode == "strict" else flattened(value))
+    if type(result) is Misfit:
+        return walk.note(where, result, type(value))
+    walk.spend(where, 1, _bytes_in(result))
+    return result
+
+
+def _embedding(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    lax = walk.terms.mode == "lax"
+    if type(value) is array and (value.typecode == "f" or (lax and value.typecode not in "uw")):
+        return walk.within(where, _components, value.tolist())
+    if not lax or type(value) is array:
+        return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+    numbers = items_of(walk, kind, value, where)
+    return FAILED if numbers is FAILED else walk.within(where, _components, numbers)
+
+
+def _components(walk: Walk, numbers: list[Any], where: Where) -> Any:
+    walk.spend(where, len(numbers))
+    components = [_component(walk, number, (where, index)) for index, number in enumerate(numbers)]
+    return FAILED if FAILED in components else array("f", components)
+
+
+def _component(walk: Walk, value: object, where: Where) -> Any:
+    number = flattened(value)
+    if type(number) is not int and type(number) is not float:
+        return walk.note(where, Misfit("coercion.type", "number"), type(value))
+    if not -FLOAT32_MAX <= number <= FLOAT32_MAX:
+        return walk.note(where, Misfit("coercion.range", "a number of 32-bit floats"), type(value))
+    return number
+
+
+_LEAVES: Final = ((str, ArgType.STRING), (int, ArgType.INT), (float, ArgType.FLOAT), (bytes, ArgType.BLOB))
+
+_COMPOUND: Final[Mapping[ArgType, Callable[[Walk, ArgType, Any, Where], Any]]] = {
+    **dict.fromkeys(ELEMENTS, _slice),
+    **dict.fromkeys(VALUES, _map),
+    ArgType.ANY: _any,
+    ArgType.NIL: _nil,
+    ArgType.VOID: _nil,
+    ArgType.ENTITYID: _entityid,
+    ArgType.EMBEDDING: _embedding,
+}
+"""The way through each type that has no reading."""
+
+
+def _bytes_in(value: Any) -> int:
+    if type(value) is str:
+        return len(value) if value.isascii() else len(value.encode())
+    return len(value) if type(value) is bytes else 0
+
+
+def bulk_text(element: ArgType, items: list[Any]) -> int:
+    """Return how many bytes of text *items* hold if each is exact and needs no further look, else -1.
+
+    It speaks for whole lists, mostly in C; -1 is no refusal. The types are compared by identity: a metaclass may have
+    an ``__eq__`` of its own, which ``list.count`` would run.
+    """
+    if element is ArgType.ANY:
+        return _text_of_leaves(items)
+    builtin = _BULK.get(element)
+    if builtin is None or [item for item in items if type(item) is not builtin]:
+        return -1
+    if builtin is str:
+        text = "".join(items)
+        return len(text) if text.isascii() else -1
+    if builtin is int:
+        return 0 if _are_64_bits(items) else -1
+    total = sum(items)
+    return 0 if total - total == 0.0 else -1
+
+
+def _text_of_leaves(items: list[Any]) -> int:
+    """Return how many bytes of text *items* hold if each is a plain text, number, truth value or None, else -1."""
+    text = 0
+    for item in items:
+        kind = type(item)
+        if kind is str and item.isascii():
+            text += len(item)
+        elif not (
+            kind is bool
+            or item is None
+            or (kind is int and scalars.INT_MIN <= item <= scalars.INT_MAX)
+            or (kind is float and item - item == 0.0)
+        ):
+            return -1
+    return text
+
+
+def _are_64_bits(items: list[int]) -> bool:
+    """Tell whether all ints are of 64 bits.
+
+    C takes them as ``long long`` if they begin with a small one and as ``long`` if not, for each is slow with the
+    others; where its long has 32 bits, larger ones are left to a closer look.
+    """
+    try:
+        for start in range(0, len(items), 1024):
+            chunk = items[start : start + 1024]
+            struct.pack(f"{len(chunk)}{'q' if -SMALL < chunk[0] < SMALL else 'l'}", *chunk)
+    except struct.error:
+        return False
+    return True
+
+
+_BULK: Final[Mapping[ArgType, type]] = {
+    ArgType.STRING: str,
+    ArgType.INT: int,
+    ArgType.FLOAT: float,
+    ArgType.BOOL: bool,
+}
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a value made of exact built-ins that shares no container with it."""
+    kind = type(value)
+    if kind is list:
+        return [copied(each) for each in value]
+    if kind is dict:
+        return {key: copied(each) for key, each in value.items()}
+    return value[:] if kind is array else value

@@ -1,0 +1,281 @@
+"""A tool that is read off a function: what is understood, and what to write where it is not."""
+
+from __future__ import annotations
+
+import functools
+from array import array
+from typing import Any, Literal, Optional
+
+import attrs
+import pytest
+from docstring_parser import parse as parse_by_library
+
+from neuroscript import ArgType, Engine, RegistryError, Runtime, SpecError, ToolPolicy, Toolset, ToolSpec, tool
+from neuroscript.hints import Unreadable, hint_of
+from neuroscript.signature import docstring
+
+
+@attrs.frozen
+class Point:
+    """A place on a sheet."""
+
+    x: float
+    y: float = 0.0
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind", "nullable", "choices"),
+    [
+        (str, "string", False, ()),
+        (int, "int", False, ()),
+        (float, "float", False, ()),
+        (bool, "bool", False, ()),
+        (bytes, "blob", False, ()),
+        (Any, "any", False, ()),
+        (None, "nil", False, ()),
+        (array, "embedding", False, ()),
+        (list[str], "slice_string", False, ()),
+        (list[int], "slice_int", False, ()),
+        (list[float], "slice_float", False, ()),
+        (list[bool], "slice_bool", False, ()),
+        (list[Any], "slice_any", False, ()),
+        (list[dict[str, Any]], "slice_map", False, ()),
+        (list[Literal["a", "b"]], "slice_string", False, ("a", "b")),
+        (dict[str, Any], "map", False, ()),
+        (dict[str, str], "map_string_string", False, ()),
+        (dict[str, int], "map_string_int", False, ()),
+        (dict[str, float], "map_string_float", False, ()),
+        (dict[str, bool], "map_string_bool", False, ()),
+        (dict[Any, Any], "map_any_any", False, ()),
+        (int | None, "int", True, ()),
+        (Optional[list[str]], "slice_string", True, ()),
+        (Literal["r", "w"], "string", False, ("r", "w")),
+        (Literal[1, 2, None], "int", True, (1, 2)),
+        (Literal[True], "bool", False, (True,)),
+        (Point, "map", False, ()),
+        (Point | None, "map", True, ()),
+        (list[Point], "slice_map", False, ()),
+    ],
+)
+def test_an_annotation_names_a_type(annotation: Any, kind: str, nullable: bool, choices: tuple[Any, ...]) -> None:
+    """Each form that the contract knows."""
+    hint = hint_of(annotation)
+
+    assert (kind, nullable, choices) == (hint.type.value, hint.nullable, hint.choices)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (list, "list names no ArgType; write list[Any]"),
+        (tuple, "tuple names no ArgType; write list[Any]"),
+        (dict, "dict names no ArgType; write dict[str, Any]"),
+        (object, "object names no ArgType; write Any"),
+        (set[str], "set[str] names no ArgType; write str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
+         "Literal[…], an attrs class, or one of these | None"),
+        (list[list[int]], "list[list[int]] names no ArgType; write list[Any] and say in words what it holds"),
+        (list[int | None], "list[int | None] names no ArgType; write list[Any] and say in words what it holds"),
+        (dict[int, str], "dict[int, str] names no ArgType; write dict[str, Any] and say in words what it holds"),
+        (dict[str, list[int]], "dict[str, list[int]] names no ArgType; write dict[str, Any] and say in words what it holds"),
+        (int | str, "int | str has several types; write one of them, or Any"),
+        (Literal["a", 1], "Literal['a', 1] must hold values of one type, str, int or bool"),
+    ],
+)  # fmt: skip
+def test_what_names_no_type_is_refused_with_what_to_write(annotation: Any, text: str) -> None:
+    """Nothing ever falls back to any."""
+    with pytest.raises(Unreadable) as caught:
+        hint_of(annotation)
+
+    assert text == str(caught.value)
+
+
+def test_a_function_gives_its_whole_spec() -> None:
+    """Names, types, defaults, descriptions, result and errors."""
+
+    def send(rt: Runtime, to: str, copies: int = 1, *notes: str) -> bool | None:
+        """Send a letter
+        to somebody.
+
+        More is said here, which is not part of it.
+
+        Args:
+            to: Where it goes,
+                with the country.
+            copies (int): How many: one each.
+            *notes: What is written on them.
+
+        Returns:
+            Whether it was sent,
+            None if nobody knows.
+
+        Raises:
+            ToolFailed: post.closed.
+        """
+        return len(notes) > copies
+
+    made = tool(send, group="post", category="mail", when_to_use="Always.")
+
+    assert made.spec.full_name == "post.send"
+    assert made.spec.description == "Send a letter to somebody."
+    assert [(arg.name, arg.type, arg.required, arg.description) for arg in made.spec.args] == [
+        ("to", ArgType.STRING, True, "Where it goes, with the country."),
+        ("copies", ArgType.INT, False, "How many: one each."),
+        ("notes", ArgType.STRING, False, "What is written on them."),
+    ]
+    assert made.spec.args[1].default == 1
+    assert (made.spec.return_type, made.spec.return_nullable, made.spec.variadic) == (ArgType.BOOL, True, True)
+    assert made.spec.return_help == "Whether it was sent, None if nobody knows."
+    assert made.spec.error_conditions == "ToolFailed: post.closed."
+    assert (made.spec.category, made.spec.when_to_use) == ("mail", "Always.")
+    assert made.func is send
+
+
+def test_a_function_without_rt_is_called_without_it() -> None:
+    """It needs no world, so it gets none; coroutine functions too."""
+    tools = Toolset("g")
+
+    @tools.tool()
+    def twice(n: int) -> int:
+        return 2 * n
+
+    @tools.tool()
+    async def thrice(n: int) -> int:
+        return 3 * n
+
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        assert [engine.call("g.twice", ["4"]), engine.call("g.thrice", ["4"])] == [8, 12]
+    assert twice(1) == 2, "the decorator leaves the function as it is"
+
+
+def test_a_class_as_an_annotation_is_delivered_as_an_instance() -> None:
+    """The spec has its fields as keys."""
+
+    def far(p: Point, others: list[Point]) -> float:
+        return p.x + sum(other.y for other in others)
+
+    made = tool(far, group="g")
+    tools = Toolset("g", (made,))
+
+    assert [key.name for key in made.spec.args[0].keys] == ["x", "y"]
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        assert engine.call("g.far", ({"x": 1}, '[{"x": 0, "y": "2"}]')) == 3.0
+
+
+def unannotated(a, b: int = 1):  # type: ignore[no-untyped-def]
+    """Lack annotations."""
+
+
+def keyword(a: int, *, b: int, **c: int) -> int:
+    """Ask for names."""
+    return a
+
+
+def misdescribed(a: int) -> int:
+    """Describe another.
+
+    Args:
+        b: Not there.
+    """
+    return a
+
+
+def bad_default(a: int = "x") -> int:  # type: ignore[assignment]
+    """Have a default of another type."""
+    return a
+
+
+def unknown_name(a: Nowhere) -> int:  # type: ignore[name-defined]
+    """Name what is not there."""
+    return 1
+
+
+def instance_result(a: int) -> Point:
+    """Return an instance."""
+    return Point(a)
+
+
+@pytest.mark.parametrize(
+    ("func", "problems"),
+    [
+        (unannotated, ["a: has no annotation; write str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
+                       "Literal[…], an attrs class, or one of these | None",
+                       "the result has no annotation; write -> None where there is none"]),
+        (keyword, ["b: a tool is called by position; write a positional parameter",
+                   "c: a tool is called by position; write a positional parameter"]),
+        (misdescribed, ["the docstring describes b, which is no parameter"]),
+        (bad_default, ["a: the default does not fit: expected int, got str (a text must be decimal digits, such as 42)"]),
+        (unknown_name, ["its annotations can not be evaluated (NameError: name 'Nowhere' is not defined)"]),
+        (instance_result, ["the result: write the built-in that it is, such as dict[str, Any] or str"]),
+        (functools.partial(keyword), None),
+        (len, None),
+    ],
+    ids=lambda each: getattr(each, "__name__", type(each).__name__),
+)  # fmt: skip
+def test_what_can_not_be_read_off_a_function_is_a_spec_error(func: Any, problems: list[str] | None) -> None:
+    """With everything that is wrong at once, and what to write."""
+    with pytest.raises(SpecError) as caught:
+        tool(func, group="g")
+
+    if problems is not None:
+        assert problems == list(caught.value.problems)
+
+
+DOCSTRINGS = {
+    "google": "Do it.\n\nArgs:\n    a: The first.\n    b (int): The second,\n        on two lines.\n\nReturns:\n    What came of it.",
+    "empty": "",
+    "one line": "Do it.",
+    "no sections": "Do it.\n\nAnd more: of that\nkind.",
+    "other sections": "Do it.\n\nNote:\n    a: not an argument.\n\nArgs:\n    a: The first.",
+}
+
+
+@pytest.mark.parametrize("name", DOCSTRINGS)
+def test_google_docstrings_are_read_as_the_library_reads_them(name: str) -> None:
+    """docstring-parser is the oracle, so the small reader of ours can not drift."""
+    text = DOCSTRINGS[name]
+    library = parse_by_library(text)
+
+    described = docstring(text)
+
+    assert described.summary == (library.short_description or "")
+    assert described.args == {each.arg_name: " ".join(each.description.split()) for each in library.params}
+    assert described.returns == ((library.returns.description if library.returns else "") or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do it.\n\n:param a: The first.\n:returns: What came of it.",
+        "Do it.\n\nParameters\n----------\na : int\n    The first.\n\nReturns\n-------\nint\n    What came of it.",
+    ],
+    ids=["sphinx", "numpy"],
+)
+def test_other_styles_are_read_by_the_library(text: str) -> None:
+    """Through the ``functions`` extra, which is installed here."""
+    described = docstring(text)
+
+    assert (described.summary, described.args, described.returns) == ("Do it.", {"a": "The first."}, "What came of it.")
+
+
+def test_a_toolset_holds_each_name_once() -> None:
+    """And says which one is there twice."""
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g"), lambda rt: None)
+
+    with pytest.raises(RegistryError) as caught:
+        tools.add(ToolSpec("T", "tool.g"), lambda rt: None)
+
+    assert "toolset g has two tools called g.t" == str(caught.value)
+    assert (len(tools), [each.name for each in tools], repr(tools)) == (1, ["g.t"], "Toolset('g', 1 tools)")
+
+
+def test_a_decorated_tool_may_have_another_name_group_and_policy() -> None:
+    """What the function can not say of itself."""
+    tools = Toolset("g")
+
+    @tools.tool(name="list", group="other.place", policy=ToolPolicy(effects=("clock",)))
+    def listing() -> list[str]:
+        return []
+
+    (made,) = tools.tools
+    assert (made.name, made.policy.effects) == ("other.place.list", ("clock",))

@@ -1,0 +1,349 @@
+"""Specs: everything wrong is said when they are made, and plain data holds all that they say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.generator import Generator
+
+from neuroscript import (
+    UNSET,
+    ArgSpec,
+    ArgType,
+    Example,
+    SizeLimits,
+    SpecError,
+    ToolImplementation,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    coerce,
+    policy_from_data,
+    policy_to_data,
+    spec_from_data,
+    spec_to_data,
+)
+
+INT, STRING, MAP = ArgType.INT, ArgType.STRING, ArgType.MAP
+NAME = "a name is 1 to 128 printable characters without blanks, braces, brackets and quotes"
+BOUNDS = "minimum and maximum must be finite numbers"
+
+
+@attrs.frozen
+class Node:
+    """A class that holds itself."""
+
+    inner: Node | None = None
+
+
+@attrs.frozen
+class Loose:
+    """A class whose field names no ArgType."""
+
+    items: list
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: ArgSpec("", INT), f"argument : {NAME}"),
+        (lambda: ArgSpec("a b", INT), f"argument a b: {NAME}"),
+        (lambda: ArgSpec("a[0]", INT), f"argument a[0]: {NAME}"),
+        (lambda: ArgSpec("a\n", INT), f"argument a\\n: {NAME}"),
+        (lambda: ArgSpec("x" * 129, INT), f"argument {'x' * 64}…: {NAME}"),
+        (lambda: ArgSpec(5, INT), f"argument ?: {NAME}"),
+        (lambda: ArgSpec("a", ArgType.VOID), "argument a: void is a type of results alone"),
+        (lambda: ArgSpec("a", INT, default="x"), "argument a: the default does not fit: expected int, got str "
+         "(a text must be decimal digits, such as 42)"),
+        (lambda: ArgSpec("a", INT, required=True, default=1), "argument a: a required argument has no default"),
+        (lambda: ArgSpec("a", INT, required="yes"), "argument a: required must be True or False"),
+        (lambda: ArgSpec("a", INT, choices=(1, "2")), "argument a: each choice must be of type int"),
+        (lambda: ArgSpec("a", INT, choices=(True,)), "argument a: each choice must be of type int"),
+        (lambda: ArgSpec("a", MAP, choices=({},)), "argument a: choices belong to texts, numbers, truth values and "
+         "slices of them, not to map"),
+        (lambda: ArgSpec("a", INT, choices=(1, 2), default=3), "argument a: the default does not fit: expected int, one "
+         "of 1, 2, got another int"),
+        (lambda: ArgSpec("a", INT, minimum=2, maximum=1), "argument a: minimum is above maximum"),
+        (lambda: ArgSpec("a", INT, minimum=float("nan")), f"argument a: {BOUNDS}"),
+        (lambda: ArgSpec("a", INT, minimum=True), f"argument a: {BOUNDS}"),
+        (lambda: ArgSpec("a", STRING, minimum=1), "argument a: minimum and maximum do not belong to string"),
+        (lambda: ArgSpec("a", INT, min_length=1), "argument a: min_length and max_length do not belong to int"),
+        (lambda: ArgSpec("a", STRING, max_length=-1), "argument a: min_length and max_length must be whole numbers from 0"),
+        (lambda: ArgSpec("a", INT, keys=(ArgSpec("k", INT),)), "argument a: keys, extra_keys and cls belong to map and "
+         "slice_map, not to int"),
+        (lambda: ArgSpec("a", MAP, keys=(1,)), "argument a: keys must be a tuple of ArgSpecs"),
+        (lambda: ArgSpec("a", MAP, keys=(ArgSpec("k", INT), ArgSpec("k", INT))), "argument a: two keys are called k"),
+        (lambda: ArgSpec("a", MAP, extra_keys=True), "argument a: extra_keys belongs to keys that are written out"),
+        (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an attrs class"),
+        (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node holds itself; write keys and Any instead"),
+        (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: list names no ArgType; write list[Any]"),
+        (lambda: ArgSpec("a", INT, nullable=1, minimum="x", description=None), "argument a: nullable must be True or "
+         f"False; description must be a text; {BOUNDS}"),
+        (lambda: ToolSpec("a__b", "g"), "g.a__b: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter "
+         "and has no __"),
+        (lambda: ToolSpec("a.b", "g"), "g.a.b: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter "
+         "and has no __"),
+        (lambda: ToolSpec("a", "g."), "g..a: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter and "
+         "has no __"),
+        (lambda: ToolSpec("a", "g", (1,)), "g.a: args must be a tuple of ArgSpecs, and examples one of Examples"),
+        (lambda: ToolSpec("a", "g", (ArgSpec("x", INT), ArgSpec("x", STRING)), variadic="no"), "g.a: two arguments are "
+         "called x; variadic must be True or False"),
+        (lambda: ToolSpec("a", "g", variadic=True), "g.a: variadic needs a last argument without a default"),
+        (lambda: ToolSpec("a", "g", description=5), "g.a: description must be a text"),
+        (lambda: Example(5), "example: args must be a tuple, or a dict by name"),
+        (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool has no other effect but idempotent"),
+        (lambda: ToolPolicy(effects=("magic",)), "policy: magic is not an effect (clock, deletes, exec, idempotent, model, "
+         "net, prompts, pure, random, reads, writes)"),
+        (lambda: ToolPolicy(capabilities=("fs",)), "policy: fs is not a capability"),
+        (lambda: ToolPolicy(capabilities="fs:read", timeout=0), "policy: capabilities must be a tuple of texts; timeout "
+         "must be a finite number of seconds above 0"),
+        (lambda: SizeLimits(depth=-1, nodes=True), "SizeLimits: depth must be a whole number from 0; nodes must be a whole "
+         "number from 0"),
+        (lambda: Toolset("A B"), "toolset A B: its name is not that of a group"),
+    ],
+)  # fmt: skip
+def test_a_bad_spec_can_not_be_made(make: Any, text: str) -> None:
+    """Every fault is named at once, when the thing is made and never at call time."""
+    with pytest.raises(SpecError) as caught:
+        make()
+
+    assert text == str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_an_unknown_type_lists_the_words() -> None:
+    """Whoever writes ``number`` learns what there is."""
+    with pytest.raises(SpecError) as caught:
+        ArgSpec("a", "number")  # type: ignore[arg-type]
+
+    assert f"argument a: number is no ArgType; the words are {', '.join(ArgType)}" == str(caught.value)
+
+
+def test_a_spec_takes_words_for_types_and_is_canonical() -> None:
+    """Names are lowered, a leading ``tool.`` goes, and required follows from the default."""
+    spec = ToolSpec("Add", "tool.Tool.Math", (ArgSpec("a", "int", default="7"),), return_type="float")  # type: ignore[arg-type]
+
+    assert (spec.name, spec.group, spec.full_name) == ("add", "math", "math.add")
+    assert (spec.upstream_name, spec.wire_name) == ("tool.math.add", "math__add")
+    assert (spec.args[0].type, spec.args[0].required, spec.args[0].default) == (ArgType.INT, False, 7)
+    assert spec.return_type is ArgType.FLOAT
+
+
+def test_nil_is_always_nullable() -> None:
+    """Its only value is None, so it must be possible to give it."""
+    assert ArgSpec("a", ArgType.NIL).nullable
+
+
+@pytest.mark.parametrize(
+    ("func", "variadic", "text"),
+    [
+        (lambda a: None, False, "g.t: func must take (rt, a), not (a)"),
+        (lambda rt, b: None, False, "g.t: func must take (rt, a), not (rt, b)"),
+        (lambda rt, a, b: None, False, "g.t: func must take (rt, a), not (rt, a, b)"),
+        (lambda rt, a, *, b: None, False, "g.t: func is called by position, but asks for b by name"),
+        (lambda rt, a: None, True, "g.t: the spec is variadic; func must take *a"),
+        (5, False, "g.t: func must be a function whose parameters can be read"),
+    ],
+)
+def test_a_function_must_take_what_the_spec_gives(func: Any, variadic: bool, text: str) -> None:
+    """``rt`` and the spec's names in order, so that nobody is handed the wrong argument."""
+    spec = ToolSpec("t", "g", (ArgSpec("a", INT),), variadic=variadic)
+
+    with pytest.raises(SpecError) as caught:
+        ToolImplementation(spec, func)
+
+    assert text == str(caught.value)
+
+
+def test_a_function_that_takes_values_may_call_them_as_it_likes() -> None:
+    """Importers bring names that Python can not spell."""
+    spec = ToolSpec("t", "g", (ArgSpec("user-id", INT), ArgSpec("from", STRING)))
+
+    assert ToolImplementation(spec, lambda rt, *values: None).name == "g.t"
+
+
+@pytest.mark.parametrize(
+    ("example", "text"),
+    [
+        (Example((1, 2)), "g.t: example 1: its arguments do not fit: g.t: expected at most 1 arguments, got 2"),
+        (Example({"a": "x"}), "g.t: example 1: its arguments do not fit: g.t: a: expected int, got str (a text must be "
+         "decimal digits, such as 42)"),
+        (Example((1,), "x"), "g.t: example 1: its result does not fit: expected int, got str"),
+        (Example((1,), error="coercion.format"), "g.t: example 1: its arguments fit, and coercion.format was expected"),
+        (Example(("x",), error="arg.missing"), "g.t: example 1: its arguments do not fit: g.t: a: expected int, got str (a "
+         "text must be decimal digits, such as 42)"),
+    ],
+)  # fmt: skip
+def test_every_example_is_bound_when_the_tool_is_made(example: Example, text: str) -> None:
+    """An example that can not go as it says is a fault of the spec."""
+    spec = ToolSpec("t", "g", (ArgSpec("a", INT),), return_type=INT, examples=(example,))
+
+    with pytest.raises(SpecError) as caught:
+        ToolImplementation(spec, lambda rt, a: a)
+
+    assert text == str(caught.value)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 4))
+def test_a_spec_survives_plain_data(seed: int, count: int) -> None:
+    """Through a dict and through JSON text, without loss."""
+    spec = Generator(seed).spec(count)
+    spec = attrs.evolve(spec, description="d", when_to_use="w", examples=(Example((b"x", 1), [b"y"], note="n"),))
+
+    assert spec_from_data(spec_to_data(spec)) == spec
+    assert spec_from_data(json.loads(json.dumps(spec_to_data(spec)))) == spec
+
+
+def test_a_spec_has_the_shape_of_upstreams_export() -> None:
+    """Upstream's own keys where it has them, so that its tools can be read and ours can be shown to it."""
+    key = ArgSpec("zip", STRING, default="", max_length=5)
+    spec = ToolSpec(
+        "send",
+        "post",
+        (
+            ArgSpec("to", MAP, keys=(key,), extra_keys=True, description="Where."),
+            ArgSpec("note", STRING, required=False),
+        ),
+        return_type=ArgType.BOOL,
+        description="Send a letter.",
+        category="mail",
+        return_help="Whether it was sent.",
+        error_conditions="post.closed",
+        variadic=True,
+    )
+
+    assert spec_to_data(spec) == {
+        "name": "send",
+        "groupname": "post",
+        "fullname": "post.send",
+        "description": "Send a letter.",
+        "category": "mail",
+        "args": [
+            {
+                "name": "to",
+                "type": "map",
+                "description": "Where.",
+                "required": True,
+                "mapKeySpecs": [
+                    {
+                        "name": "zip",
+                        "type": "string",
+                        "description": "",
+                        "required": False,
+                        "defaultValue": "",
+                        "maxLength": 5,
+                    }
+                ],
+                "extraKeys": True,
+            },
+            {"name": "note", "type": "string", "description": "", "required": False},
+        ],
+        "returnType": "bool",
+        "returnHelp": "Whether it was sent.",
+        "errorConditions": "post.closed",
+        "variadic": True,
+    }
+
+
+def test_a_class_is_written_as_its_keys() -> None:
+    """Data can not hold a class, but what it asks of a caller."""
+
+    @attrs.frozen
+    class Point:
+        x: float
+        y: float = 0.0
+
+    (arg,) = spec_to_data(ToolSpec("t", "g", (ArgSpec("p", MAP, cls=Point),)))["args"]
+
+    assert [(key["name"], key["type"], key["required"]) for key in arg["mapKeySpecs"]] == [
+        ("x", "float", True),
+        ("y", "float", False),
+    ]
+
+
+def test_everything_wrong_with_data_is_said_at_once() -> None:
+    """Each problem with its path in the data, and none of the data's values."""
+    data = {
+        "name": 1,
+        "groupname": "g",
+        "args": [
+            {"name": "x", "type": "nubmer", "required": "false"},
+            {"nme": "y", "type": "map", "mapKeySpecs": [{"name": "k", "type": "int", "minLength": 1}]},
+        ],
+        "returnType": None,
+        "variadic": "false",
+    }
+
+    with pytest.raises(SpecError) as caught:
+        spec_from_data(data)
+
+    words = ", ".join(ArgType)
+    assert caught.value.problems == (
+        "expected str, got int @ ToolSpec.name",
+        f"nubmer is no ArgType; the words are {words} @ ToolSpec.args[0].type",
+        "expected bool, got str @ ToolSpec.args[0].required",
+        "missing key name @ ToolSpec.args[1].name",
+        "min_length and max_length do not belong to int @ ToolSpec.args[1].mapKeySpecs[0]",
+        "unknown keys nme @ ToolSpec.args[1]",
+        "expected str, got None @ ToolSpec.returnType",
+        "expected bool, got str @ ToolSpec.variadic",
+    )
+
+
+@pytest.mark.parametrize("data", [None, [], "spec", {}, {"name": "a", "groupname": "b", "fullname": "b.c"}])
+def test_what_is_no_spec_at_all_is_a_spec_error(data: Any) -> None:
+    """Whatever the data is, the only error is ours."""
+    with pytest.raises(SpecError):
+        spec_from_data(data)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ToolPolicy(),
+        ToolPolicy(requires_trust=True, requires_approval=True, timeout=2.5, blocking=False),
+        ToolPolicy(capabilities=("fs:read:{path}", "net:read,write:a:1,b", "model:use"), effects=("reads", "net")),
+    ],
+)
+def test_a_policy_survives_plain_data(policy: ToolPolicy) -> None:
+    """In upstream's shape: resource, verbs and scopes apart."""
+    assert policy_from_data(json.loads(json.dumps(policy_to_data(policy)))) == policy
+
+
+def test_upstreams_capabilities_are_read() -> None:
+    """Its export spells them with capitals."""
+    data = {"requiresTrust": True, "requiredCaps": [{"Resource": "fs", "Verbs": ["read", "write"], "Scopes": None}]}
+
+    assert policy_from_data(data).capabilities == ("fs:read,write",)
+
+
+def test_effects_decide_whether_acall_needs_a_thread() -> None:
+    """Unless the tool says so itself."""
+    assert [
+        ToolPolicy(effects=effects, blocking=blocking).waits
+        for effects, blocking in (((), None), (("pure",), None), (("clock", "random"), None), (("reads",), None))
+    ] == [False, False, False, True]
+    assert ToolPolicy(effects=("clock",), blocking=True).waits
+    assert not ToolPolicy(effects=("net",), blocking=False).waits
+
+
+def test_coerce_takes_a_spec_with_all_that_it_asks() -> None:
+    """Keys, choices and bounds hold, and None passes as it does for every type."""
+    rule = ArgSpec("m", MAP, keys=(ArgSpec("n", INT, minimum=1), ArgSpec("k", STRING, choices=("a",), default="a")))
+
+    assert coerce('{"n": "2"}', rule) == {"n": 2, "k": "a"}
+    assert coerce(None, rule) is None
+    with pytest.raises(ValueError, match="expected int, at least 1, got int out of bounds"):
+        coerce({"n": 0}, rule)
+
+
+def test_unset_is_not_none() -> None:
+    """A default of None is a default; no default is `UNSET`."""
+    assert ArgSpec("a", INT, default=None).required is False
+    assert ArgSpec("a", INT).default is UNSET
+    assert repr(UNSET) == "UNSET"

@@ -1,0 +1,192 @@
+"""Upstream's tests and the hostile values, run as data.
+
+A case that the contract overrules stands in the table of ``docs/reference/departures.md``: by its id, with what we give
+instead, and with the sentence that overrules it. It is not skipped: what we give is asserted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.laws import same
+
+from neuroscript import (
+    ArgSpec,
+    ArgumentError,
+    CallError,
+    CoercionError,
+    Engine,
+    ToolNotFound,
+    Toolset,
+    ToolSpec,
+    bind,
+    coerce,
+)
+from neuroscript.names import canonical, upstream_name
+
+ROOT = Path(__file__).parents[2]
+VECTORS = ROOT / "tests" / "vectors"
+HOSTILE = json.loads((VECTORS / "values.json").read_text())
+UPSTREAM = json.loads((VECTORS / "upstream.json").read_text())
+LATER = ("capability", "policy", "limits", "sandbox")
+"""Areas of issues to come."""
+LATER_GROUPS = ("fs", "shell", "metadata")
+
+
+def departures() -> dict[str, str]:
+    """Return what we give instead, by the id of the case."""
+    text = (ROOT / "docs" / "reference" / "departures.md").read_text()
+    rows = re.findall(r"^\| ([a-z_]+-\d+|V\d+) \| [^|]+ \| `(.+?)` \| .+ \|$", text, re.MULTILINE)
+    return dict(rows)
+
+
+DEPARTURES = departures()
+
+
+def answer(run: Callable[[], Any]) -> Any:
+    """Return what *run* returns, or the error that it raises."""
+    try:
+        return run()
+    except CallError as error:
+        return error
+
+
+def said(answered: Any) -> str:
+    """Return an answer as the table writes it: a value as Python does, an error by its code."""
+    return answered.code if isinstance(answered, CallError) else repr(answered)
+
+
+NAMESPACE: dict[str, Any] = {}
+exec(HOSTILE["prelude"], NAMESPACE)
+
+
+@pytest.mark.parametrize("case", HOSTILE["cases"], ids=lambda case: case["id"])
+def test_a_hostile_value_is_accepted_or_refused_as_listed(case: Mapping[str, Any]) -> None:
+    """Accepted values have the listed value and exact types, refused ones the listed code and no value in the text."""
+    value = eval(case["expr"], NAMESPACE)
+
+    answered = answer(lambda: coerce(value, case["target"]))
+
+    if case["expect"] == "accept":
+        assert same(eval(case["expected"], NAMESPACE), answered)
+    else:
+        assert isinstance(answered, CoercionError)
+        assert case["error"] == answered.code
+    if case["id"] in DEPARTURES:
+        assert DEPARTURES[case["id"]] == str(answered)
+    elif "check" in case:
+        assert eval(case["check"], {**NAMESPACE, "r": answered, "x": value, "err": str(answered)})
+
+
+def in_a_slice(word: str) -> Callable[[Any], Any]:
+    """Return what reads one element as a slice of that type does."""
+    return lambda value: coerce([value], word)[0]
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "to_float64_strict": in_a_slice("slice_float"),
+    "to_int64_lossy": in_a_slice("slice_int"),
+    "to_slice_string": lambda value: coerce(value, "slice_string"),
+    "to_slice_float": lambda value: coerce(value, "slice_float"),
+    "to_slice_bool": lambda value: coerce(value, "slice_bool"),
+    "to_slice_map": lambda value: coerce(value, "slice_map"),
+    "lang_to_float64": lambda value: coerce(value, "float"),
+}
+
+
+def spec_of(args: list[dict[str, Any]]) -> ToolSpec:
+    """Return a spec with upstream's arguments."""
+    return ToolSpec(
+        "probe", "test", tuple(ArgSpec(arg["name"], arg["type"], required=arg.get("required", False)) for arg in args)
+    )
+
+
+def execute_named(args: list[dict[str, Any]], given: dict[str, Any]) -> Any:
+    """Call a tool of that spec, which answers "ok", by name."""
+    toolset = Toolset("test")
+    toolset.add(spec_of(args), lambda rt, *values: "ok")
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        return engine.call_named("test.probe", given)
+
+
+def register(group: str, name: str) -> str:
+    """Return upstream's spelling of a tool that is registered under that group and name."""
+    return ToolSpec(name, group).upstream_name
+
+
+def look_up(group: str, name: str, spelling: str) -> str:
+    """Return upstream's spelling of the tool that *spelling* finds."""
+    toolset = Toolset(group)
+    toolset.add(ToolSpec(name, group), lambda rt: None)
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        engine.call(spelling)
+        return engine.tools[canonical(spelling)].spec.upstream_name
+
+
+def call_standard(name: str) -> Callable[..., Any]:
+    """Return what calls a tool of the standard toolset through an engine; upstream's ``ai`` is our ``shape``."""
+    group, _, word = canonical(name).partition(".")
+
+    def call(*args: Any) -> Any:
+        options = [{"missing_ok": args[2]}] if group == "ai" and len(args) == 3 else args[2:]
+        with Engine(plugins=["neuroscript-std"]) as engine:
+            return engine.call(f"{'shape' if group == 'ai' else group}.{word}", [*args[:2], *options])
+
+    return call
+
+
+def run_of(case: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the function that carries out a case."""
+    what = case["tool_or_fn"]
+    if what.startswith("coerce:"):
+        return lambda value: coerce(value, what.removeprefix("coerce:"))
+    if what.startswith("tool."):
+        return call_standard(what)
+    ways: dict[str, Callable[..., Any]] = {
+        "validate": lambda args, values: list(bind(spec_of(args), values)),
+        "execute_named": execute_named,
+        "canonicalize": lambda name: upstream_name(canonical(name)),
+        "register": register,
+        "lookup": look_up,
+    }
+    return READERS.get(what) or ways[what]
+
+
+def is_ours(case: Mapping[str, Any]) -> bool:
+    """Tell whether a case belongs to what there is."""
+    group = case["tool_or_fn"].removeprefix("tool.").partition(".")[0]
+    return case["area"] not in LATER and not (case["area"] == "toolset" and group in LATER_GROUPS)
+
+
+CASES = [case for case in UPSTREAM if is_ours(case)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_upstreams_own_case_gives_what_it_gives_there_or_what_the_contract_says(case: Mapping[str, Any]) -> None:
+    """Values agree with their types, errors in that there is one; the arguments that it names are named."""
+    answered = answer(lambda: run_of(case)(*case["args"]))
+    expected = case["expect"]
+
+    if case["id"] in DEPARTURES:
+        assert DEPARTURES[case["id"]] == said(answered)
+    elif "value" in expected:
+        assert same(expected["value"], answered)
+    else:
+        assert isinstance(answered, CallError)
+        assert not isinstance(answered, ToolNotFound)
+        for name in re.findall(r"argument '(\w+)'", expected.get("contains", "")):
+            assert isinstance(answered, ArgumentError)
+            assert name in {problem.where for problem in answered.problems}
+
+
+def test_each_listed_departure_is_a_case_that_is_run() -> None:
+    """A row of the table that names no case would promise what nothing holds."""
+    known = {case["id"] for case in CASES} | {case["id"] for case in HOSTILE["cases"]}
+
+    assert set(DEPARTURES) <= known
+    assert DEPARTURES

@@ -1,0 +1,146 @@
+"""What holds of every coercion, as functions that fail with a sentence.
+
+Source: contract section 3; reliability.md part 5.1.
+"""
+
+from __future__ import annotations
+
+import datetime
+from array import array
+from typing import Any
+
+from tests.generator import CANARY, watched
+
+from neuroscript import ArgSpec, ArgType, CoercionError, Handle, coerce
+from neuroscript.argtypes import BUILTINS, ELEMENTS, VALUES
+
+REFUSED = object()
+
+
+def check(value: Any, rule: ArgSpec | ArgType) -> None:
+    """Hold every law over one value and one rule, in both modes.
+
+    That a call returns or raises a CoercionError at all, is the law of totality: anything else fails the test.
+    """
+    with watched() as ran:
+        lax, strict = outcome(value, rule, "lax"), outcome(value, rule, "strict")
+    assert ran == [], f"code of the value ran: {ran[:3]}"
+    assert strict is REFUSED or lax is not REFUSED, "strict accepts what lax refuses"
+    assert strict is REFUSED or same(strict, lax), "strict and lax give different values"
+    for mode, result in (("lax", lax), ("strict", strict)):
+        if result is not REFUSED:
+            check_exact(result, rule)
+            assert not shares(value, result), f"{mode}: the result shares a container with the value"
+            assert same(outcome(result, rule, mode), result), f"{mode}: coercing the result again changes it"
+
+
+def outcome(value: Any, rule: ArgSpec | ArgType, mode: Any) -> Any:
+    """Return the coerced value or `REFUSED`."""
+    try:
+        return coerce(value, rule, mode=mode)
+    except CoercionError as error:
+        assert error.problems, "a refusal without a problem"
+        assert all(problem.code and problem.expected and problem.got for problem in error.problems)
+        assert CANARY not in str(error), f"a value stands in an error: {error}"
+        return REFUSED
+
+
+def check_exact(value: Any, rule: ArgSpec | ArgType) -> None:
+    """Assert that a value is exactly what its rule names, at every level."""
+    kind = rule if isinstance(rule, ArgType) else rule.type
+    if value is None:
+        return
+    if kind is ArgType.ANY or kind is ArgType.ENTITYID:
+        check_plain(value)
+        return
+    assert type(value) is BUILTINS[kind], f"{kind} gave a {type(value).__name__}"
+    if not isinstance(rule, ArgType) and rule.keys:
+        for each in value if kind is ArgType.SLICE_MAP else [value]:
+            check_members(each, rule)
+    elif kind in ELEMENTS:
+        for each in value:
+            assert each is not None or ELEMENTS[kind] is ArgType.ANY
+            check_exact(each, ELEMENTS[kind])
+    elif kind in VALUES:
+        for key, each in value.items():
+            assert type(key) is str or (
+                kind is ArgType.MAP_ANY_ANY and type(key) in (int, float, bool, bytes, type(None))
+            )
+            check_exact(each, VALUES[kind])
+    else:
+        check_scalar(value)
+
+
+def check_members(value: Any, rule: ArgSpec) -> None:
+    """Assert that a map with declared keys has what they require, and each exactly."""
+    assert type(value) is dict
+    rules = {key.name: key for key in rule.keys}
+    for name, each in value.items():
+        assert type(name) is str
+        assert name in rules or rule.extra_keys
+        check_exact(each, rules[name]) if name in rules else check_plain(each)
+    for key in rule.keys:
+        assert key.name in value or (not key.required and repr(key.default) == "UNSET")
+
+
+def check_plain(value: Any) -> None:
+    """Assert that a value is made of exact built-ins, with texts as keys, at every level."""
+    match value:
+        case list():
+            assert type(value) is list
+            for each in value:
+                check_plain(each)
+        case dict():
+            assert type(value) is dict
+            for key, each in value.items():
+                assert type(key) is str
+                check_plain(each)
+        case _:
+            check_scalar(value)
+
+
+def check_scalar(value: Any) -> None:
+    """Assert that a value without others in it is one that JSON, a blob, a handle or a time can be."""
+    assert type(value) in (type(None), bool, int, float, str, bytes, Handle, datetime.datetime, array)
+    if type(value) is int:
+        assert -(2**63) <= value < 2**63
+    if type(value) is float:
+        assert value - value == 0.0
+    if type(value) is str:
+        value.encode()
+
+
+def same(left: Any, right: Any) -> bool:
+    """Tell whether two values are equal and of the same types, at every level."""
+    if type(left) is not type(right):
+        return False
+    if type(left) is list:
+        return len(left) == len(right) and all(map(same, left, right))
+    if type(left) is dict:
+        return [*left] == [*right] and all(same(left[key], right[key]) for key in left)
+    return bool(left == right)
+
+
+def shares(value: Any, result: Any) -> bool:
+    """Tell whether a container of *value* is one of *result* too."""
+    return bool(set(containers(value)) & set(containers(result)))
+
+
+def containers(value: Any, seen: dict[int, Any] | None = None) -> dict[int, Any]:
+    """Return the containers in a value by their identity, without running code of theirs."""
+    seen = {} if seen is None else seen
+    if id(value) in seen:
+        return seen
+    if issubclass(type(value), (list, tuple)):
+        if not issubclass(type(value), tuple):
+            seen[id(value)] = value
+        base = list if issubclass(type(value), list) else tuple
+        for each in base.__iter__(value):
+            containers(each, seen)
+    elif issubclass(type(value), dict):
+        seen[id(value)] = value
+        for each in dict.values(value):
+            containers(each, seen)
+    elif type(value) in (array, bytearray):
+        seen[id(value)] = value
+    return seen
