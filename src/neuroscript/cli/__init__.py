@@ -1,0 +1,45 @@
+"""The ``neuroscript`` command: the only code that prints or exits.
+
+Source: issue "The contract runs", command line; ecosystem.md parts 2 and 19.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["main"]
+
+ALLOCATIONS: Final = 50_000
+"""How many new objects a process of our own waits for before it looks for garbage; of its start-up it keeps all."""
+
+
+def main(argv: list[str] | None = None, make_engine: Callable[..., Any] | None = None) -> int:
+    """Run the command and return its exit code; whatever happens is said in a line, never in a traceback.
+
+    Args:
+        argv: The words behind the command's name; None means those of this process.
+        make_engine: What makes the engine when one is needed, called with ``mode``; None means `neuroscript.Engine`.
+
+    Returns:
+        One of the codes in `neuroscript.cli.exits`.
+    """
+    try:
+        from neuroscript.cli.command import run
+
+        return _alone(run, make_engine) if argv is None else run(argv, make_engine)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _alone(run: Callable[..., int], make_engine: Callable[..., Any] | None) -> int:
+    """Run the command as a process of our own, which looks for garbage seldom and not when it ends.
+
+    That is an eighth of the time of ``neuroscript list``; a process that belongs to others is left as it is.
+    """
+    gc.set_threshold(ALLOCATIONS)
+    code = run(sys.argv[1:], make_engine)
+    gc.freeze()
+    return code

@@ -1,0 +1,118 @@
+"""``neuroscript call``: words of a shell into one tool call, and its result.
+
+Source: issue "The contract runs", command line.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from neuroscript.binding import bind_named
+from neuroscript.cli.exits import OK, UsageError, exit_code
+from neuroscript.cli.inputs import text_of
+from neuroscript.cli.opening import MakeEngine, opened
+from neuroscript.cli.output import Output
+from neuroscript.data import plain, result_to_data
+from neuroscript.engine import Engine
+from neuroscript.errors import ArgumentError, Problem
+from neuroscript.names import from_wire
+from neuroscript.policy import refusal
+from neuroscript.runtime import ToolCall, ToolResult
+from neuroscript.spec import ToolSpec
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Call one tool, write its result or say its error, and return the exit code.
+
+    Raises:
+        UsageError: The arguments are given both as words and as a file, or the file can not be read.
+    """
+    if options.input_json is not None and (options.words or options.values):
+        raise UsageError("the arguments are words or a file (--input-json), not both")
+    text = None if options.input_json is None else text_of(options.input_json)
+    with opened(make_engine, output, strict=options.strict) as engine, output.tools_aside(options.json):
+        result = _by_words(engine, options) if text is None else engine.execute(ToolCall(options.name, text))
+    if options.json:
+        output.json(result_to_data(result))
+    elif result.error is not None:
+        output.say(str(result.error))
+    elif isinstance(result.value, str):
+        output.text(result.value)
+    else:
+        output.json(plain(result.value))
+    return OK if result.error is None else exit_code(result.error)
+
+
+def _by_words(engine: Engine, options: Namespace) -> ToolResult:
+    tool = engine.tools.get(from_wire(options.name))
+    if tool is None or refusal(tool.name, tool.policy) is not None:
+        return engine.execute(ToolCall(options.name))
+    given = arguments(tool.spec, options.words, options.values)
+    if not given.problems:
+        return engine.execute(ToolCall(options.name, given.named if given.named else given.positional))
+    return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, given), tool=tool.name))
+
+
+def _all_problems(spec: ToolSpec, given: Given) -> list[Problem]:
+    try:
+        bind_named(spec, given.named)
+    except ArgumentError as error:
+        return [*given.problems, *error.problems]
+    return [*given.problems]
+
+
+@attrs.frozen
+class Given:
+    """What the words of a call say.
+
+    Attributes:
+        positional: The texts in order, where no word names an argument.
+        named: The texts by name, where one does.
+        problems: What can not be said in either way.
+    """
+
+    positional: tuple[str, ...] = ()
+    named: Mapping[str, Any] = attrs.field(factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def arguments(spec: ToolSpec, words: Sequence[str], values: Sequence[str] = ()) -> Given:
+    """Return what *words* say about the arguments of a tool.
+
+    Args:
+        words: Each is ``key=value`` where ``key`` is an argument of the tool, else a value.
+        values: Further values, whatever they look like. Values without a key are the first arguments, in order.
+    """
+    named: list[tuple[str, str]] = []
+    positional: list[str] = []
+    keys = sorted((arg.name for arg in spec.args), key=len, reverse=True)  # for a key may hold "=" itself
+    for word in words:
+        key = next((key for key in keys if word.startswith(f"{key}=")), None)
+        if key is None:
+            positional.append(word)
+        else:
+            named.append((key, word[len(key) + 1 :]))
+    positional.extend(values)
+    return _together(spec, positional, named) if named else Given(tuple(positional))
+
+
+def _together(spec: ToolSpec, positional: Sequence[str], named: Sequence[tuple[str, str]]) -> Given:
+    """Return values in order and by key as arguments by name; one that is given more than once is a problem."""
+    fixed = spec.args[:-1] if spec.variadic else spec.args
+    pairs: list[tuple[str, Any]] = [*zip((arg.name for arg in fixed), positional, strict=False)]
+    further = positional[len(fixed) :]
+    problems: list[Problem] = []
+    if further and spec.variadic:
+        pairs.append((spec.args[-1].name, list(further)))
+    elif further:
+        problems.append(Problem("", "arg.count", f"at most {len(fixed)} arguments", str(len(positional) + len(named))))
+    pairs.extend(named)
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            problems.append(Problem(name, "arg.duplicate", "one value", f"{count} values"))
+    return Given(named=dict(pairs), problems=tuple(problems))

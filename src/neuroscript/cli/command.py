@@ -1,0 +1,78 @@
+"""One command from its words to its exit code; nothing that happens on the way gets past it as a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any, Final
+
+from neuroscript.cli.exits import INTERNAL, OK, UsageError, exit_code
+from neuroscript.cli.output import Output, OutputClosed, OutputError
+from neuroscript.cli.parser import HelpAsked, parsed
+from neuroscript.errors import NeuroScriptError
+
+MODULES: Final = {
+    "list": "listing",
+    "show": "showing",
+    "call": "calling",
+    "execute": "executing",
+    "completion": "completion",
+}
+"""What carries out each command; no other is loaded."""
+
+
+def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> int:
+    """Carry out the command that *argv* gives and return its exit code."""
+    output = Output(sys.stdout, sys.stderr)
+    try:
+        if "_ARGCOMPLETE" in os.environ:
+            from neuroscript.cli.completion import offer
+
+            offer(make_engine)
+        code = _carried_out(argv, output, make_engine)
+    except OutputClosed:
+        code = INTERNAL
+    except BaseException as error:
+        output.say(_sentence(error))
+        code = exit_code(error)
+    output.settle()
+    return code
+
+
+def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[..., Any] | None) -> int:
+    try:
+        options = parsed(argv)
+    except HelpAsked as help:
+        output.write(str(help))
+        return OK
+    if options.version:
+        from neuroscript import __version__
+
+        output.write(f"neuroscript {__version__}\n")
+        return OK
+    command = import_module(f"neuroscript.cli.{MODULES[options.command]}")
+    code: int = command.run(options, output, make_engine)
+    return code
+
+
+def _sentence(error: BaseException) -> str:
+    match error:
+        case KeyboardInterrupt():
+            return "interrupted"
+        case NeuroScriptError() | UsageError():
+            return str(error)
+        case OutputError():
+            return f"can not write the results: {error}"
+        case _:
+            return f"internal error, {type(error).__name__} {_origin(error)}; please report it"
+
+
+def _origin(error: BaseException) -> str:
+    """Return where in our code an error came up, for whoever has to find it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else f"at {PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"

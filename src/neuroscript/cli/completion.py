@@ -1,0 +1,54 @@
+"""``neuroscript completion`` and the words that a shell is then offered; the only one that knows argcomplete."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import Any
+
+from neuroscript.cli.exits import OK, UsageError
+from neuroscript.cli.opening import MakeEngine
+from neuroscript.cli.output import Output
+from neuroscript.cli.parser import SHELLS, build
+from neuroscript.display import shown
+from neuroscript.engine import Engine
+from neuroscript.names import from_wire
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Write the script that makes a shell complete words, and return the exit code.
+
+    Raises:
+        UsageError: The shell is not known, or argcomplete is not installed.
+    """
+    if options.shell not in SHELLS:
+        raise UsageError(f"no shell is called {shown(options.shell)} here; there are {', '.join(SHELLS)}")
+    try:
+        from argcomplete.shell_integration import shellcode
+    except ModuleNotFoundError:
+        raise UsageError('completion needs argcomplete: pip install "neuroscript[cli]"') from None
+    script = shellcode(["neuroscript"], shell=options.shell)
+    if options.json:
+        output.json({"shell": options.shell, "script": script})
+    else:
+        output.write(f"{script.rstrip()}\n")
+    return OK
+
+
+def offer(make_engine: MakeEngine | None) -> None:
+    """Give a shell that asks for words what it asks for, and end the process; return where argcomplete is missing."""
+    try:
+        from argcomplete import autocomplete
+    except ModuleNotFoundError:
+        return
+
+    def tool_names(prefix: str, **_: Any) -> Iterable[str]:
+        with (make_engine or Engine)() as engine:
+            return [name for name in engine.tools if name.startswith(prefix)]
+
+    def keys(parsed_args: Namespace, **_: Any) -> Iterable[str]:
+        with (make_engine or Engine)() as engine:
+            tool = engine.tools.get(from_wire(parsed_args.name or ""))
+            return [f"{arg.name}=" for arg in tool.spec.args] if tool else []
+
+    autocomplete(build("", tool_names, keys), always_complete_options="long")

@@ -1,0 +1,51 @@
+"""``neuroscript execute``: a file of tool calls as models send them, and one result for each, whatever becomes of it.
+
+Source: issue "The contract runs", command line.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import Any
+
+from neuroscript.cli.exits import OK, UsageError, exit_code
+from neuroscript.cli.inputs import reading
+from neuroscript.cli.opening import MakeEngine, opened
+from neuroscript.cli.outcomes import Outcome, outcomes
+from neuroscript.cli.output import Output
+from neuroscript.data import result_to_data
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Run each call of a file, write its result at once, and return the exit code of the first that did not run.
+
+    Raises:
+        UsageError: The file can not be read, or a report is wanted as JSON.
+    """
+    if options.report and options.json:
+        raise UsageError("--report is for people; leave out --json, or --report")
+    with (
+        reading(options.file) as source,
+        opened(make_engine, output, strict=options.strict) as engine,
+        output.tools_aside(),
+    ):
+        if options.report:
+            from neuroscript.cli.report import report
+
+            return report(source.title, outcomes(engine, source), output)
+        return _written(outcomes(engine, source), output)
+
+
+def _written(all_outcomes: Iterable[Outcome], output: Output) -> int:
+    code = OK
+    for outcome in all_outcomes:
+        output.json(_data(outcome))
+        if code == OK and outcome.result.error is not None:
+            code = exit_code(outcome.result.error)
+    return code
+
+
+def _data(outcome: Outcome) -> dict[str, Any]:
+    data = result_to_data(outcome.result)
+    return data if outcome.is_call else {**data, "line": outcome.line}

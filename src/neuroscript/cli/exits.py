@@ -1,0 +1,57 @@
+"""How a command ends: the number that the shell sees.
+
+Source: issue "The contract runs", command line.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from neuroscript.errors import (
+    ArgumentError,
+    CallTimeout,
+    LimitError,
+    PluginError,
+    PolicyError,
+    RegistryError,
+    ReturnError,
+    SpecError,
+    ToolFailed,
+    ToolNotFound,
+)
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+ARGUMENTS: Final = 3
+REFUSED: Final = 4
+INTERNAL: Final = 5
+TIMEOUT: Final = 124
+INTERRUPTED: Final = 130
+
+
+class UsageError(Exception):
+    """The words of the command are not such as it can be given, or its input can not be read."""
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the number that says what kind of error ended a command.
+
+    >>> exit_code(ToolNotFound("maths.add"))
+    2
+    """
+    match error:
+        case ToolFailed() | ReturnError():
+            return FAILED
+        case UsageError() | ToolNotFound() | SpecError() | RegistryError() | PluginError():
+            return USAGE
+        case ArgumentError():
+            return ARGUMENTS
+        case PolicyError() | LimitError():
+            return REFUSED
+        case CallTimeout():
+            return TIMEOUT
+        case KeyboardInterrupt():
+            return INTERRUPTED
+        case _:
+            return INTERNAL

@@ -1,0 +1,123 @@
+"""Files and the standard input of the command, read as bytes; what can not be read is a `UsageError`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import attrs
+
+from neuroscript.cli.exits import UsageError
+from neuroscript.cli.output import reason_of
+from neuroscript.display import shown
+
+LONGEST: Final = 16 * 1024 * 1024
+"""How many bytes a line of calls, or a file of arguments, may have."""
+
+STDIN: Final = "-"
+
+
+@attrs.frozen
+class Input:
+    """An open source of bytes.
+
+    Attributes:
+        title: What people call it.
+        stream: Where the bytes come from.
+    """
+
+    title: str
+    stream: BinaryIO
+
+    def line(self, most: int) -> bytes:
+        """Return the next bytes up to the end of a line, at most *most*; none at the end.
+
+        Raises:
+            UsageError: They can not be read.
+        """
+        try:
+            return self.stream.readline(most)
+        except (OSError, ValueError) as error:
+            raise unreadable(self.title, error) from None
+
+
+@attrs.frozen
+class Line:
+    """One line of an input.
+
+    Attributes:
+        number: Which one, from 1.
+        data: Its bytes without the end of the line, or None where they are more than `LONGEST`.
+    """
+
+    number: int
+    data: bytes | None
+
+
+@contextmanager
+def reading(name: str) -> Iterator[Input]:
+    """Lend the file *name*, or the standard input for ``-``, which stays open.
+
+    Raises:
+        UsageError: It can not be opened.
+    """
+    if name == STDIN:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise UsageError("the standard input is closed")
+        yield Input("the standard input", stream)
+        return
+    with _file(name) as file:
+        yield Input(shown(name), file)
+
+
+def _file(name: str) -> BinaryIO:
+    try:
+        return Path(name).open("rb")
+    except (OSError, ValueError) as error:
+        raise unreadable(shown(name), error) from None
+
+
+def lines(source: Input) -> Iterator[Line]:
+    """Yield the lines of a source that are not blank, as they come; of one that is too long no more than that is held.
+
+    Raises:
+        UsageError: The source can not be read further.
+    """
+    number = 0
+    while data := source.line(LONGEST + 1):
+        number += 1
+        if len(data) > LONGEST and not data.endswith(b"\n"):
+            while data and not data.endswith(b"\n"):
+                data = source.line(io.DEFAULT_BUFFER_SIZE)
+            yield Line(number, None)
+        elif not data.isspace():
+            yield Line(number, data.removesuffix(b"\n").removesuffix(b"\r"))
+
+
+def text_of(name: str) -> str:
+    """Return the whole text of a file, or of the standard input for ``-``.
+
+    Raises:
+        UsageError: It can not be read, is longer than `LONGEST`, or is no UTF-8.
+    """
+    with reading(name) as source:
+        try:
+            data = source.stream.read(LONGEST + 1)
+        except (OSError, ValueError) as error:
+            raise unreadable(source.title, error) from None
+        if len(data) > LONGEST:
+            raise UsageError(f"{source.title} has more than {LONGEST} bytes")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise UsageError(f"{source.title} is not UTF-8 text") from None
+
+
+def unreadable(title: str, error: OSError | ValueError) -> UsageError:
+    """Return the error for a source that can not be read."""
+    return UsageError(f"can not read {title}: {reason_of(error)}")

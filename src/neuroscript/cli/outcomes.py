@@ -1,0 +1,76 @@
+"""Lines of tool calls into what became of each, one after the other.
+
+Source: issue "The contract runs", command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from neuroscript import interop
+from neuroscript.cli.inputs import LONGEST, Input, Line, lines
+from neuroscript.engine import Engine
+from neuroscript.errors import ArgumentError, Problem
+from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.runtime import ToolResult
+from neuroscript.walk import type_name
+
+
+@attrs.frozen
+class Outcome:
+    """What became of one line.
+
+    Attributes:
+        line: Its number, from 1.
+        shape: Which API writes calls that way, or ``""`` where that can not be told.
+        is_call: Whether it is a call at all.
+        result: The result of the call, or what is wrong with the line.
+    """
+
+    line: int
+    shape: str
+    is_call: bool
+    result: ToolResult
+
+
+def outcomes(engine: Engine, source: Input) -> Iterator[Outcome]:
+    """Run the call of each line that is not blank, one after the other, and yield what became of it."""
+    for line in lines(source):
+        yield _outcome(engine, line)
+
+
+def _outcome(engine: Engine, line: Line) -> Outcome:
+    title = id = ""
+    try:
+        data = _object(line)
+        id = interop.call_id(data)
+        shape = interop.shape_of(data)
+        title = shape.title
+        call = shape.read(data)
+    except ArgumentError as error:
+        problems = [attrs.evolve(each, where=_place(line, each.where)) for each in error.problems]
+        return Outcome(line.number, title, False, ToolResult(id, "", error=ArgumentError(problems)))
+    return Outcome(line.number, title, True, engine.execute(call))
+
+
+def _place(line: Line, where: str) -> str:
+    return f"line {line.number}: {where}" if where else f"line {line.number}"
+
+
+def _object(line: Line) -> Any:
+    """Return the object that a line holds; a problem with it says nothing yet of the line's number."""
+    if line.data is None:
+        raise ArgumentError([Problem("", "limit.text", f"at most {LONGEST} bytes", "more")])
+    try:
+        data = parsed(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))
+    except UnicodeDecodeError:
+        raise ArgumentError([Problem("", "coercion.encoding", "UTF-8 text", "other bytes")]) from None
+    except NotJSON as error:
+        hint = error.hint.removeprefix("line 1, ")
+        raise ArgumentError([Problem("", error.code, "a tool call as JSON", "other text", hint)]) from None
+    if not isinstance(data, dict):
+        raise ArgumentError([Problem("", "arg.type", "a JSON object that is a tool call", type_name(data))])
+    return data

@@ -1,0 +1,143 @@
+"""What the command writes: results to one stream, sentences to the other, and both made safe to look at.
+
+Either stream may be closed, may lead to a reader that has gone, or may not know every character.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any, Final, TextIO
+
+from neuroscript.display import escaped
+
+KEPT: Final = frozenset("\n\t")
+"""Characters of a text result that a terminal may see although they are not printable."""
+
+
+class OutputClosed(Exception):
+    """Nobody reads the results any more, and some are lost."""
+
+
+class OutputError(Exception):
+    """The results can not be written; its text says why."""
+
+
+class Output:
+    """The two streams of a command.
+
+    Args:
+        results: Where results go; None where the process was started without.
+        sentences: Where errors and warnings go.
+    """
+
+    def __init__(self, results: TextIO | None, sentences: TextIO | None) -> None:
+        self.results = results
+        self._sentences = sentences
+        for stream in (results, sentences):
+            if isinstance(stream, io.TextIOWrapper):
+                with suppress(OSError, ValueError):
+                    stream.reconfigure(errors="backslashreplace")
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person looks at the results."""
+        try:
+            return self.results is not None and self.results.isatty()
+        except ValueError:  # it has been closed
+            return False
+
+    def write(self, text: str) -> None:
+        """Write *text* as it is, at once.
+
+        Raises:
+            OutputClosed: Nobody reads it any more.
+            OutputError: It can not be written for another reason.
+        """
+        if self.results is None:
+            raise OutputClosed
+        try:
+            self.results.write(text)
+            self.results.flush()
+        except OSError as error:
+            lost = isinstance(error, BrokenPipeError) or error.errno == errno.EBADF
+            raise OutputClosed if lost else OutputError(reason_of(error)) from None
+        except ValueError:
+            if not self.results.closed:
+                raise
+            raise OutputClosed from None
+
+    def text(self, text: str) -> None:
+        """Write a text result: as it is, or with its control characters escaped where a person looks at it."""
+        self.write(f"{visible(text) if self.is_terminal else text}\n")
+
+    def json(self, data: Any) -> None:
+        """Write plain data as one line of JSON, in which every character that is not printable is an escape."""
+        self.write(f"{json_text(data, ascii_only=not self._knows_unicode)}\n")
+
+    def say(self, sentence: str) -> None:
+        """Write one line about the command itself; where nobody can read it, nothing happens."""
+        if self._sentences is not None:
+            with suppress(OSError, ValueError):
+                self._sentences.write(f"neuroscript: {escaped(sentence)}\n")
+
+    def settle(self) -> None:
+        """Write out what tools left unwritten, or close what can not be written to: the interpreter would complain."""
+        for stream in (self.results, self._sentences):
+            if stream is not None:
+                _settle(stream)
+
+    @contextmanager
+    def tools_aside(self, wanted: bool = True) -> Iterator[None]:
+        """Lead what tools print to the sentences, where it would stand between results that a program reads."""
+        if not wanted and self.results is not None:
+            yield
+            return
+        with redirect_stdout(self._sentences or io.StringIO()):
+            yield
+
+    @property
+    def _knows_unicode(self) -> bool:
+        encoding = getattr(self.results, "encoding", None) or "utf-8"
+        return codecs.lookup(encoding).name.startswith("utf")
+
+
+def _settle(stream: TextIO) -> None:
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            stream.close()
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Return why the system refused something, without the paths that such errors hold."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return (reason or type(error).__name__).lower()
+
+
+def visible(text: str) -> str:
+    """Return *text* with every character that is not printable as an escape, but with its lines and tabs.
+
+    >>> visible("a\\tb\\x1b[2J\\n")
+    'a\\tb\\\\x1b[2J\\n'
+    """
+    if text.isprintable():
+        return text
+    return text.translate({ord(each): escaped(each) for each in set(text) - KEPT if not each.isprintable()})
+
+
+def json_text(data: Any, *, ascii_only: bool = False) -> str:
+    """Return plain data as one line of JSON.
+
+    >>> json_text({"a": "é\\u202e"})
+    '{"a": "é\\\\u202e"}'
+    """
+    text = json.dumps(data, ensure_ascii=ascii_only)
+    if text.isprintable():
+        return text
+    return text.translate({ord(each): json.dumps(each)[1:-1] for each in set(text) if not each.isprintable()})

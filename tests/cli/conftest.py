@@ -1,0 +1,94 @@
+"""The command in this process with streams of its own, and in processes of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from tests.cli.probe import engine
+
+from neuroscript.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+OURS = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "NO_COLOR", "FORCE_COLOR", "COLUMNS")
+"""What in the environment of the tests would change what a command does."""
+
+
+@attrs.frozen
+class Ran:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str = ""
+    err: str = ""
+
+
+def command(*argv: str, stdin: bytes = b"", make_engine: Callable[..., Any] | None = engine) -> Ran:
+    """Run the command in this process, by default with the tools of the probe alone."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
+    before = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(argv), make_engine)
+    finally:
+        sys.stdin = before
+    return Ran(code, _written(out), _written(err))
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    return stream.buffer.getvalue().decode("utf-8")  # type: ignore[attr-defined, no-any-return]
+
+
+def start(*argv: str, module: str = "neuroscript", shell: str = "", **settings: Any) -> subprocess.Popen[bytes]:
+    """Start the command in a process of its own.
+
+    Args:
+        shell: Redirections, as a shell writes them.
+        settings: Further environment variables.
+    """
+    words = [sys.executable, "-m", module, *argv]
+    if shell:
+        words = ["bash", "-c", f'"$@" {shell}', "bash", *words]
+    return subprocess.Popen(
+        words,
+        cwd=ROOT,
+        env=environment(COLUMNS="100", **settings),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """Return the environment of a command: that of the tests, without what would change it, and *settings*."""
+    return {**{name: value for name, value in os.environ.items() if name not in OURS}, **settings}
+
+
+def process(*argv: str, stdin: bytes = b"", **how: Any) -> Ran:
+    """Run the command in a process of its own to its end."""
+    child = start(*argv, **how)
+    out, err = child.communicate(stdin, timeout=30)
+    return Ran(child.returncode, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape"))
+
+
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page as wide as in the expectations, wherever the tests run."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def calls() -> bytes:
+    """The calls of the demo."""
+    return (ROOT / "sandbox" / "inbox" / "calls.jsonl").read_bytes()

@@ -1,0 +1,324 @@
+"""``neuroscript call``: words into arguments, results into text, errors into exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Ran, command
+
+FLOAT_HINT = "a text must be a decimal number, such as -1.5e3"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["math.add", "2", " 3 "], Ran(0, "5.0\n"), id="two values"),
+        pytest.param(["math.add", "-1.5e3", "2"], Ran(0, "-1498.0\n"), id="a number below 0 is no option"),
+        pytest.param(["tool.Math.Add", "num2=2", "num1=1"], Ran(0, "3.0\n"), id="by name, in any spelling"),
+        pytest.param(["math__add", "1", "num2=2"], Ran(0, "3.0\n"), id="in order and by name, spelt for the wire"),
+        pytest.param(["math.add", "1"], Ran(3, err="math.add: num2: expected float, got nothing\n"), id="missing"),
+        pytest.param(
+            ["math.add", "x"],
+            Ran(3, err=f"math.add: num1: expected float, got str ({FLOAT_HINT}); num2: expected float, got nothing\n"),
+            id="both problems",
+        ),
+        pytest.param(
+            ["math.add", "1", "2", "3"],
+            Ran(3, err="math.add: expected at most 2 arguments, got 3\n"),
+            id="too many",
+        ),
+        pytest.param(["math.modulo", "7.0", "4"], Ran(0, "3\n"), id="a whole number"),
+        pytest.param(["math.max", "3", "1", "2"], Ran(0, "3.0\n"), id="any number of values"),
+        pytest.param(["math.max", "numbers=[1, 2]"], Ran(0, "2.0\n"), id="any number by name is a list"),
+        pytest.param(
+            ["math.divide", "1", "0"], Ran(1, err="math.divide: a division by 0 has no result\n"), id="the tool fails"
+        ),
+        pytest.param(
+            ["maths.add", "1"],
+            Ran(2, err="no tool is called maths.add; did you mean math.add or math.max or math.abs?\n"),
+            id="no such tool",
+        ),
+    ],
+)
+def test_a_standard_tool_is_called(words: list[str], expected: Ran) -> None:
+    """The words are coerced by the engine; results go to stdout, errors to stderr with an exit code of their own."""
+    ran = command("call", *words, make_engine=None)
+
+    assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == ran
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["probe.echo", "text"], "text\n", id="a text is printed plain"),
+        pytest.param(["probe.echo", "5"], "5\n", id="a text that looks like a number stays a text"),
+        pytest.param(["probe.echo", ""], "\n", id="an empty text"),
+        pytest.param(["probe.echo", "ä\x1b[1m日本\u202e"], "ä\x1b[1m日本\u202e\n", id="a text as it is, for a pipe"),
+        pytest.param(["probe.echo", "a=b"], "a=b\n", id="no argument has that key"),
+        pytest.param(["probe.echo", "text=a=b"], "a=b\n", id="the rest may hold = too"),
+        pytest.param(["probe.echo", "--", "text=a"], "text=a\n", id="a value behind --"),
+        pytest.param(["probe.echo", "--", "--json"], "--json\n", id="an option behind --"),
+        pytest.param(["probe.echo", "--", "--"], "--\n", id="a second -- is a value"),
+        pytest.param(["--", "probe.echo", "a"], "a\n", id="-- before the name"),
+        pytest.param(["probe.echo", "-x"], "-x\n", id="no option"),
+        pytest.param(["probe.echo", "--jso"], "--jso\n", id="no option is cut short"),
+        pytest.param(["probe.echo", "-"], "-\n", id="a dash"),
+        pytest.param(["probe.tags", '["b","a"]'], '{"names": ["b", "a"], "sep": "-", "limit": null}\n', id="a list"),
+        pytest.param(["probe.tags", "[]", "sep=", "limit="], '{"names": [], "sep": "", "limit": null}\n', id="empty"),
+        pytest.param(["probe.tags", "[]", "é", "null"], '{"names": [], "sep": "é", "limit": null}\n', id="null"),
+        pytest.param(["probe.nothing"], "null\n", id="nothing"),
+        pytest.param(["probe.data"], '{"$base64": "AP8="}\n', id="bytes"),
+        pytest.param(["probe.joined", ",", "a", "b"], "a,b\n", id="variadic"),
+        pytest.param(["probe.joined", "sep=,", 'parts=["a", "b"]'], "a,b\n", id="variadic by name"),
+        pytest.param(["probe.odd", "a=1", "a=b=2", "-c=3"], '["1", "2", "3", null]\n', id="keys that look like others"),
+        pytest.param(["probe.odd", "--json=4"], '[null, null, null, "4"]\n', id="a key that looks like an option"),
+        pytest.param(["probe.said", "hello"], "hello\nhello\n", id="what a tool prints comes first"),
+        pytest.param(["--strict", "probe.echo", "a"], "a\n", id="strict, before the name"),
+        pytest.param(["probe.echo", "a", "--strict"], "a\n", id="strict, behind the words"),
+    ],
+)
+def test_a_result_is_printed(words: list[str], expected: str) -> None:
+    """A text plain, everything else as JSON in one line."""
+    ran = command("call", *words)
+
+    assert Ran(0, expected) == ran
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        pytest.param(
+            ["probe.fails", "x"], 1, "probe.fails: it failed\\nwith \\x1b[31mx", id="a text of the tool, escaped"
+        ),
+        pytest.param(["probe.fails", "bug"], 1, "probe.fails: the tool failed (ValueError)", id="a bug"),
+        pytest.param(
+            ["probe.fails", "return"], 1, "probe.fails: result: expected string, got int", id="a wrong result"
+        ),
+        pytest.param(["other.tool\x1b[2J"], 2, "no tool is called other.tool\\x1b[2j", id="not found"),
+        pytest.param([""], 2, "no tool is called ", id="an empty name"),
+        pytest.param([], 2, "the name of a tool is missing (see neuroscript call --help)", id="no name"),
+        pytest.param(
+            ["--json"], 2, "the name of a tool is missing (see neuroscript call --help)", id="an option alone"
+        ),
+        pytest.param(
+            ["probe.echo", "--input-json"],
+            2,
+            "argument --input-json: expected one argument (see neuroscript call --help)",
+            id="half an option",
+        ),
+        pytest.param(
+            ["probe.echo", "text=a", "b", "text=c"],
+            3,
+            "probe.echo: text: expected one value, got 3 values",
+            id="given three times",
+        ),
+        pytest.param(
+            ["probe.tags", "[1]", "a", "1", "2", "sep=b"],
+            3,
+            "probe.tags: expected at most 3 arguments, got 5; sep: expected one value, got 2 values; "
+            "names[0]: expected string, got int",
+            id="all problems at once",
+        ),
+        pytest.param(
+            ["probe.joined", ",", "a", "parts=[]"],
+            3,
+            "probe.joined: parts: expected one value, got 2 values; parts: expected at least one string, got nothing",
+            id="variadic both ways",
+        ),
+        pytest.param(
+            ["probe.trusted"],
+            4,
+            "probe.trusted: needs a host that trusts it",
+            id="refused before its arguments are looked at",
+        ),
+        pytest.param(
+            ["probe.trusted", "a", "text=b"],
+            4,
+            "probe.trusted: needs a host that trusts it",
+            id="refused before its words are looked at",
+        ),
+        pytest.param(["probe.deep"], 4, "probe.deep: calls may stand 16 deep in each other, no deeper", id="a limit"),
+        pytest.param(
+            ["--strict", "probe.tags", "[]"],
+            3,
+            "probe.tags: names: expected list of string, got str",
+            id="strict takes no text for a list",
+        ),
+        pytest.param(
+            ["probe.slow"],
+            124,
+            "probe.slow: did not end within 0.01 s and was left behind and may still run",
+            id="a timeout",
+        ),
+    ],
+)
+def test_an_error_is_one_line(words: list[str], code: int, text: str) -> None:
+    """The kind of error is the exit code; nothing of a value is said, and nothing that steers a terminal."""
+    ran = command("call", *words)
+
+    assert Ran(code, "", f"neuroscript: {text}\n") == ran
+
+
+def test_json_prints_the_whole_result() -> None:
+    """Value and repairs of a call that ran, in one line."""
+    ran = command("call", "--json", "probe.tags", '["a"]', "limit=5")
+
+    data = json.loads(ran.out)
+    assert 0 <= data.pop("seconds") < 5
+    assert {
+        "id": "",
+        "tool": "probe.tags",
+        "ok": True,
+        "value": {"names": ["a"], "sep": "-", "limit": 5},
+        "repairs": [
+            {"where": "names", "got": "str", "became": "list"},
+            {"where": "limit", "got": "str", "became": "int"},
+        ],
+    } == data
+    assert (0, "", 1) == (ran.code, ran.err, ran.out.count("\n"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        pytest.param(["probe.fails", "x"], 1, ("probe.failed", "later"), id="failed"),
+        pytest.param(["probe.nope"], 2, ("tool.not_found", "model"), id="not found"),
+        pytest.param(["probe.echo", "a", "text=b"], 3, ("arg.duplicate", "model"), id="arguments"),
+        pytest.param(["probe.trusted"], 4, ("policy.trust", "host"), id="refused"),
+    ],
+)
+def test_json_prints_errors_too(words: list[str], code: int, error: tuple[str, str]) -> None:
+    """A program finds the error where it finds the value, and the exit code says the same."""
+    ran = command("call", *words, "--json")
+
+    found = json.loads(ran.out)["error"]
+    assert (code, error, "") == (ran.code, (found["code"], found["retry"]), ran.err)
+
+
+def test_json_keeps_what_a_tool_prints_out_of_the_result() -> None:
+    """A line that a tool prints goes to stderr, where no program takes it for the result."""
+    ran = command("call", "--json", "probe.said", "hello")
+
+    assert ("hello", "hello\n") == (json.loads(ran.out)["value"], ran.err)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param('{"text": "ä"}', Ran(0, "ä\n"), id="by name"),
+        pytest.param('\ufeff["a"]\r\n', Ran(0, "a\n"), id="in order, as an editor of Windows saves it"),
+        pytest.param("", Ran(3, err="neuroscript: probe.echo: text: expected string, got nothing\n"), id="nothing"),
+        pytest.param(
+            '{"text": ',
+            Ran(
+                3, err="neuroscript: probe.echo: expected arguments as JSON, got str (line 1, column 10 is not JSON)\n"
+            ),
+            id="cut off",
+        ),
+        pytest.param(
+            "5",
+            Ran(3, err="neuroscript: probe.echo: expected a JSON object or array of arguments, got int\n"),
+            id="a number",
+        ),
+    ],
+)
+def test_arguments_come_from_a_file_or_stdin(text: str, expected: Ran, tmp_path: Path) -> None:
+    """``--input-json`` takes a JSON object or array, from both in the same way."""
+    file = tmp_path / "arguments.json"
+    file.write_text(text, encoding="utf-8", newline="")
+
+    from_file = command("call", "probe.echo", "--input-json", str(file))
+    from_stdin = command("call", "--input-json=-", "probe.echo", stdin=text.encode())
+
+    assert (expected, expected) == (from_file, from_stdin)
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "text"),
+    [
+        pytest.param(
+            ["--input-json", "nowhere.json"], b"", "can not read nowhere.json: no such file or directory", id="no file"
+        ),
+        pytest.param(["--input-json", "/"], b"", "can not read /: is a directory", id="a directory"),
+        pytest.param(["--input-json", "a\0b"], b"", "can not read a\\x00b: valueerror", id="no path"),
+        pytest.param(["--input-json", "-"], b"\xff\xfe", "the standard input is not UTF-8 text", id="not UTF-8"),
+        pytest.param(
+            ["--input-json", "-"],
+            b" " * (16 * 2**20 + 1),
+            "the standard input has more than 16777216 bytes",
+            id="too long",
+        ),
+        pytest.param(
+            ["--input-json", "-", "text=a"],
+            b"{}",
+            "the arguments are words or a file (--input-json), not both",
+            id="words and a file",
+        ),
+    ],
+)
+def test_arguments_that_can_not_be_read_are_a_matter_of_usage(words: list[str], stdin: bytes, text: str) -> None:
+    """The tool is not asked at all then."""
+    ran = command("call", "probe.echo", *words, stdin=stdin)
+
+    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        pytest.param(
+            [], "a command is missing: list, show, call, execute, completion (see neuroscript --help)", id="no command"
+        ),
+        pytest.param(
+            ["lst"], "no command is called lst; did you mean list? (see neuroscript --help)", id="a near command"
+        ),
+        pytest.param(["\x1b[2J"], "no command is called \\x1b[2J (see neuroscript --help)", id="control characters"),
+        pytest.param(
+            ["list", "a", "b\x1b"], "unrecognized arguments: b\\x1b (see neuroscript --help)", id="a word too many"
+        ),
+        pytest.param(
+            ["list", "x", "y" * 500], f"unrecognized arguments: {'y' * 176}… (see neuroscript --help)", id="a long word"
+        ),
+        pytest.param(
+            ["show"], "the following arguments are required: NAME (see neuroscript show --help)", id="no name"
+        ),
+        pytest.param(
+            ["completion", "csh"], "no shell is called csh here; there are bash, zsh, fish", id="another shell"
+        ),
+    ],
+)
+def test_bad_words_are_a_matter_of_usage(words: list[str], text: str) -> None:
+    """One sentence, and where to read on."""
+    ran = command(*words)
+
+    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+
+
+def test_a_broken_plugin_is_warned_of_and_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command that looks for tools says which distribution is broken; the exit code is that of the call."""
+    info = tmp_path / "broken_tools-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-tools\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[neuroscript.toolsets]\nbroken = nowhere_to_be_found:toolset\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    ran = command("call", "math.add", "1", "2", make_engine=None)
+
+    warning = "warning: broken-tools 1.2: entry point broken can not be loaded (ModuleNotFoundError)"
+    assert Ran(0, "3.0\n", f"neuroscript: {warning}\n") == ran
+
+
+def test_an_internal_error_is_one_line_too() -> None:
+    """What nobody foresaw has an exit code and a place to look at, and no traceback."""
+
+    def broken(**_: Any) -> Any:
+        raise ZeroDivisionError("a secret value")
+
+    ran = command("list", make_engine=broken)
+
+    assert (5, "") == (ran.code, ran.out)
+    assert ran.err.startswith("neuroscript: internal error, ZeroDivisionError at test_call.py:")
+    assert ran.err.endswith("; please report it\n")

@@ -1,0 +1,277 @@
+"""``neuroscript execute``: lines of tool calls into lines of results, and into a report for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Ran, command
+
+NO_TYPE = "type: expected one of function, function_call, tool_use, or none at all"
+NO_JSON = "expected a tool call as JSON, got other text"
+ECHO = {"id": "1", "name": "probe.echo", "arguments": {"text": "ä"}}
+
+
+def executed(*calls: Any, words: tuple[str, ...] = ()) -> tuple[int, list[dict[str, Any]]]:
+    """Run calls, each an object or the bytes of a line, and return the exit code and the results without seconds."""
+    lines = [call if isinstance(call, bytes) else json.dumps(call).encode() for call in calls]
+    ran = command("execute", "-", *words, stdin=b"".join(line + b"\n" for line in lines))
+    assert ran.err == ""
+    results = [json.loads(line) for line in ran.out.splitlines()]
+    for result in results:
+        assert 0 <= result.pop("seconds") < 5
+    return ran.code, results
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(ECHO, id="plain"),
+        pytest.param({**ECHO, "arguments": ["ä"]}, id="in order"),
+        pytest.param({**ECHO, "arguments": '{"text": "ä"}'}, id="JSON text"),
+        pytest.param(
+            {"id": "1", "type": "function", "function": {"name": "probe__echo", "arguments": '["ä"]'}}, id="openai chat"
+        ),
+        pytest.param(
+            {"type": "function_call", "id": "9", "call_id": "1", "name": "probe__echo", "arguments": '{"text":"ä"}'},
+            id="openai responses",
+        ),
+        pytest.param({"type": "tool_use", "id": "1", "name": "probe__echo", "input": {"text": "ä"}}, id="anthropic"),
+        pytest.param({"functionCall": {"id": "1", "name": "probe__echo", "args": {"text": "ä"}}}, id="gemini"),
+        pytest.param({"function_call": {"id": "1", "name": "probe__echo", "args": {"text": "ä"}}}, id="gemini sdk"),
+    ],
+)
+def test_a_call_of_every_shape_runs(call: dict[str, Any]) -> None:
+    """All give one and the same result."""
+    code, results = executed(call)
+
+    assert (0, [{"id": "1", "tool": "probe.echo", "ok": True, "value": "ä"}]) == (code, results)
+
+
+def test_results_come_in_order_and_a_bad_line_stops_nothing() -> None:
+    """One result for each line that is not blank; the exit code is that of the first that did not run."""
+    calls = (ECHO, b"", b"  \r", b"{", {**ECHO, "id": "2", "name": "probe.trusted"}, {**ECHO, "id": "3"})
+
+    code, results = executed(*calls)
+
+    assert (3, ["1", "", "2", "3"]) == (code, [result["id"] for result in results])
+    assert [True, False, False, True] == [result["ok"] for result in results]
+
+
+@pytest.mark.parametrize(
+    ("calls", "code"),
+    [
+        pytest.param([], 0, id="no call"),
+        pytest.param(["probe.echo"], 0, id="all ran"),
+        pytest.param(["probe.echo", "probe.fails", "probe.trusted"], 1, id="the tool failed"),
+        pytest.param(["probe.nope", "probe.fails"], 2, id="not found"),
+        pytest.param(["probe.tags", "probe.nope"], 3, id="arguments"),
+        pytest.param(["probe.trusted", "probe.nope"], 4, id="refused"),
+        pytest.param(["probe.slow", "probe.nope"], 124, id="a timeout"),
+    ],
+)
+def test_the_first_call_that_did_not_run_decides_the_exit_code(calls: list[str], code: int) -> None:
+    """Whatever comes behind it."""
+    given = {"probe.echo": ["a"], "probe.fails": ["x"], "probe.tags": [5]}
+
+    ran, _ = executed(*({"name": name, "arguments": given.get(name, [])} for name in calls))
+
+    assert code == ran
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "code", "text"),
+    [
+        pytest.param(b"nonsense", "", "arg.not_json", f"{NO_JSON} (column 1 is not JSON)", id="no JSON"),
+        pytest.param(
+            b'{"id": "7", "name": "x"', "", "arg.not_json", f"{NO_JSON} (column 24 is not JSON)", id="cut off"
+        ),
+        pytest.param(
+            b'{"id": "7", "id": "8"}',
+            "",
+            "arg.duplicate_key",
+            f"{NO_JSON} (the JSON text gives one key twice)",
+            id="one key twice",
+        ),
+        pytest.param(
+            b'{"arguments": NaN}', "", "coercion.nonfinite", f"{NO_JSON} (NaN is no JSON number)", id="no number"
+        ),
+        pytest.param(b"[" * 100_000, "", "limit.depth", f"{NO_JSON} (the JSON text nests too deeply)", id="deep"),
+        pytest.param(
+            b'{"id": ' + b"9" * 5_000 + b"}",
+            "",
+            "coercion.range",
+            f"{NO_JSON} (a number in the JSON text is too long)",
+            id="a long number",
+        ),
+        pytest.param(b'{"id": "\xff"}', "", "coercion.encoding", "expected UTF-8 text, got other bytes", id="no UTF-8"),
+        pytest.param(b"[1, 2]", "", "arg.type", "expected a JSON object that is a tool call, got list", id="a list"),
+        pytest.param(
+            b'{"id": "7", "arguments": []}',
+            "7",
+            "arg.missing",
+            "name: expected the name of a tool, got nothing",
+            id="no name",
+        ),
+        pytest.param(
+            b'{"id": "7", "type": "custom"}', "7", "call.type", f"{NO_TYPE}, got another text", id="another type"
+        ),
+        pytest.param(
+            b"x" * (16 * 2**20 + 1), "", "limit.text", "expected at most 16777216 bytes, got more", id="too long"
+        ),
+    ],
+)
+def test_a_line_that_is_no_call_gives_an_error_with_its_number(line: bytes, id: str, code: str, text: str) -> None:
+    """The number of the line, the id if it can be read, and what is wrong with it; the next line runs."""
+    exit_code, (_, bad, good) = executed(ECHO, line, ECHO)
+
+    error = bad.pop("error")
+    assert {"id": id, "tool": "", "ok": False, "line": 2} == bad
+    assert (code, f"line 2: {text}") == (error["code"], error["message"])
+    assert (3, True) == (exit_code, good["ok"])
+
+
+def test_a_line_of_the_greatest_length_runs() -> None:
+    """16 MiB are no more than 16 MiB; what the engine makes of them is its own affair."""
+    call = json.dumps(ECHO).encode()
+
+    _, results = executed(call + b" " * (16 * 2**20 - len(call)))
+
+    assert [True] == [result["ok"] for result in results]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_the_last_line_may_end_in_any_way(end: bytes, tmp_path: Path) -> None:
+    """Also in a file with a byte order mark."""
+    file = tmp_path / "calls.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ECHO).encode() + end)
+
+    ran = command("execute", str(file))
+
+    assert (0, "ä") == (ran.code, json.loads(ran.out)["value"])
+
+
+def test_every_character_that_is_not_printable_is_an_escape() -> None:
+    """A line of results is one line for every program, and steers no terminal; JSON gives the same text back."""
+    text = "\x7f\x9b2J\u2028\u202e\U000e0041 ä日本"
+
+    ran = command("execute", "-", stdin=json.dumps({**ECHO, "arguments": [text]}).encode())
+
+    assert text == json.loads(ran.out)["value"]
+    assert '"\\u007f\\u009b2J\\u2028\\u202e\\udb40\\udc41 ä日本"' in ran.out
+
+
+def test_lone_surrogates_in_an_id_come_back() -> None:
+    """What can not be written as UTF-8 is an escape; nothing is lost, nothing crashes."""
+    code, (result,) = executed({**ECHO, "id": "\ud800"})
+
+    assert (0, "\ud800") == (code, result["id"])
+
+
+def test_what_a_tool_prints_is_no_result() -> None:
+    """It goes to stderr."""
+    ran = command("execute", "-", stdin=b'{"name": "probe.said", "arguments": ["hello"]}')
+
+    assert ("hello\n", 1) == (ran.err, len(ran.out.splitlines()))
+
+
+def test_strict_repairs_nothing() -> None:
+    """A number as text is refused, and so is a list as JSON text."""
+    call = {"name": "probe.tags", "arguments": {"names": "[]"}}
+
+    lax, _ = executed(call)
+    strict, _ = executed(call, words=("--strict",))
+
+    assert (0, 3) == (lax, strict)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        pytest.param(["nowhere.jsonl"], "can not read nowhere.jsonl: no such file or directory", id="no file"),
+        pytest.param(["."], "can not read .: is a directory", id="a directory"),
+        pytest.param(["-", "--json", "--report"], "--report is for people; leave out --json, or --report", id="both"),
+    ],
+)
+def test_what_can_not_be_read_is_a_matter_of_usage(words: list[str], text: str) -> None:
+    """Exit code 2, as for every input that can not be read."""
+    ran = command("execute", *words)
+
+    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+
+
+REPORT = """\
+the standard input: what models sent, what was repaired, what was refused and why
+
+ 1  probe.tags                OpenAI Chat
+    repaired  names: str -> list, limit: str -> int
+    result    {"names": ["a"], "sep": "-", "limit": 5}
+ 2  probe.tags                Gemini
+    refused   names: expected list of string, got nothing; nams: expected only names, sep, limit,
+              got an unknown name with list (did you mean names?)
+    retry     the model, with a better call
+ 3  probe.fails               Anthropic
+    failed    it failed
+              with \\x1b[31mx
+    retry     anybody, with the same call later
+ 4  line 5, no tool call
+    refused   line 5: expected a tool call as JSON, got other text (column 1 is not JSON)
+    retry     the model, with a better call
+ 5  probe.trusted             plain
+    refused   needs a host that trusts it
+    retry     the host, with other settings
+ 6  probe.echo                plain
+    result    wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww
+              wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww
+              wwwwwwwwwwwwwwwwwwwwwwwwwwww… (300 characters)
+
+   6  calls
+   2  ran
+   1  of these with repairs, 2 in all
+   3  refused before the tool ran
+   1  failed in the tool
+
+Why, and who can mend it
+   1  arg.invalid   the model, with a better call
+   1  probe.failed  anybody, with the same call later
+   1  arg.not_json  the model, with a better call
+   1  policy.trust  the host, with other settings
+"""
+
+
+def test_the_report_shows_what_became_of_each_call() -> None:
+    """What was repaired, the result or the refusal, and who can mend it; it exits 0, for it could be shown."""
+    chat = {"function": {"name": "probe__tags", "arguments": '{"names": "[\\"a\\"]", "limit": "5"}'}}
+    gemini = {"functionCall": {"name": "probe__tags", "args": {"nams": []}}}
+    anthropic = {"type": "tool_use", "id": "1", "name": "probe__fails", "input": {"code": "x"}}
+    calls = (chat, gemini, anthropic, None, {**ECHO, "name": "probe.trusted"}, {**ECHO, "arguments": ["w" * 300]})
+    lines = "\n".join(json.dumps(call) if call else "\noh" for call in calls)
+
+    ran = command("execute", "-", "--report", stdin=lines.encode())
+
+    assert Ran(0, REPORT) == ran
+
+
+@pytest.mark.parametrize(
+    ("lines", "numbers"),
+    [
+        pytest.param(b"", "   0  calls\n   0  ran\n", id="none"),
+        pytest.param(b'{"name": "probe.nothing"}', "   1  call\n   1  ran\n", id="all well"),
+    ],
+)
+def test_the_report_counts_what_there_is(lines: bytes, numbers: str) -> None:
+    """Kinds of outcomes that did not come up are not listed, and no reasons where there are none."""
+    ran = command("execute", "-", "--report", stdin=lines)
+
+    assert ran.out.endswith(f"\n\n{numbers}")
+
+
+def test_the_report_of_the_demo_shows_every_kind_of_outcome(calls: bytes) -> None:
+    """Repairs and refusals of each kind stand in the tracked file, in every shape; what math can run, runs."""
+    ran = command("execute", "-", "--report", stdin=calls, make_engine=None)
+
+    words = ["OpenAI Chat", "OpenAI Responses", "Anthropic", "Gemini", "plain", "repaired", "refused", "failed"]
+    assert (0, "", []) == (ran.code, ran.err, [word for word in words if word not in ran.out])
+    assert max(map(len, ran.out.splitlines())) <= 100

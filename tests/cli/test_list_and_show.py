@@ -1,0 +1,204 @@
+"""``neuroscript list``, ``show``, ``completion``, and what every command has."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import sys
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Ran, command
+from tests.cli.probe import probe
+
+from neuroscript import Engine, __version__, policy_to_data, spec_to_data
+
+DANGER = """\
+probe.danger(options: map = {"size": 1}) -> any | None
+Say what \\x1b[2J can not be said\\u202e.
+
+arguments
+  options       map, default {"size": 1}     What \\x1b[31mto do\\u202e.
+  options.size  int, from 1 to 9, default 1  How large\\x1b[2J.
+
+returns
+  any | None: What it was given.
+
+when to use
+  Never; probe.echo is better.
+
+errors
+  probe.danger.
+
+policy
+  needs    fs:read:{options}, approval of each call
+  effects  reads
+  timeout  2.5 s
+
+examples
+  [{"size": "2"}]  gives {"size": 2}  (a number as text)
+  [[]]             fails: coercion.type
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(
+            ["probe.s*"],
+            Ran(
+                0,
+                "probe.said  (text: string) -> string  Print a text, and give it back.\n"
+                "probe.slow  () -> string              Take longer than it may.\n",
+            ),
+            id="a pattern",
+        ),
+        pytest.param(
+            ["PROBE.T?g*"],
+            Ran(
+                0,
+                'probe.tags  (names: list of string, sep: string = "-", limit: int | None = null) -> map  Give the arguments back.\n',
+            ),
+            id="in another case",
+        ),
+        pytest.param(
+            ["*danger"],
+            Ran(
+                0,
+                'probe.danger  (options: map = {"size": 1}) -> any | None  Say what \\x1b[2J can not be said\\u202e.\n',
+            ),
+            id="nothing steers the terminal, and nothing is wrapped for a pipe",
+        ),
+        pytest.param(
+            ["probe"], Ran(0, err="neuroscript: no tool matches probe; did you mean 'probe.*'?\n"), id="a group"
+        ),
+        pytest.param(["x\x1b"], Ran(0, err="neuroscript: no tool matches x\\x1b\n"), id="none"),
+    ],
+)
+def test_list_shows_the_tools_that_match(words: list[str], expected: Ran) -> None:
+    """Name, signature and description in columns, one tool in each line."""
+    ran = command("list", *words)
+
+    assert expected == ran
+
+
+def test_list_without_a_pattern_shows_every_tool() -> None:
+    """In the order of the names."""
+    ran = command("list")
+
+    assert sorted(tool.name for tool in probe) == [line.split()[0] for line in ran.out.splitlines()]
+
+
+def test_list_of_no_tools_says_where_tools_come_from() -> None:
+    """A newcomer with the core alone is told what is missing."""
+    ran = command("list", make_engine=functools.partial(Engine, plugins="none"))
+
+    text = "neuroscript: there are no tools; the distribution neuroscript-std brings the first ones\n"
+    assert Ran(0, "", text) == ran
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        pytest.param(
+            "probe.data",
+            [{"name": "probe.data", "signature": "() -> blob", "description": "Give bytes back."}],
+            id="one",
+        ),
+        pytest.param("x", [], id="none"),
+    ],
+)
+def test_list_gives_json(pattern: str, expected: list[Any]) -> None:
+    """An array, empty where nothing matches."""
+    ran = command("list", pattern, "--json")
+
+    assert (0, expected) == (ran.code, json.loads(ran.out))
+
+
+@pytest.mark.parametrize("name", ["probe.danger", "tool.Probe.Danger", "probe__danger"])
+def test_show_tells_all_of_a_tool(name: str) -> None:
+    """Also of one that may not be called; what its author wrote can not steer a terminal."""
+    ran = command("show", name)
+
+    assert Ran(0, DANGER) == ran
+
+
+def test_show_gives_the_spec_and_the_policy_as_upstream_exports_them() -> None:
+    """``spec`` reads back as the same spec; the policy stands beside it."""
+    tool = next(tool for tool in probe if tool.name == "probe.danger")
+
+    ran = command("show", "probe.danger", "--json")
+
+    assert {"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy)} == json.loads(ran.out)
+
+
+def test_show_of_an_unknown_tool_names_near_ones() -> None:
+    """Among all tools, for all can be shown."""
+    ran = command("show", "danger")
+
+    assert (
+        Ran(
+            2,
+            "",
+            "neuroscript: no tool is called danger; did you mean probe.danger?\n",
+        )
+        == ran
+    )
+
+
+def test_the_version_is_shown_without_an_engine() -> None:
+    """Nothing is loaded that is not needed."""
+
+    def never(**_: Any) -> Any:
+        raise AssertionError("no engine is needed")
+
+    ran = command("--version", make_engine=never)
+
+    assert Ran(0, f"neuroscript {__version__}\n") == ran
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["list", "-h"], ["show", "-h"], ["call", "x", "-h"], ["execute", "-h"], ["completion", "-h"]]
+)
+def test_every_command_has_help(words: list[str]) -> None:
+    """On stdout, with exit code 0, in lines that fit."""
+    ran = command(*words)
+
+    assert (0, "") == (ran.code, ran.err)
+    assert ran.out.startswith("usage: neuroscript ")
+    assert max(map(len, ran.out.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_gives_a_script(shell: str) -> None:
+    """For each shell, plain or in JSON."""
+    plain = command("completion", shell)
+    in_json = command("completion", shell, "--json")
+
+    assert (0, "") == (plain.code, plain.err)
+    assert "neuroscript" in plain.out
+    assert {"shell": shell, "script": plain.out.rstrip()} == {
+        **json.loads(in_json.out),
+        "script": json.loads(in_json.out)["script"].rstrip(),
+    }
+
+
+def test_completion_without_argcomplete_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core works without the extra, and says so in one line."""
+    for name in ("argcomplete", "argcomplete.shell_integration"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+    ran = command("completion", "bash")
+
+    assert Ran(2, "", 'neuroscript: completion needs argcomplete: pip install "neuroscript[cli]"\n') == ran
+
+
+def test_a_process_of_others_is_left_as_it_is() -> None:
+    """Whoever calls ``main`` with words of their own keeps their streams open and their garbage collector as it was."""
+    before = (gc.get_threshold(), gc.get_freeze_count(), sys.stdout, sys.stderr)
+
+    command("list")
+
+    assert (gc.get_threshold(), gc.get_freeze_count(), sys.stdout, sys.stderr) == before
+    assert not sys.stdout.closed

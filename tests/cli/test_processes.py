@@ -1,0 +1,245 @@
+"""The command in processes of its own: pipes, closed streams, signals, encodings, shells."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import ROOT, Ran, environment, process, start
+
+from neuroscript import __version__
+
+PROBE = "tests.cli.probe"
+COMMAND = str(Path(sys.executable).with_name("neuroscript"))
+
+
+def test_the_module_and_the_installed_command_are_the_same() -> None:
+    """``python -m neuroscript`` and ``neuroscript``."""
+    as_module = process("--version")
+    installed = subprocess.run([COMMAND, "--version"], capture_output=True, text=True)
+
+    assert Ran(0, f"neuroscript {__version__}\n") == as_module
+    assert as_module == Ran(installed.returncode, installed.stdout, installed.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["call", "math.add", "2", " 3 "], Ran(0, "5.0\n"), id="a call"),
+        pytest.param(["call", "math.add", "-1.5e3", "--", "-2"], Ran(0, "-1502.0\n"), id="numbers below 0"),
+        pytest.param(
+            ["call", "math.divide", "1", "0"],
+            Ran(1, err="neuroscript: math.divide: a division by 0 has no result\n"),
+            id="a failure",
+        ),
+    ],
+)
+def test_a_call_runs(words: list[str], expected: Ran) -> None:
+    """Results and errors go where a shell expects them."""
+    ran = process(*words)
+
+    assert expected == ran
+
+
+@pytest.mark.parametrize(
+    ("words", "shell", "expected"),
+    [
+        pytest.param(["list"], ">&-", Ran(5), id="results lost"),
+        pytest.param(["--version"], ">&-", Ran(5), id="the version lost"),
+        pytest.param(["--help"], ">&-", Ran(5), id="the help lost"),
+        pytest.param(["call", "probe.said", "a"], ">&-", Ran(5, err="a\n"), id="what a tool prints goes to stderr"),
+        pytest.param(
+            ["call", "probe.fails", "bug"],
+            ">&-",
+            Ran(1, err="neuroscript: probe.fails: the tool failed (ValueError)\n"),
+            id="nothing to lose",
+        ),
+        pytest.param(["call", "probe.fails", "bug"], "2>&-", Ran(1), id="errors lost"),
+        pytest.param(["call", "probe.said", "a"], ">&- 2>&-", Ran(5), id="both lost"),
+        pytest.param(["call", "probe.fails", "bug"], "2>/dev/full", Ran(1), id="no place for errors"),
+        pytest.param(
+            ["call", "probe.echo", "a"],
+            ">/dev/full",
+            Ran(5, err="neuroscript: can not write the results: no space left on device\n"),
+            id="no place for results",
+        ),
+        pytest.param(
+            ["execute", "-"],
+            "<&-",
+            Ran(2, err="neuroscript: the standard input is closed\n"),
+            id="no standard input",
+        ),
+        pytest.param(
+            ["call", "probe.echo", "--input-json", "-"],
+            "<&-",
+            Ran(2, err="neuroscript: the standard input is closed\n"),
+            id="no standard input for arguments",
+        ),
+    ],
+)
+def test_a_closed_stream_ends_quietly(words: list[str], shell: str, expected: Ran) -> None:
+    """5 where results are lost, else the code of the call; never a traceback, not from the interpreter either."""
+    ran = process(*words, module=PROBE, shell=shell)
+
+    assert expected == ran
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["list"], (5, ""), id="list"),
+        pytest.param(["show", "probe.tags"], (5, ""), id="show"),
+        pytest.param(["call", "probe.echo", "x" * 100_000], (5, ""), id="a long result"),
+        pytest.param(["--help"], (5, ""), id="help"),
+        pytest.param(
+            ["call", "probe.mutters", "x"], (1, "neuroscript: probe.mutters: it muttered\n"), id="text left unwritten"
+        ),
+    ],
+)
+def test_a_reader_that_has_gone_ends_it_quietly(words: list[str], expected: tuple[int, str]) -> None:
+    """As in ``neuroscript list | head -1``, when head is quicker."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nowhere:
+        done = subprocess.run(
+            [sys.executable, "-m", PROBE, *words],
+            cwd=ROOT,
+            env=environment(),
+            stdout=nowhere,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    assert expected == (done.returncode, done.stderr)
+
+
+def test_execute_stops_when_nobody_reads_any_more() -> None:
+    """The calls behind the last result that was read are not made for nobody."""
+    call = b'{"name": "probe.said", "arguments": ["x"]}\n'
+    child = start("execute", "-", module=PROBE)
+    assert child.stdin and child.stdout and child.stderr
+
+    child.stdin.write(call)
+    child.stdin.flush()
+    first = json.loads(child.stdout.readline())
+    child.stdout.close()
+    child.stdin.write(call * 5)
+    child.stdin.close()
+
+    assert (True, 5, b"x\nx\n") == (first["ok"], child.wait(30), child.stderr.read())
+    child.stderr.close()
+
+
+def test_execute_streams() -> None:
+    """A result is there before the next call is sent."""
+    child = start("execute", "-", module=PROBE)
+    assert child.stdin and child.stdout
+    values = []
+
+    for text in ("one", "two", "three"):
+        child.stdin.write(json.dumps({"name": "probe.echo", "arguments": [text]}).encode() + b"\n")
+        child.stdin.flush()
+        values.append(json.loads(child.stdout.readline())["value"])
+    child.communicate(timeout=30)
+
+    assert (["one", "two", "three"], 0) == (values, child.returncode)
+
+
+@pytest.mark.parametrize("words", [["call", "probe.waits", "60"], ["execute", "-"]])
+def test_an_interrupt_ends_a_running_call(words: list[str]) -> None:
+    """Ctrl-C while a tool runs: 130, one line, no traceback; ``execute`` has told of the calls before it."""
+    calls = b'{"name": "probe.echo", "arguments": ["done"]}\n{"name": "probe.waits", "arguments": [60]}\n'
+    child = start(*words, module=PROBE)
+    assert child.stdin and child.stdout and child.stderr
+    child.stdin.write(calls)
+    child.stdin.close()
+    begun = child.stderr if words[0] == "execute" else child.stdout
+    told = begun.readline()
+
+    child.send_signal(signal.SIGINT)
+    code, out, err = child.wait(30), child.stdout.read(), child.stderr.read()
+    child.stdout.close()
+    child.stderr.close()
+
+    assert (b"waiting\n", 130, b"neuroscript: interrupted\n") == (told, code, err)
+    assert [json.loads(line)["value"] for line in out.splitlines()] == (["done"] if words[0] == "execute" else [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "written"),
+    [
+        pytest.param({"PYTHONIOENCODING": "ascii"}, "\\xe9\\u65e5", id="ascii"),
+        pytest.param({"PYTHONIOENCODING": "ascii:strict"}, "\\xe9\\u65e5", id="ascii, strictly"),
+        pytest.param({"PYTHONIOENCODING": "latin-1"}, "\udce9\\u65e5", id="latin-1"),
+        pytest.param({"LC_ALL": "C"}, "é日", id="the locale C, which Python takes for UTF-8"),
+    ],
+)
+def test_a_poor_encoding_loses_nothing(settings: dict[str, str], written: str) -> None:
+    """JSON stays JSON, a text has escapes, and what a tool prints does not make it fail."""
+    call = '{"name": "probe.echo", "arguments": ["é日"]}'.encode()
+
+    text = process("call", "probe.said", "é日", module=PROBE, **settings)
+    data = process("execute", "-", module=PROBE, stdin=call, **settings)
+    error = process("call", "é日", module=PROBE, **settings)
+
+    assert Ran(0, f"{written}\n" * 2) == text
+    assert (0, "é日") == (data.code, json.loads(data.out)["value"])
+    assert Ran(2, "", f"neuroscript: no tool is called {written}\n") == error
+
+
+def test_words_that_are_no_unicode_are_refused() -> None:
+    """Bytes of a shell that are no UTF-8 come as lone surrogates, which no text of ours may hold."""
+    done = subprocess.run(
+        [sys.executable.encode(), b"-m", PROBE.encode(), b"call", b"probe.echo", b"\xff"],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+    )
+
+    text = "neuroscript: probe.echo: text: expected string, got str (a text must be valid Unicode, without lone surrogates)\n"
+    assert (3, b"", text) == (done.returncode, done.stdout, done.stderr.decode())
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("neuroscript sh", {"show "}, id="a command"),
+        pytest.param("neuroscript call probe.s", {"probe.said", "probe.slow"}, id="a tool to call"),
+        pytest.param("neuroscript show probe.da", {"probe.data", "probe.danger"}, id="a tool to show"),
+        pytest.param("neuroscript call probe.tags l", {"limit="}, id="an argument"),
+        pytest.param("neuroscript call nothing l", {""}, id="no argument of no tool"),
+        pytest.param("neuroscript completion f", {"fish "}, id="a shell"),
+    ],
+)
+def test_a_shell_is_offered_words(line: str, expected: set[str], tmp_path: Path) -> None:
+    """Commands, names of tools, arguments of the tool: what argcomplete's protocol asks for."""
+    answer = tmp_path / "answer"
+
+    ran = process(
+        module=PROBE,
+        COMP_LINE=line,
+        COMP_POINT=str(len(line)),
+        _ARGCOMPLETE="1",
+        _ARGCOMPLETE_STDOUT_FILENAME=str(answer),
+    )
+
+    assert (0, expected) == (ran.code, set(answer.read_text().split("\013")))
+
+
+def test_bash_itself_completes_a_tool(tmp_path: Path) -> None:
+    """The script that ``completion bash`` prints works in the shell that it is for."""
+    script = (
+        'eval "$(neuroscript completion bash)"; COMP_WORDS=(neuroscript call math.mo); COMP_CWORD=2;'
+        'COMP_LINE="neuroscript call math.mo"; COMP_POINT=${#COMP_LINE};'
+        '_python_argcomplete neuroscript math.mo call; echo "${COMPREPLY[@]}"'
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    done = subprocess.run(["bash", "-c", script], env=environment(PATH=path), capture_output=True, text=True)
+
+    assert ("math.modulo", "") == (done.stdout.strip(), done.stderr)
