@@ -1,0 +1,173 @@
+"""Measure the engine against its peers and its goals: ``python -m tests.benchmarks``.
+
+It prints a table and exits 1 when a goal is missed; the goals are those of Python 3.11, other versions are only
+reported. A ratio is our time over the peer's, both the least of many short batches of one run. What needs a peer that is
+not installed (the ``bench`` extra) is skipped, and said to be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from time import perf_counter
+
+import attrs
+
+from neuroscript import Engine
+
+from . import awaited, cases, harness, promises, startup
+from .cases import Case
+from .harness import Seconds, Statement
+
+HEADINGS = ("case", "compared with", "ours ns", "peer ns", "ratio", "goal", "")
+
+
+@attrs.frozen
+class Row:
+    """What came of one case.
+
+    Attributes:
+        group: The part of the table that it belongs to.
+        name: What was measured.
+        peer: What it was compared with.
+        ours: Nanoseconds; None where it was skipped.
+        theirs: Nanoseconds; None where it was skipped.
+        ratio: Ours over theirs, perhaps less what a bare interpreter takes; None where it was skipped.
+        goal: What the ratio may be at most; None where it is only reported.
+        missing: Why it was skipped.
+    """
+
+    group: str
+    name: str
+    peer: str
+    ours: float | None = None
+    theirs: float | None = None
+    ratio: float | None = None
+    goal: float | None = None
+    missing: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """``ok``, ``MISSED``, ``skipped`` with the reason, or nothing where there is no goal."""
+        if self.ratio is None:
+            return f"skipped: {self.missing}"
+        if self.goal is None:
+            return ""
+        return "ok" if self.ratio <= self.goal else "MISSED"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure what *words* choose, print it, and return the exit code."""
+    options = _parser().parse_args(words)
+    started = perf_counter()
+    engine = Engine(toolsets=[cases.toolset(), promises.toolset()])
+    if broken := promises.unkept(engine):
+        print(f"not what the contract says: {'; '.join(broken)}", file=sys.stderr)
+        return 1
+    rows = measured(engine, options.case, quick=options.quick)
+    if options.json:
+        facts = [attrs.asdict(row) | {"verdict": row.verdict} for row in rows]
+        options.json.write_text(json.dumps({"python": platform.python_version(), "rows": facts}, indent=1))
+    return report(rows, perf_counter() - started)
+
+
+def report(rows: Sequence[Row], seconds: float, version: tuple[int, int] = sys.version_info[:2]) -> int:
+    """Print what was measured on a *version* of Python, and return the exit code."""
+    note = "" if version == cases.GOALS_FOR else "; the goals are those of Python 3.11 and do not bind here"
+    print(f"Python {platform.python_version()}{note}\n")
+    for line in table(rows):
+        print(line)
+    missed = [row for row in rows if row.verdict == "MISSED"]
+    print(f"\n{len(rows)} cases, {len(missed)} goals missed, {seconds:.0f} s")
+    return 1 if missed and version == cases.GOALS_FOR else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("case", nargs="*", help="globs over 'group: case', as the table has them; all without one")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rounds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table there too")
+    return parser
+
+
+def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) -> list[Row]:
+    """Return a row for each case that a glob chooses, for all of them where there is none."""
+    chosen = _chosen([*cases.against_pydantic(engine), *cases.own_cases(engine)], globs)
+    if _matches("registry: look-up among 100,000", globs):
+        chosen += cases.registry_cases()
+    rows = rows_of(chosen, lambda statements: harness.fastest(statements, most=60 if quick else 600))
+    chosen = _chosen(cases.against_fastmcp(engine), globs)
+    rows += rows_of(chosen, lambda statements: awaited.fastest(statements, rounds=6 if quick else 30))
+    if any(_matches(f"start-up: {name}", globs) for name in ("one call", "list")):
+        rows += startup_rows(startup.fastest(9 if quick else 21))
+    return rows
+
+
+def _chosen(found: Iterable[Case], globs: Sequence[str]) -> list[Case]:
+    return [case for case in found if _matches(f"{case.group}: {case.name}", globs)]
+
+
+def _matches(name: str, globs: Sequence[str]) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)
+
+
+def rows_of(chosen: Sequence[Case], fastest: Callable[[Mapping[int, Statement]], Mapping[int, Seconds]]) -> list[Row]:
+    """Return a row for each case, with the times that *fastest* finds for the statements of those with a peer."""
+    statements = {id(each): each for case in chosen if case.theirs for each in (case.ours, case.theirs)}
+    least = fastest(statements)
+    return [_row(case, least) for case in chosen]
+
+
+def _row(case: Case, least: Mapping[int, Seconds]) -> Row:
+    if case.theirs is None:
+        missing = f"{case.peer.split()[0]} is not installed"
+        return Row(case.group, case.name, case.peer, goal=case.goal, missing=missing)
+    ours, theirs = least[id(case.ours)], least[id(case.theirs)]
+    ratio = harness.ratio(ours, theirs)
+    return Row(case.group, case.name, case.peer, ours.wall * 1e9, theirs.wall * 1e9, ratio, case.goal)
+
+
+def startup_rows(least: Mapping[str, Seconds]) -> list[Row]:
+    """Return the rows of the processes that were measured."""
+    call = Row("start-up", "one call", "import attrs, pluggy, both less bare Python", goal=startup.CALL_GOAL)
+    listed = Row("start-up", "neuroscript list", "bare Python", goal=startup.LIST_GOAL)
+    bare = least["bare"].process
+    return [_filled(call, least, "one call", "imports", bare), _filled(listed, least, "list", "bare", 0.0)]
+
+
+def _filled(row: Row, least: Mapping[str, Seconds], ours: str, theirs: str, bare: float) -> Row:
+    if ours not in least or theirs not in least:
+        return attrs.evolve(row, missing="the process does not end well")
+    above, below = (least[name].process - bare for name in (ours, theirs))
+    return attrs.evolve(row, ours=above * 1e9, theirs=below * 1e9, ratio=above / below)
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a table of *rows*."""
+    lines = [HEADINGS, *(_cells(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for cells in lines:
+        left = (cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True))
+        right = (cell.rjust(width) for cell, width in zip(cells[2:-1], widths[2:-1], strict=True))
+        yield "  ".join([*left, *right, cells[-1]]).rstrip()
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    numbers = ("" if each is None else f"{each:,.0f}" for each in (row.ours, row.theirs))
+    return (f"{row.group}: {row.name}", row.peer, *numbers, as_ratio(row.ratio), as_ratio(row.goal), row.verdict)
+
+
+def as_ratio(ratio: float | None) -> str:
+    """Return a ratio as the table writes it; a small one is a fraction."""
+    if ratio is None:
+        return ""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"1/{1 / ratio:.0f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,299 @@
+"""What is measured, and what it may cost: tools, calls of them, and goals, as data.
+
+Every goal is a ratio, for Python 3.11, of a call through a plain `Engine` and the same work through a peer. Nothing is
+switched off: the tools take ``rt``, so that a Runtime is made and revoked for each call; `promises` proves the rest.
+
+Source: the issue's "Benchmarks"; performance.md part 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, Final
+
+import attrs
+
+from neuroscript import ArgSpec, ArgType, ArgumentError, Engine, Runtime, ToolCall, Toolset, ToolSpec
+
+from .harness import Statement
+
+INT, FLOAT, STRING, BOOL = ArgType.INT, ArgType.FLOAT, ArgType.STRING, ArgType.BOOL
+PAIR: Final = (ArgSpec("a", INT), ArgSpec("b", INT))
+
+ROW: Final = (ArgSpec("id", INT), ArgSpec("name", STRING), ArgSpec("weight", FLOAT), ArgSpec("active", BOOL))
+
+
+def two(rt: Runtime, a: int, b: int) -> int:
+    return a + b
+
+
+def tags(rt: Runtime, text: str, tags: list[str]) -> int:
+    return len(tags)
+
+
+def eight(rt: Runtime, a: int, b: float, c: str, d: bool, e: int, f: float, g: str, h: bool) -> int:
+    return a
+
+
+def length(rt: Runtime, items: list[Any]) -> int:
+    return len(items)
+
+
+def nested(rt: Runtime, a: int, b: int) -> Any:
+    return rt.call_tool("bench.two", (a, b))
+
+
+async def awaited(rt: Runtime, a: int, b: int) -> int:
+    return a + b
+
+
+def without_runtime(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def two_awaited(a: int, b: int) -> int:
+    """Add two numbers, for a peer."""
+    return a + b
+
+
+def total(rt: Runtime, *numbers: int) -> int:
+    return sum(numbers)
+
+
+def toolset() -> Toolset:
+    """Return the tools that are measured."""
+    tools = Toolset("bench")
+
+    def add(name: str, args: Sequence[ArgSpec], func: Any, **further: Any) -> None:
+        tools.add(ToolSpec(name, "bench", tuple(args), return_type=further.pop("result", INT), **further), func)
+
+    add("two", PAIR, two)
+    add("default", (PAIR[0], ArgSpec("b", INT, default=3)), two)
+    add("tags", (ArgSpec("text", STRING), ArgSpec("tags", ArgType.SLICE_STRING)), tags)
+    kinds = (INT, FLOAT, STRING, BOOL) * 2
+    add("eight", [ArgSpec(name, kind) for name, kind in zip("abcdefgh", kinds, strict=True)], eight)
+    add("integers", (ArgSpec("items", ArgType.SLICE_INT),), length)
+    add("strings", (ArgSpec("items", ArgType.SLICE_STRING),), length)
+    add("maps", (ArgSpec("items", ArgType.SLICE_MAP),), length)
+    add("rows", (ArgSpec("items", ArgType.SLICE_MAP, keys=ROW),), length)
+    add("nested", PAIR, nested)
+    add("any_result", PAIR, two, result=ArgType.ANY)
+    add("awaited", PAIR, awaited)
+    add("total", (ArgSpec("numbers", INT),), total, variadic=True)
+    tools.tool()(without_runtime)
+    return tools
+
+
+GOALS_FOR: Final = (3, 11)
+"""The version of Python for which the goals hold."""
+
+
+@attrs.frozen
+class Comparison:
+    """One call, through the engine and through pydantic's `validate_call` of the same function.
+
+    Attributes:
+        name: What the table calls it.
+        tool: The tool, and the function of `peers`.
+        given: The arguments, in order or by name.
+        result: What both return; None where both refuse the call.
+        goal: What the ratio of ours to theirs may be at most; None where it is only reported.
+        read: Whether the text of the refusal is read.
+    """
+
+    name: str
+    tool: str
+    given: tuple[Any, ...] | dict[str, Any]
+    result: int | None
+    goal: float | None = None
+    read: bool = False
+
+
+HUNDRED_THOUSAND: Final = list(range(100_000))
+ROWS: Final = [{"id": index, "name": f"row {index}", "weight": index / 4, "active": True} for index in range(1_000)]
+STRINGS: Final = [f"text {index}" for index in range(1_000)]
+MIXED: Final[list[Any]] = [(index, str(index), float(index))[index % 3] for index in range(1_000)]
+
+EIGHT: Final = (7, 0.5, "a text", True, 42, 2.25, "another", False)
+EIGHT_OTHERWISE: Final = ("7", "0.5", "a text", "true", 42.0, 2, "another", 0)
+"""The same values in other spellings; a text has none."""
+
+COMPARISONS: Final = (
+    Comparison("W1", "two", (2, 3), 5, 0.65),
+    Comparison("W2", "tags", ("a text", ["red", "green", "blue"]), 3, 0.90),
+    Comparison("W3", "eight", EIGHT, 7, 0.88),
+    Comparison("W1 named", "two", {"a": 2, "b": 3}, 5, 0.45),
+    Comparison("W1 coerced", "two", ("2", 3.0), 5, 1.15),
+    Comparison("W3 coerced", "eight", EIGHT_OTHERWISE, 7, 1.9),
+    Comparison("100,000 ints", "integers", (HUNDRED_THOUSAND,), 100_000, 1.9),
+    Comparison("1,000 declared maps", "rows", (ROWS,), 1_000, 1.7),
+    Comparison("error", "two", ("x", []), None, 2.6),
+    Comparison("error, text read", "two", ("x", []), None, read=True),
+    Comparison("default omitted", "default", (2,), 5),
+    Comparison("default omitted, named", "default", {"a": 2}, 5),
+    Comparison("nested call", "nested", (2, 3), 5),
+    Comparison("1,000 strings", "strings", (STRINGS,), 1_000),
+    Comparison("1,000 maps", "maps", (ROWS,), 1_000),
+    Comparison("1,000 mixed numbers", "integers", (MIXED,), 1_000),
+)
+
+
+@attrs.frozen
+class Case:
+    """Two statements whose times are compared.
+
+    Attributes:
+        group: The part of the table that it belongs to.
+        name: What the table calls it.
+        peer: What it is compared with.
+        ours: The statement that is judged.
+        theirs: The statement that it is compared with; None where the peer is not installed.
+        goal: What the ratio of the two may be at most; None where it is only reported.
+    """
+
+    group: str
+    name: str
+    peer: str
+    ours: Statement
+    theirs: Statement | None
+    goal: float | None = None
+
+
+def against_pydantic(engine: Engine) -> list[Case]:
+    """Return the cases of `COMPARISONS`."""
+    return [
+        Case("calls", each.name, "pydantic validate_call", ours(engine, each), _pydantic(each), each.goal)
+        for each in COMPARISONS
+    ]
+
+
+def ours(engine: Engine, each: Comparison) -> Statement:
+    """Return the statement that makes a call through *engine*."""
+    names: dict[str, Any] = {"engine": engine, "Wrong": ArgumentError}
+    door = "call_named" if isinstance(each.given, dict) else "call"
+    return Statement(_caught(each, f"engine.{door}('bench.{each.tool}', {_written(each.given, names)})"), names)
+
+
+def _pydantic(each: Comparison) -> Statement | None:
+    if find_spec("pydantic") is None or find_spec("typing_extensions") is None:
+        return None
+    from .peers import GUARDED, WRONG
+
+    names: dict[str, Any] = {"guarded": GUARDED[each.tool], "Wrong": WRONG}
+    return Statement(_caught(each, f"guarded({_words(each.given, names)})"), names)
+
+
+def _words(given: tuple[Any, ...] | dict[str, Any], names: dict[str, Any]) -> str:
+    if isinstance(given, dict):
+        return ", ".join(f"{name}={_written(value, names)}" for name, value in given.items())
+    return ", ".join(_written(value, names) for value in given)
+
+
+def _written(value: Any, names: dict[str, Any]) -> str:
+    """Return a value as code, or the name that stands for it where that code would be long."""
+    if isinstance(value, tuple):
+        return f"({', '.join(_written(each, names) for each in value)},)"
+    if len(value if isinstance(value, list) else ()) < 100:
+        return repr(value)
+    names["items"] = value
+    return "items"
+
+
+def _caught(each: Comparison, call: str) -> str:
+    if each.result is not None:
+        return call
+    return f"try:\n    {call}\nexcept Wrong as wrong:\n    {'str(wrong)' if each.read else 'pass'}"
+
+
+FASTMCP: Final = (
+    ("W1", "async", "engine.call('bench.two', (2, 3))", 1 / 40),
+    ("W1", "sync", "engine.call('bench.two', (2, 3))", 1 / 200),
+    ("W1, acall", "async", "await engine.acall('bench.two', (2, 3))", None),
+    ("W1, acall of a coroutine", "async", "await engine.acall('bench.awaited', (2, 3))", None),
+)
+"""Name, kind of FastMCP's function, our statement, goal. FastMCP calls a sync function on a thread."""
+
+
+def against_fastmcp(engine: Engine) -> list[Case]:
+    """Return the cases of `FASTMCP`: its in-process ``Tool.run``, which is awaited."""
+    peers: dict[str, Statement | None] = {"async": None, "sync": None}
+    if find_spec("fastmcp") is not None:
+        from fastmcp.tools import Tool
+
+        funcs = {"async": two_awaited, "sync": without_runtime}
+        tools = {kind: Tool.from_function(func) for kind, func in funcs.items()}
+        peers = {kind: Statement("await tool.run({'a': 2, 'b': 3})", {"tool": tool}) for kind, tool in tools.items()}
+    return [
+        Case("awaited", name, f"FastMCP Tool.run, {kind}", Statement(code, {"engine": engine}), peers[kind], goal)
+        for name, kind, code, goal in FASTMCP
+    ]
+
+
+def registry_cases(many: int = 100_000) -> list[Case]:
+    """Return the case of an engine with *many* tools: ten calls of W1, each of another name."""
+    small, large = engine_of(10, called=1), engine_of(many, called=10)
+    code = "for name in names: engine.call(name, (2, 3))"
+    return [
+        Case(
+            "registry",
+            f"look-up among {many:,}",
+            "among 10",
+            Statement(code, {"engine": large, "names": [f"many.t{index * many // 10}" for index in range(10)]}),
+            Statement(code, {"engine": small, "names": [f"many.t{index}" for index in range(10)]}),
+            1.15,
+        )
+    ]
+
+
+def engine_of(count: int, called: int) -> Engine:
+    """Return an engine with *count* tools, each *called*-th of which has been called before."""
+    tools = Toolset("many")
+    for index in range(count):
+        tools.add(ToolSpec(f"t{index}", "many", PAIR, return_type=INT), two)
+    engine = Engine(toolsets=[tools], plugins="none")
+    for index in range(0, count, called):
+        engine.call(f"many.t{index}", (2, 3))
+    return engine
+
+
+STAGES: Final = {
+    "bare call": "plain(2, 3)",
+    "func(rt, 2, 3)": "func(rt, 2, 3)",
+    "compiled line": "line((2, 3))",
+    "engine.call": "engine.call('bench.two', (2, 3))",
+}
+"""The way of W1 from the inside out; each is compared with the bare call."""
+
+PRICES: Final = {
+    "without rt": "engine.call('bench.without_runtime', (2, 3))",
+    "a list of arguments": "engine.call('bench.two', [2, 3])",
+    "another spelling": "engine.call('tool.Bench.Two', (2, 3))",
+    "result of type any": "engine.call('bench.any_result', (2, 3))",
+    "variadic": "engine.call('bench.total', (2, 3))",
+    "execute": "engine.execute(call)",
+    "execute, JSON text": "engine.execute(json_call)",
+}
+"""What an author or a caller may ask for; each is compared with ``engine.call`` of W1."""
+
+
+def own_cases(engine: Engine) -> list[Case]:
+    """Return the cases that compare the engine with a bare call, and with itself."""
+    names: Mapping[str, Any] = {
+        "engine": engine,
+        "plain": without_runtime,
+        "func": two,
+        "rt": object(),
+        "line": engine._entry("bench.two").positional,
+        "call": ToolCall("bench__two", {"a": 2, "b": 3}),
+        "json_call": ToolCall("bench__two", '{"a": 2, "b": 3}'),
+    }
+    bare, call = (Statement(STAGES[name], names) for name in ("bare call", "engine.call"))
+    stages = [
+        Case("stages of W1", name, "bare call", Statement(code, names), bare)
+        for name, code in STAGES.items()
+        if name != "bare call"
+    ]
+    prices = [Case("prices", name, "W1", Statement(code, names), call) for name, code in PRICES.items()]
+    return stages + prices

@@ -1,0 +1,126 @@
+"""Ratios of times that hold on a machine with other work to do: minima of short batches, all statements interleaved.
+
+A batch of 1.5 ms is shorter than a scheduler's slice, so that some batches of every statement run undisturbed; their
+minimum is the statement's own time. Ratios of minima that were taken in one run repeat to half a percent where ratios
+of means differ by a quarter.
+
+Source: performance.md part 9.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter, process_time
+from timeit import Timer
+from typing import Any, Final, NamedTuple, TypeVar
+
+Key = TypeVar("Key")
+
+BATCH: Final = 0.0015
+"""Seconds that one batch takes, or one execution where that is longer."""
+
+LONG: Final = 0.001
+"""Seconds from which on an execution is interrupted too often for its wall time to count."""
+
+GAIN: Final = 0.003
+"""The part by which a minimum has to fall so that the search for a smaller one goes on."""
+
+
+TRIES: Final = 5
+"""How often a batch is timed to find its size: a first execution that compiles something, or one that is interrupted,
+would make it far too small."""
+
+LARGE: Final = 31 * 1024 * 1024
+"""Bytes, just below the size above which glibc hands every block back to the system."""
+
+
+class Statement(NamedTuple):
+    """Code as a text, for a lambda around it costs more than some calls, and the names that it may use."""
+
+    code: str
+    names: Mapping[str, Any]
+
+
+class Seconds(NamedTuple):
+    """The least time of one execution: on the wall's clock, and on that of this process."""
+
+    wall: float
+    process: float
+
+
+class Batch:
+    """A statement that is executed often enough to take `BATCH` seconds, and its minima so far."""
+
+    def __init__(self, statement: Statement) -> None:
+        self._timer = Timer(statement.code, timer=_both_clocks, globals=dict(statement.names))
+        self._count = 1
+        while (wall := min(self._timed().real for _ in range(TRIES))) < BATCH:
+            self._count = max(2 * self._count, int(self._count * BATCH / max(wall, 1e-6)))
+        self.least = Seconds(float("inf"), float("inf"))
+
+    def run(self) -> bool:
+        """Execute the batch once and return whether it was faster than ever before, by `GAIN` at least."""
+        now, before = self._timed() / self._count, self.least
+        self.least = Seconds(min(before.wall, now.real), min(before.process, now.imag))
+        return any(new < old * (1 - GAIN) for new, old in zip(self.least, before, strict=True))
+
+    def _timed(self) -> complex:
+        taken: Any = self._timer.timeit(self._count)  # of the timer's type, and so complex
+        return complex(taken)
+
+
+def _both_clocks() -> Any:
+    """Return the time on two clocks as one number, which timeit can subtract."""
+    return complex(perf_counter(), process_time())
+
+
+def fastest(
+    statements: Mapping[Key, Statement], *, patience: int = 30, most: int = 600, seed: int = 0
+) -> dict[Key, Seconds]:
+    """Return the least time of one execution of each statement.
+
+    Args:
+        statements: Under any key; each round executes one batch of each, in an order of its own.
+        patience: After how many rounds without a gain the search ends.
+        most: After how many rounds it ends in any case.
+    """
+    order = random.Random(seed)
+    batches = {name: Batch(statement) for name, statement in statements.items()}
+    shuffled, idle = list(batches.values()), 0
+    with quiet_memory():
+        for _ in range(most):
+            order.shuffle(shuffled)
+            gains = [batch.run() for batch in shuffled]
+            idle = 0 if any(gains) else idle + 1
+            if idle == patience:
+                break
+            gc.collect()
+    return {name: batch.least for name, batch in batches.items()}
+
+
+@contextmanager
+def quiet_memory() -> Iterator[None]:
+    """Keep the garbage collector from running, and what exists now out of any collection.
+
+    A large block is freed first: from then on glibc keeps such blocks. Else it depends on what went before whether each
+    list of 800 kB is paid for with page faults, and a ratio of two such lists is 1.3 or 2.1.
+    """
+    bytes(LARGE)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+def ratio(ours: Seconds, theirs: Seconds) -> float:
+    """Return how many times as long as *theirs* *ours* takes, on the clock that fits the longer of the two."""
+    if max(ours.wall, theirs.wall) >= LONG:
+        return ours.process / theirs.process
+    return ours.wall / theirs.wall

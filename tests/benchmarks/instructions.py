@@ -1,0 +1,165 @@
+"""How many instructions a call takes, against a bare call: the gate that repeats to the digit and needs no peer.
+
+``python -m tests.benchmarks.instructions`` runs one process under valgrind's cachegrind. For each case it forks
+children that make the call 500 and 2,500 times; valgrind counts what each of them has done since the start of the first
+process, so that the difference is that of 2,000 calls and of nothing else. What the first process does between two
+forks is taken out by a third child that makes 500 calls again. A ratio is that slope over the slope of a bare call.
+
+Exit code 1 means that a case takes more than its goal. The goals hold for one version of Python; other versions are
+reported only.
+
+Source: performance.md parts 8 and 9.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from itertools import repeat
+from pathlib import Path
+from timeit import Timer
+from typing import Final
+
+from neuroscript import Engine
+
+from . import cases
+from .harness import Statement
+
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
+BARE: Final = "bare call"
+AMONG: Final = "W1 among 2,000 tools"
+CHILD: Final = "--child"
+
+LONG: Final = frozenset({"100,000 ints", "1,000 declared maps"})
+"""Cases whose calls are so long that a few of them will do."""
+
+WARM: Final = 20
+"""Python 3.11 adapts a function to what it sees when it has been called eight times, however long its loops are."""
+
+REPORTED: Final = frozenset({"default omitted"})
+"""Cases that are counted though the table of times has no goal for them."""
+
+GOALS: Final[Mapping[tuple[int, int], Mapping[str, float]]] = {
+    (3, 11): {
+        "W1": 9.0,
+        "W2": 17.1,
+        "W3": 14.1,
+        "W1 named": 13.1,
+        "W1 coerced": 16.5,
+        "W3 coerced": 35.8,
+        "100,000 ints": 69_650.0,
+        "1,000 declared maps": 8_920.0,
+        "error": 64.6,
+        "default omitted": 10.0,
+        AMONG: 9.0,
+    },
+}
+"""At most how many times the instructions of ``two(2, 3)``: about 5 % above what was measured when this was written."""
+
+
+def main() -> int:
+    """Count, print a table, and return the exit code."""
+    if shutil.which("valgrind") is None:
+        print("skipped: valgrind is not installed")
+        return 0
+    goals = GOALS.get(sys.version_info[:2], {})
+    slopes = counted()
+    print(
+        f"Python {sys.version.split()[0]}, PYTHONHASHSEED=0; instructions of one call, and over those of a bare call\n"
+    )
+    missed = [name for name, slope in slopes.items() if slope / slopes[BARE] > goals.get(name, float("inf"))]
+    for name, slope in slopes.items():
+        verdict = "MISSED" if name in missed else "ok" if name in goals else ""
+        goal = f"{goals[name]:,.2f}" if name in goals else ""
+        print(f"{name:24}{slope:12,.0f}  {slope / slopes[BARE]:10,.2f}  {goal:>9}  {verdict}".rstrip())
+    print(f"\n{len(slopes)} cases, {len(missed)} goals missed")
+    return 1 if missed else 0
+
+
+def statements() -> dict[str, Statement]:
+    """Return what is counted: a bare call, and calls through an engine."""
+    engine = Engine(toolsets=[cases.toolset()])
+    counted = (each for each in cases.COMPARISONS if each.goal is not None or each.name in REPORTED)
+    return {
+        BARE: Statement("two(2, 3)", {"two": cases.without_runtime}),
+        **{each.name: cases.ours(engine, each) for each in counted},
+        AMONG: Statement("engine.call('many.t1000', (2, 3))", {"engine": cases.engine_of(2_000, called=10)}),
+    }
+
+
+def times(name: str) -> tuple[int, int]:
+    """Return how often a case is executed: by the children that do little, and by the one that does much."""
+    return (2, 6) if name in LONG else (500, 2_500)
+
+
+def counted() -> dict[str, float]:
+    """Return for each of `statements` how many instructions one execution takes.
+
+    Raises:
+        RuntimeError: valgrind, or what it ran, ended badly.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        tool = [
+            "valgrind",
+            "--tool=cachegrind",
+            "--cache-sim=no",
+            "--cachegrind-out-file=/dev/null",
+            f"--log-file={log}",
+        ]
+        command = [*tool, sys.executable, "-m", "tests.benchmarks.instructions", CHILD]
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"valgrind ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        return slopes(done.stdout, log.read_text())
+
+
+def slopes(children: str, log: str) -> dict[str, float]:
+    """Return the slope of each case.
+
+    Args:
+        children: For each child a line with its process id, a blank, and the name of its case.
+        log: What valgrind wrote, with a line for each process that has ended.
+    """
+    counts = {pid: int(count.replace(",", "")) for pid, count in re.findall(r"==(\d+)== I\s+refs:\s+([\d,]+)", log)}
+    found: dict[str, list[int]] = {}
+    for line in children.splitlines():
+        pid, _, name = line.partition(" ")
+        found.setdefault(name, []).append(counts[pid])
+    return {name: _slope(*times(name), *of_case) for name, of_case in found.items()}
+
+
+def _slope(few: int, many: int, before: int, between: int, after: int) -> float:
+    return (between - (before + after) / 2) / (many - few)
+
+
+def fork_children() -> None:
+    """Do the work of `statements` in children, and say which is which."""
+    inners = {name: Timer(each.code, globals=dict(each.names)).inner for name, each in statements().items()}  # type: ignore[attr-defined]
+    for name, inner in inners.items():
+        inner(repeat(None, max(WARM, times(name)[0])), int)
+    gc.collect()
+    gc.disable()
+    for name, inner in inners.items():
+        few, many = times(name)
+        for count in (few, many, few):
+            pid = os.fork()
+            if pid == 0:
+                inner(repeat(None, count), int)
+                os._exit(0)
+            os.waitpid(pid, 0)
+            print(pid, name, flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == [CHILD]:
+        fork_children()
+    else:
+        sys.exit(main())

@@ -1,0 +1,104 @@
+"""What a fresh process loads for one call; the seconds of it are measured by ``python -m tests.benchmarks``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tests.benchmarks.startup import ONE_CALL
+
+KEPT_OUT = [
+    "cattrs",
+    "platformdirs",
+    "pluggy",
+    "pydantic",
+    "pydantic_core",
+    "typing_extensions",
+    "rich",
+    "argcomplete",
+    "docstring_parser",
+    "yaml",
+    "openai",
+    "anthropic",
+    "google",
+    "mcp",
+    "fastmcp",
+    "asyncio",
+    "concurrent.futures",
+    "importlib.metadata",
+    "importlib.resources",
+    "multiprocessing",
+    "queue",
+    "socket",
+    "ssl",
+    "selectors",
+    "argparse",
+    "dataclasses",
+    "decimal",
+    "email",
+    "json",
+    "logging",
+    "pathlib",
+    "shutil",
+    "sqlite3",
+    "subprocess",
+    "tempfile",
+    "zipfile",
+]
+"""Packages that are dear to load, or that a host may not have; none of them is needed for a call."""
+
+MOST_OF_OURS = 26
+MOST_OF_THE_LIBRARY = 12
+"""How many modules may come to those of ``import attrs, pluggy``; each takes between 0.2 and 5 ms."""
+
+LOADED = """
+import sys
+before = set(sys.modules)
+{code}
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def loaded(code: str) -> set[str]:
+    """Return the modules that a fresh process loads to run *code*."""
+    done = subprocess.run([sys.executable, "-c", LOADED.format(code=code)], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def loaded_by_one_call() -> set[str]:
+    return loaded(ONE_CALL)
+
+
+@pytest.fixture(scope="module")
+def loaded_by_dependencies() -> set[str]:
+    return loaded("import attrs, pluggy")
+
+
+def test_one_call_loads_nothing_that_it_does_not_need(loaded_by_one_call: set[str]) -> None:
+    """A tool that is written out by hand and called runs without any of the dear modules."""
+    assert set() == loaded_by_one_call & set(KEPT_OUT)
+
+
+def test_one_call_does_load_the_engine(loaded_by_one_call: set[str]) -> None:
+    """The test above looks at a process that made a call, and at whole names of modules."""
+    assert {"neuroscript.engine", "neuroscript.line", "attrs"} <= loaded_by_one_call
+
+
+def test_one_call_adds_few_modules_to_attrs_and_pluggy(
+    loaded_by_one_call: set[str], loaded_by_dependencies: set[str]
+) -> None:
+    """What the process loads besides its dependencies stays as little as it is."""
+    added = loaded_by_one_call - loaded_by_dependencies
+    ours = {name for name in added if name.partition(".")[0] == "neuroscript"}
+
+    assert len(ours) <= MOST_OF_OURS, sorted(ours)
+    assert len(added - ours) <= MOST_OF_THE_LIBRARY, sorted(added - ours)
+
+
+def test_importing_the_root_loads_nothing_else() -> None:
+    """``import neuroscript`` is the root alone; each public name brings its module when it is first asked for."""
+    added = loaded("import neuroscript") - loaded("import __future__, typing")
+
+    assert {"neuroscript"} == added
