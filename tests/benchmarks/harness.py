@@ -33,9 +33,6 @@ TRIES: Final = 5
 """How often a batch is timed to find its size: a first execution that compiles something, or one that is interrupted,
 would make it far too small."""
 
-LARGE: Final = 31 * 1024 * 1024
-"""Bytes, just below the size above which glibc hands every block back to the system."""
-
 
 class Statement(NamedTuple):
     """Code as a text, for a lambda around it costs more than some calls, and the names that it may use."""
@@ -103,12 +100,7 @@ def fastest(
 
 @contextmanager
 def quiet_memory() -> Iterator[None]:
-    """Keep the garbage collector from running, and what exists now out of any collection.
-
-    A large block is freed first: from then on glibc keeps such blocks. Else it depends on what went before whether each
-    list of 800 kB is paid for with page faults, and a ratio of two such lists is 1.3 or 2.1.
-    """
-    bytes(LARGE)
+    """Keep the garbage collector from running, and what exists now out of any collection."""
     gc.collect()
     gc.freeze()
     gc.disable()

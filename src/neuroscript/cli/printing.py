@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from shutil import get_terminal_size
 from typing import Final
 
 from neuroscript.cli.output import Output
@@ -23,6 +22,8 @@ def show(blocks: Iterable[Rows], output: Output) -> None:
         else:
             output.write(styled(blocks, output))
             return
+    from shutil import get_terminal_size
+
     columns = get_terminal_size((WIDEST, 24)).columns
     for block in blocks:
         width = columns if output.is_terminal or block.wrapped else ENDLESS

@@ -8,11 +8,8 @@ Source: upstream ``pkg/tool/crypto``; RFC 7519; RFC 8725 sections 3.1 and 3.2.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from types import ModuleType
 from typing import Any, Final
-from uuid import uuid4
 
 from neuroscript import (
     ArgSpec,
@@ -76,12 +73,16 @@ def digest(input_string: str, algorithm: str) -> str:
         ToolFailed: crypto.bad_algorithm.
     """
     name = _chosen(algorithm.lower(), DIGESTS)
+    import hashlib
+
     return hashlib.new(name, input_string.encode(), usedforsecurity=False).hexdigest()
 
 
 def _keyed_digest(rt: Runtime, input_string: str, secret_key: str, algorithm: str) -> str:
     name = _chosen(algorithm.lower(), DIGESTS)
-    return hmac.new(secret_key.encode(), input_string.encode(), name).hexdigest()
+    from hmac import new
+
+    return new(secret_key.encode(), input_string.encode(), name).hexdigest()
 
 
 toolset.add(
@@ -128,6 +129,8 @@ def uuid() -> str:
     Returns:
         A UUID of version 4, 36 characters in lower case.
     """
+    from uuid import uuid4
+
     return str(uuid4())
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from ipaddress import IPv6Address
 from typing import Final
 
 LONGEST_LOCAL: Final = 64
@@ -78,6 +77,8 @@ def _is_host(text: str) -> bool:
 def _is_ipv6(text: str) -> bool:
     if not (text.startswith("[") and text.endswith("]")):
         return False
+    from ipaddress import IPv6Address
+
     try:
         IPv6Address(text[1:-1])
     except ValueError:

@@ -9,7 +9,6 @@ import re
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, ToolPolicy, Toolset, ToolSpec
 from neuroscript_std.strftime import formatted
@@ -178,6 +177,8 @@ def _zone(name: str) -> tzinfo:
     """Return the time zone of a name; UTC is known even where there is no time zone database."""
     if name == "UTC":
         return UTC
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # not there, no time zone or a way out of their directory, that directory

@@ -6,7 +6,6 @@ Decoding is strict, and what comes out is a text: valid UTF-8. Source: upstream 
 
 from __future__ import annotations
 
-import gzip
 import io
 import zlib
 from binascii import a2b_base64, a2b_hex, b2a_base64
@@ -229,7 +228,9 @@ def compress(input_string: str) -> str:
     Raises:
         ToolFailed: str.too_large.
     """
-    data = gzip.compress(input_string.encode(), mtime=0)
+    from gzip import compress as compressed
+
+    data = compressed(input_string.encode(), mtime=0)
     return within_limit(_base64(GZIP_HEADER + data[len(GZIP_HEADER) :]))
 
 
@@ -254,11 +255,13 @@ def decompress(base64_encoded_string: str) -> str:
     Raises:
         ToolFailed: str.not_base64, str.not_gzip, str.not_text, str.too_large.
     """
+    from gzip import GzipFile
+
     data = decoded(base64_encoded_string)
     try:
         if not data:
             raise EOFError
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:  # never more than is asked for is unpacked
+        with GzipFile(fileobj=io.BytesIO(data)) as stream:  # never more than is asked for is unpacked
             unpacked = stream.read(LIMIT + 1)
     except (OSError, EOFError, zlib.error):
         text = "the decoded bytes are not whole gzip data; str.compress writes such data"

@@ -1,0 +1,47 @@
+"""The demo of the README: a file of tool calls as models send them, through the installed standard toolset."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CALLS = "sandbox/inbox/calls.jsonl"
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a process of its own, at the root of the project."""
+    command = [sys.executable, "-m", "neuroscript", "execute", CALLS, *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+def test_the_demo_shows_what_was_repaired_refused_and_why() -> None:
+    """Its summary counts, and the exit code says that it could be shown."""
+    done = run("--report")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  17  calls\n   9  ran\n   6  of these with repairs, 9 in all\n" in done.stdout
+    assert "   7  refused before the tool ran\n   1  failed in the tool\n" in done.stdout
+    assert "did you mean input_string?" in done.stdout
+
+
+def test_the_same_calls_give_one_result_line_each() -> None:
+    """And the exit code is that of the first call that did not run."""
+    done = run()
+
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.returncode, done.stderr) == (3, "")
+    assert [result["id"] for result in results][:3] == ["call_a1", "toolu_b2", "call_c3"]
+    assert sum(result["ok"] for result in results) == 9
+    assert [result["error"]["code"] for result in results if not result["ok"]] == [
+        "arg.invalid",
+        "tool.not_found",
+        "arg.missing",
+        "arg.not_json",
+        "coercion.type",
+        "coercion.format",
+        "math.division_by_zero",
+        "policy.trust",
+    ]
