@@ -206,7 +206,7 @@ def test_an_unknown_zone_is_refused(engine: Engine, tool: str, args: list[Any], 
 
 def test_utc_needs_no_time_zone_database(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the platform has none, the default still works."""
-    monkeypatch.setattr("neuroscript_std.time.ZoneInfo", None)
+    monkeypatch.setattr("zoneinfo.ZoneInfo", None)
 
     assert engine.call("time.now").endswith("+00:00")
     assert engine.call("time.format", [0, "%Z"]) == "UTC"
