@@ -88,11 +88,7 @@ def _run(body: Body, threads: Threads) -> Outcome:
 
 
 async def _arun(body: Body, threads: Threads) -> Outcome:
-    if body.manner == "coroutine":
-        return await _awaited(body)
-    if body.manner == "plain" and body.timeout is None:
-        return _called(body)
-    return await threads.awaitable(body)
+    return await (_awaited(body) if body.manner == "coroutine" else threads.awaitable(body))
 
 
 def _called(body: Body) -> Outcome:

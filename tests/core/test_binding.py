@@ -21,6 +21,8 @@ from neuroscript import (
     bind_named,
     coerce,
 )
+from neuroscript.binding import bound
+from neuroscript.walk import Coercion
 
 INT, STRING, SLICE_INT = ArgType.INT, ArgType.STRING, ArgType.SLICE_INT
 
@@ -109,6 +111,9 @@ def test_at_most_twenty_problems_are_listed_and_the_rest_counted() -> None:
         (ArgSpec("x", ArgType.SLICE), "[1", "coercion.type"),
         (ArgSpec("x", ArgType.SLICE), "{}", "coercion.type"),
         (ArgSpec("x", ArgType.MAP), {"\ud800": 1}, "coercion.encoding"),
+        (ArgSpec("x", ArgType.MAP_ANY_ANY), {(1, 2): 3}, "coercion.key"),
+        (ArgSpec("x", INT), -(2**63) - 1, "coercion.range"),
+        (ArgSpec("x", INT), "-9223372036854775809", "coercion.range"),
     ],
 )
 def test_what_a_rule_asks_has_a_code_of_its_own(rule: ArgSpec, given: object, code: str) -> None:
@@ -217,6 +222,16 @@ def test_a_value_beyond_the_limits_is_an_error_and_no_crash(sizes: SizeLimits, g
         engine.call("g.t", (given,))
 
     assert f"g.t: {text}" == str(caught.value)
+
+
+def test_json_text_counts_against_what_the_other_arguments_left() -> None:
+    """It is refused before it is decoded."""
+    spec = ToolSpec("t", "g", (ArgSpec("a", ArgType.ANY), ArgSpec("b", ArgType.SLICE)))
+    terms = Coercion("lax", SizeLimits(text=8))
+
+    assert bound(spec, terms, ("abcd", "[10]"), by_name=False) == ("abcd", [10])
+    with pytest.raises(ArgumentError, match="b: expected at most 8 bytes of text in one call, got more"):
+        bound(spec, terms, ("abcde", "[10]"), by_name=False)
 
 
 def test_a_value_that_holds_itself_is_an_error() -> None:

@@ -341,15 +341,15 @@ def test_execute_never_raises_a_call_error(call: ToolCall, code: str, text: str)
 
 
 def test_a_result_is_written_as_plain_data() -> None:
-    """Bytes as base64, an error with its problems."""
-    good = ToolResult("1", "g.t", {"b": b"hi", "n": [1.0]}, repairs=(Repair("a", "str", "int"),), seconds=0.1234567)
+    """Bytes as base64, keys as texts, an error with its problems."""
+    good = ToolResult("1", "g.t", {"b": b"hi", "n": [1.0], 7: None}, repairs=(Repair("a", "str", "int"),), seconds=0.1234567)
     bad = engine_of().execute(ToolCall("g.add", ("x",), id="2"))
 
     assert result_to_data(good) == {
         "id": "1",
         "tool": "g.t",
         "ok": True,
-        "value": {"b": {"$base64": "aGk="}, "n": [1.0]},
+        "value": {"b": {"$base64": "aGk="}, "n": [1.0], "7": None},
         "repairs": [{"where": "a", "got": "str", "became": "int"}],
         "seconds": 0.123457,
     }
