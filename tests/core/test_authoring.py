@@ -242,6 +242,13 @@ def test_google_docstrings_are_read_as_the_library_reads_them(name: str) -> None
     assert described.returns == ((library.returns.description if library.returns else "") or "")
 
 
+def test_a_sentence_before_the_arguments_hides_none_of_them() -> None:
+    """Where the library finds nothing any more."""
+    described = docstring("Do it.\n\nArgs:\n    This is what it takes.\n    a: The first.")
+
+    assert described.args == {"a": "The first."}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -380,7 +380,7 @@ def test_errors_cross_processes() -> None:
 
         copy = pickle.loads(pickle.dumps(error))
 
-        assert (type(copy), str(copy), copy.code) == (type(error), str(error), error.code)  # type: ignore[union-attr]
+        assert (type(copy), repr(copy), copy.code) == (type(error), repr(error), error.code)  # type: ignore[union-attr]
 
 
 # Both worlds

@@ -411,6 +411,17 @@ def test_an_attrs_class_is_delivered_as_an_instance_with_exact_fields() -> None:
     assert bind(spec, ({"name": "Ada"}, [])) == ({"name": "Ada", "home": None}, [])
 
 
+def test_every_further_argument_of_a_class_is_an_instance() -> None:
+    """And what stands before it is handed on as it is."""
+    received: list[Any] = []
+    spec = ToolSpec("t", "g", (ArgSpec("n", ArgType.INT), ArgSpec("p", ArgType.MAP, cls=Person)), variadic=True)
+    engine = engine_of(spec, lambda rt, *values: received.extend(values))
+
+    engine.call("g.t", (1, {"name": "Ada"}, {"name": "Bob"}))
+
+    assert received == [1, Person("Ada"), Person("Bob")]
+
+
 def test_a_class_that_refuses_its_fields_is_an_argument_error() -> None:
     """What the class asks beyond types is asked of the caller, with the argument's name."""
     engine = engine_of(ToolSpec("t", "g", (ArgSpec("p", ArgType.MAP, cls=Person),)))
