@@ -342,7 +342,9 @@ def test_execute_never_raises_a_call_error(call: ToolCall, code: str, text: str)
 
 def test_a_result_is_written_as_plain_data() -> None:
     """Bytes as base64, keys as texts, an error with its problems."""
-    good = ToolResult("1", "g.t", {"b": b"hi", "n": [1.0], 7: None}, repairs=(Repair("a", "str", "int"),), seconds=0.1234567)
+    good = ToolResult(
+        "1", "g.t", {"b": b"hi", "n": [1.0], 7: None}, repairs=(Repair("a", "str", "int"),), seconds=0.1234567
+    )
     bad = engine_of().execute(ToolCall("g.add", ("x",), id="2"))
 
     assert result_to_data(good) == {
