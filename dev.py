@@ -82,23 +82,30 @@ def make(level: str) -> None:
     wanted = ["-c", str(ROOT / "constraints.txt"), "-e", f"{ROOT}{EXTRAS[level]}"]
     for plugin in PLUGINS:
         wanted += ["-e", f"{plugin}{'' if level == 'demo' else '[test]'}"]
-    uv = shutil.which("uv")
-    if uv:
-        if not interpreter().exists():
-            check(uv, "venv", "--quiet", "--python", sys.executable, str(ENVIRONMENT))
-        check(uv, "pip", "install", "--quiet", "--python", str(interpreter()), *wanted)
-    else:
-        if not interpreter().exists():
-            check(sys.executable, "-m", "venv", str(ENVIRONMENT))
-        check(str(interpreter()), "-m", "ensurepip", "--upgrade", quiet=True)
-        check(str(interpreter()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
+    if not (shutil.which("uv") and installed_by_uv(wanted)):
+        install_by_pip(wanted)
     print(f"made in {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 
-def check(*command: str, quiet: bool = False) -> None:
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE if quiet else sys.stderr)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command[:4])} … failed with exit code {done.returncode}")
+def installed_by_uv(wanted: list[str]) -> bool:
+    """Tell whether uv could do it; it reads no settings of pip, so it may not reach what pip reaches."""
+    if not interpreter().exists() and not done("uv", "venv", "--quiet", "--python", sys.executable, str(ENVIRONMENT)):
+        return False
+    return done("uv", "pip", "install", "--quiet", "--python", str(interpreter()), *wanted)
+
+
+def install_by_pip(wanted: list[str]) -> None:
+    python = str(interpreter())
+    for command in (
+        [sys.executable, "-m", "venv", str(ENVIRONMENT)],
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
+    ):
+        if not done(*command):
+            raise SystemExit(f"{' '.join(command[:4])} … failed")
+
+
+def done(*command: str) -> bool:
+    return subprocess.call(command, cwd=ROOT, stdout=sys.stderr) == 0
 
 
 if __name__ == "__main__":
