@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -28,12 +28,6 @@ SECRET = "a secret for tests, long enough even for HS512, which asks for 64 byte
 NOW = int(time.time())
 
 
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
-
-
 def sign(claims_map: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> Any:
     """Call the function of crypto.signjwt, which no engine permits so far."""
     (tool,) = (tool for tool in toolset if tool.name == "crypto.signjwt")
@@ -49,12 +43,6 @@ def token(claims: object, header: object = None, *, key: str = SECRET, algorithm
 
 def base64(raw: bytes) -> str:
     return urlsafe_b64encode(raw).decode().rstrip("=")
-
-
-def failure(engine: Engine, tool: str, *args: Any) -> ToolFailed:
-    with pytest.raises(ToolFailed) as caught:
-        engine.call(tool, args)
-    return caught.value
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
@@ -80,9 +68,9 @@ def test_digests_are_those_of_the_standard_library(engine: Engine, text: str, na
 
 
 @pytest.mark.parametrize("name", ["sha1", "sha-256", "", "sha256 ", "shake_128", "blake2b", "\u017fha256"])
-def test_other_digests_are_refused(engine: Engine, name: str) -> None:
+def test_other_digests_are_refused(failure: Callable[..., ToolFailed], name: str) -> None:
     """The set is closed, whatever the platform has besides."""
-    errors = failure(engine, "crypto.hash", "a", name), failure(engine, "crypto.hmac", "a", "k", name)
+    errors = failure("crypto.hash", "a", name), failure("crypto.hmac", "a", "k", name)
 
     text = "algorithm: expected one of sha256, sha512, md5, got another text"
     assert (text, text) == tuple(error.text for error in errors)
@@ -143,9 +131,11 @@ UNVERIFIED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("given", "code", "expected"), UNVERIFIED.values(), ids=UNVERIFIED)
-def test_an_untrue_signature_is_refused(engine: Engine, given: str, code: str, expected: str) -> None:
+def test_an_untrue_signature_is_refused(
+    failure: Callable[..., ToolFailed], given: str, code: str, expected: str
+) -> None:
     """HS256, HS384 and HS512 with this very secret, and nothing else, whatever the token says of itself."""
-    error = failure(engine, "crypto.verifyjwt", given, SECRET)
+    error = failure("crypto.verifyjwt", given, SECRET)
 
     assert f"token_string: expected a signature that is {expected}, got another" == error.text
     assert (code, "model") == (error.code, error.retry)
@@ -172,10 +162,10 @@ BAD_TOKENS = {
 
 
 @pytest.mark.parametrize("given", BAD_TOKENS.values(), ids=BAD_TOKENS)
-def test_what_is_no_token_is_refused(engine: Engine, given: str) -> None:
+def test_what_is_no_token_is_refused(failure: Callable[..., ToolFailed], given: str) -> None:
     """Decoding and verifying fail alike, and the claims that come are plain values."""
-    decoded = failure(engine, "crypto.decodejwt", given)
-    verified = failure(engine, "crypto.verifyjwt", given, SECRET)
+    decoded = failure("crypto.decodejwt", given)
+    verified = failure("crypto.verifyjwt", given, SECRET)
 
     text = "token_string: expected a JSON Web Token whose claims are plain values, got another text"
     assert (text, "crypto.bad_token", "model") == (decoded.text, decoded.code, decoded.retry)
@@ -191,10 +181,10 @@ TIMES = {
 
 @pytest.mark.parametrize(("claims", "text", "code", "retry"), TIMES.values(), ids=TIMES)
 def test_the_times_of_a_token_are_kept(
-    engine: Engine, claims: dict[str, Any], text: str, code: str, retry: str
+    engine: Engine, failure: Callable[..., ToolFailed], claims: dict[str, Any], text: str, code: str, retry: str
 ) -> None:
     """Before nbf and from exp on a token is refused, and decoding shows it all the same."""
-    error = failure(engine, "crypto.verifyjwt", token(claims), SECRET)
+    error = failure("crypto.verifyjwt", token(claims), SECRET)
 
     assert (text, code, retry) == (error.text, error.code, error.retry)
     assert claims == engine.call("crypto.decodejwt", [token(claims)])
@@ -202,14 +192,14 @@ def test_the_times_of_a_token_are_kept(
 
 @pytest.mark.parametrize("time_claim", ["exp", "nbf"])
 @pytest.mark.parametrize("value", ["soon", None, [], {}], ids=["text", "None", "list", "map"])
-def test_a_time_that_is_no_number_is_refused(engine: Engine, time_claim: str, value: Any) -> None:
+def test_a_time_that_is_no_number_is_refused(failure: Callable[..., ToolFailed], time_claim: str, value: Any) -> None:
     """A claim that can not be kept is not taken for one that holds."""
-    assert failure(engine, "crypto.verifyjwt", token({time_claim: value}), SECRET).code == "crypto.bad_token"
+    assert failure("crypto.verifyjwt", token({time_claim: value}), SECRET).code == "crypto.bad_token"
 
 
-def test_the_signature_is_looked_at_before_the_times(engine: Engine) -> None:
+def test_the_signature_is_looked_at_before_the_times(failure: Callable[..., ToolFailed]) -> None:
     """Who does not know the secret learns nothing about the claims."""
-    error = failure(engine, "crypto.verifyjwt", token({"exp": 1}), "another secret, just as long as that one")
+    error = failure("crypto.verifyjwt", token({"exp": 1}), "another secret, just as long as that one")
 
     assert error.code == "crypto.bad_signature"
 
@@ -221,14 +211,14 @@ KEYS = {
 
 
 @pytest.mark.parametrize("secret", KEYS.values(), ids=KEYS)
-def test_a_public_key_is_no_secret(engine: Engine, secret: str) -> None:
+def test_a_public_key_is_no_secret(failure: Callable[..., ToolFailed], secret: str) -> None:
     """Else a token that was signed with what everybody knows would be believed."""
     with pytest.raises(ToolFailed) as caught:
         sign({}, secret)
 
     assert caught.value.code == "crypto.bad_secret"
     text = "secret: expected a text that is no PEM, SSH or JSON Web Key, got one"
-    assert text == failure(engine, "crypto.verifyjwt", token({}), secret).text
+    assert text == failure("crypto.verifyjwt", token({}), secret).text
 
 
 def test_an_empty_secret_does_not_fit(engine: Engine) -> None:
@@ -278,7 +268,7 @@ def test_secrets_are_declared_as_secrets() -> None:
     assert expected == secrets
 
 
-def test_no_damage_to_a_token_gets_past_the_codes(engine: Engine) -> None:
+def test_no_damage_to_a_token_gets_past_the_codes(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
     """Of 2,000 damaged tokens each is refused with a code of the tool's own, and none is believed."""
     source = random.Random(4)
     whole = token({"sub": "a", "exp": NOW + 600})
@@ -288,7 +278,7 @@ def test_no_damage_to_a_token_gets_past_the_codes(engine: Engine) -> None:
         junk = "".join(source.choices('AZaz09-_.={}"\n\x00é', k=source.randrange(4)))
         damaged = whole[:place] + junk + whole[place + length :]
         if damaged != whole:
-            seen.add(failure(engine, "crypto.verifyjwt", damaged, SECRET).code)
+            seen.add(failure("crypto.verifyjwt", damaged, SECRET).code)
 
     assert {"crypto.bad_token", "crypto.bad_signature"} == seen
 

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neuroscript import CallError, Engine, ToolFailed
-from neuroscript_std.error import toolset
 
 VECTORS = Path(__file__).parents[3] / "tests" / "vectors" / "upstream.json"
 UPSTREAM = [case for case in json.loads(VECTORS.read_text()) if case["tool_or_fn"].startswith("tool.error.")]
 CODES = {"toolset-100": "coercion.type", "toolset-101": "error.bad_code"}
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])

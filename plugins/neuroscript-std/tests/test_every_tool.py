@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import distribution
 from typing import Any, Final
 
@@ -30,12 +30,6 @@ every_example: Final = pytest.mark.parametrize(
     EXAMPLES,
     ids=[f"{tool.name}-{tool.spec.examples.index(example) + 1}" for tool, example in EXAMPLES],
 )
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with Engine(plugins=[DISTRIBUTION]) as engine:
-        yield engine
 
 
 def test_the_distribution_has_its_tools(engine: Engine) -> None:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neuroscript import CallError, Engine, ToolFailed
-from neuroscript_std.list import toolset
 
 VECTORS = Path(__file__).parents[3] / "tests" / "vectors" / "upstream.json"
 UPSTREAM = [case for case in json.loads(VECTORS.read_text()) if case["tool_or_fn"].startswith("tool.list.")]
 CODES = {"toolset-090": "coercion.fraction"}
 """What our line says where upstream's test only knows that it fails."""
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 
 from neuroscript import ArgumentError, CallError, Engine, ToolFailed
 from neuroscript_std.formats import is_email, is_iso_datetime, is_url
-from neuroscript_std.shape import toolset
 from neuroscript_std.shapes import parsed
 
 VECTORS = Path(__file__).parents[3] / "tests" / "vectors" / "upstream.json"
@@ -28,23 +27,22 @@ DATA = {
 }
 
 
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
-
-
-def failure(engine: Engine, tool: str, *args: Any) -> ToolFailed:
-    with pytest.raises(ToolFailed) as caught:
-        engine.call(tool, args)
-    assert caught.value.retry == "model"
-    return caught.value
-
-
 def as_shape_call(case: dict[str, Any]) -> tuple[str, list[Any]]:
     """Return a case of upstream's ``ai`` as a call of ``shape``, whose third argument is a map of options."""
     args = [{"missing_ok": arg} if type(arg) is bool else arg for arg in case["args"]]
     return case["tool_or_fn"].replace("tool.ai.", "tool.shape."), args
+
+
+@pytest.fixture(scope="module")
+def failure(failure: Callable[..., ToolFailed]) -> Callable[..., ToolFailed]:
+    """The shared one; here the model can mend every failure."""
+
+    def failing(tool: str, *args: Any) -> ToolFailed:
+        error = failure(tool, *args)
+        assert error.retry == "model"
+        return error
+
+    return failing
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
@@ -132,9 +130,9 @@ INVALID = {
 
 
 @pytest.mark.parametrize("path", INVALID.values(), ids=INVALID)
-def test_a_path_is_not_valid(engine: Engine, path: str) -> None:
+def test_a_path_is_not_valid(engine: Engine, failure: Callable[..., ToolFailed], path: str) -> None:
     """What isvalidpath denies is what select refuses, whatever the value."""
-    error = failure(engine, "shape.select", {}, path, {"missing_ok": True})
+    error = failure("shape.select", {}, path, {"missing_ok": True})
 
     assert engine.call("shape.isvalidpath", [path]) is False
     expected = "1 to 128 keys and indexes, as a text such as a.b[0] or as a list"
@@ -158,9 +156,9 @@ BAD_LISTS = {
 
 
 @pytest.mark.parametrize(("path", "text"), BAD_LISTS.values(), ids=BAD_LISTS)
-def test_a_list_is_no_path(engine: Engine, path: Any, text: str) -> None:
+def test_a_list_is_no_path(failure: Callable[..., ToolFailed], path: Any, text: str) -> None:
     """The list form has the same limits, and the error says which segment is wrong."""
-    error = failure(engine, "shape.select", DATA, path)
+    error = failure("shape.select", DATA, path)
 
     assert ("shape.bad_path", text) == (error.code, error.text)
 
@@ -180,18 +178,18 @@ MISSING = {
 
 
 @pytest.mark.parametrize(("path", "where"), MISSING.values(), ids=MISSING)
-def test_nothing_stands_at_a_path(engine: Engine, path: Any, where: str) -> None:
+def test_nothing_stands_at_a_path(engine: Engine, failure: Callable[..., ToolFailed], path: Any, where: str) -> None:
     """That is an error that tells how far it went, or None where missing_ok says so."""
-    error = failure(engine, "shape.select", DATA, path)
+    error = failure("shape.select", DATA, path)
 
     text = f"{where}: expected a value, got nothing (with missing_ok that is no error)"
     assert ("shape.missing", text) == (error.code, error.text)
     assert engine.call("shape.select", [DATA, path, {"missing_ok": True}]) is None
 
 
-def test_none_holds_nothing(engine: Engine) -> None:
+def test_none_holds_nothing(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
     """None as the outermost value is where nothing stands."""
-    assert "shape.missing" == failure(engine, "shape.select", None, "a").code
+    assert "shape.missing" == failure("shape.select", None, "a").code
     assert engine.call("shape.select", [None, "a", {"missing_ok": True}]) is None
 
 
@@ -208,20 +206,22 @@ WRONG = {
 
 @pytest.mark.parametrize("options", [{}, {"missing_ok": True}], ids=["as it is", "with missing_ok"])
 @pytest.mark.parametrize(("path", "text"), WRONG.values(), ids=WRONG)
-def test_a_path_leads_into_the_wrong_type(engine: Engine, path: str, text: str, options: dict[str, Any]) -> None:
+def test_a_path_leads_into_the_wrong_type(
+    failure: Callable[..., ToolFailed], path: str, text: str, options: dict[str, Any]
+) -> None:
     """A path that asks a text for a key is wrong and not only missing, so missing_ok does not excuse it."""
-    error = failure(engine, "shape.select", DATA, path, options)
+    error = failure("shape.select", DATA, path, options)
 
     assert ("shape.wrong_type", text) == (error.code, error.text)
 
 
-def test_case_is_only_looked_over_where_it_is_asked_for(engine: Engine) -> None:
+def test_case_is_only_looked_over_where_it_is_asked_for(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
     """The very key comes first, then the one that differs in case; two such are an error, for a guess would be wrong."""
     value = {"Key": 1, "KEY": 2, "Straße": {"ID": 3}}
     options = {"case_insensitive": True}
 
     came = [engine.call("shape.select", [value, path, options]) for path in ("Key", "KEY", "STRASSE.id", "STRAßE.id")]
-    error = failure(engine, "shape.select", value, "key", options)
+    error = failure("shape.select", value, "key", options)
 
     assert [1, 2, 3, 3] == came
     text = "key: expected one key, got 2 that differ only in case"
@@ -257,17 +257,19 @@ SELECT_MANY = {
 
 
 @pytest.mark.parametrize(("extracts", "code", "text"), SELECT_MANY.values(), ids=SELECT_MANY)
-def test_selectmany_says_which_extract_fails(engine: Engine, extracts: dict[str, Any], code: str, text: str) -> None:
+def test_selectmany_says_which_extract_fails(
+    failure: Callable[..., ToolFailed], extracts: dict[str, Any], code: str, text: str
+) -> None:
     """The text begins with its name; paths that are none come before what is missing."""
-    error = failure(engine, "shape.selectmany", DATA, extracts)
+    error = failure("shape.selectmany", DATA, extracts)
 
     assert code == error.code
     assert error.text.startswith(text)
 
 
-def test_missing_ok_excuses_nothing_but_what_is_missing(engine: Engine) -> None:
+def test_missing_ok_excuses_nothing_but_what_is_missing(failure: Callable[..., ToolFailed]) -> None:
     """A way into the wrong type fails in selectmany as it does in select."""
-    error = failure(engine, "shape.selectmany", DATA, {"e": "user.name.first"}, {"missing_ok": True})
+    error = failure("shape.selectmany", DATA, {"e": "user.name.first"}, {"missing_ok": True})
 
     assert "extracts['e']: user.name: expected map, got str" == error.text
 
@@ -388,41 +390,43 @@ MISMATCHES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("value", "shape", "text"), MISMATCHES.values(), ids=MISMATCHES)
-def test_a_map_does_not_fit_a_shape(engine: Engine, value: dict[str, Any], shape: dict[str, Any], text: str) -> None:
+def test_a_map_does_not_fit_a_shape(
+    failure: Callable[..., ToolFailed], value: dict[str, Any], shape: dict[str, Any], text: str
+) -> None:
     """Every place is told with what was expected and what type was found, and never a value."""
-    error = failure(engine, "shape.validate", value, shape)
+    error = failure("shape.validate", value, shape)
 
     assert ("shape.mismatch", text) == (error.code, error.text)
 
 
-def test_twenty_mismatches_are_told_and_the_others_counted(engine: Engine) -> None:
+def test_twenty_mismatches_are_told_and_the_others_counted(failure: Callable[..., ToolFailed]) -> None:
     """A text that goes on for ever helps nobody."""
-    error = failure(engine, "shape.validate", {"a": [1] * 50_000}, {"a[]": "string"})
+    error = failure("shape.validate", {"a": [1] * 50_000}, {"a[]": "string"})
 
     told = [f"a[{index}]: expected string, got int" for index in range(20)]
     assert "; ".join([*told, "and 49980 more"]) == error.text
 
 
-def test_extra_keys_are_let_be_at_every_level(engine: Engine) -> None:
+def test_extra_keys_are_let_be_at_every_level(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
     """allow_extra holds for nested maps and for maps in lists too, and excuses nothing else."""
     shape = {"a": "int", "m": {"b": "int"}, "l[]": {"c": "int"}}
     value = {"a": 1, "x": 0, "m": {"b": 1, "x": 0}, "l": [{"c": 1, "x": 0}]}
     options = {"allow_extra": True}
 
     assert engine.call("shape.validate", [value, shape, options]) is True
-    error = failure(engine, "shape.validate", {**value, "a": "x"}, shape, options)
+    error = failure("shape.validate", {**value, "a": "x"}, shape, options)
     assert "a: expected int, got str" == error.text
 
 
-def test_case_does_not_matter_where_it_is_asked_for(engine: Engine) -> None:
+def test_case_does_not_matter_where_it_is_asked_for(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
     """A key may differ in case from its field; two keys for one field are a mismatch."""
     shape = {"Name": "string", "m?": {"Größe": "int"}}
     options = {"case_insensitive": True}
 
     assert engine.call("shape.validate", [{"NAME": "Ada", "M": {"GRÖSSE": 1}}, shape, options]) is True
-    error = failure(engine, "shape.validate", {"NAME": "Ada", "name": 1}, shape, options)
+    error = failure("shape.validate", {"NAME": "Ada", "name": 1}, shape, options)
     assert "Name: expected one key, got 2 that differ only in case" == error.text
-    assert "NAME: expected nothing, got str" in failure(engine, "shape.validate", {"NAME": "Ada"}, shape).text
+    assert "NAME: expected nothing, got str" in failure("shape.validate", {"NAME": "Ada"}, shape).text
 
 
 TYPE = "expected one of string, int, float, bool, any, email, url, isoDatetime or a map of fields"
@@ -446,19 +450,21 @@ BAD_SHAPES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("shape", "text"), BAD_SHAPES.values(), ids=BAD_SHAPES)
-def test_a_shape_is_none(engine: Engine, shape: dict[str, Any], text: str) -> None:
+def test_a_shape_is_none(failure: Callable[..., ToolFailed], shape: dict[str, Any], text: str) -> None:
     """A shape is looked through whole before the value is, and its faults have a code of their own."""
-    error = failure(engine, "shape.validate", {"a": 1}, shape)
+    error = failure("shape.validate", {"a": 1}, shape)
 
     assert ("shape.bad_shape", text) == (error.code, error.text)
 
 
-def test_fields_that_differ_in_case_are_one_where_case_does_not_matter(engine: Engine) -> None:
+def test_fields_that_differ_in_case_are_one_where_case_does_not_matter(
+    engine: Engine, failure: Callable[..., ToolFailed]
+) -> None:
     """They are two otherwise."""
     shape = {"a": "int", "A": "int"}
 
     assert engine.call("shape.validate", [{"a": 1, "A": 2}, shape]) is True
-    error = failure(engine, "shape.validate", {"a": 1}, shape, {"case_insensitive": True})
+    error = failure("shape.validate", {"a": 1}, shape, {"case_insensitive": True})
     assert "A: expected each field once, got another of that name" == error.text
 
 

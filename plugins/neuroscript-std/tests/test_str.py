@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -68,12 +67,6 @@ CASES: list[tuple[str, str, list[Any], Any]] = [
     ("toolset-074", "matchregex", ["[", "abc"], "str.bad_pattern"),
     ("toolset-075", "findallregex", [r"\w+", "one two,three"], ["one", "two", "three"]),
 ]
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
 
 
 def outcome(engine: Engine, name: str, args: Any) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroscript import ArgumentError, Engine, Handle, ToolFailed
+from neuroscript import ArgumentError, Engine, Handle
 from neuroscript_std.str import toolset
 
 NOT_JSON = "the text is not JSON"
@@ -26,19 +26,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
-
-
-def failure(engine: Engine, name: str, args: tuple[Any, ...]) -> tuple[str, str, str]:
-    """Return what a call that fails tells its caller: the text, the code, who can mend it."""
-    with pytest.raises(ToolFailed) as caught:
-        engine.call(name, args)
-    return str(caught.value), caught.value.code, caught.value.retry
 
 
 @pytest.mark.parametrize(
@@ -83,16 +70,14 @@ def test_a_line_break_in_a_text_gets_no_prefix(engine: Engine) -> None:
     assert '[\n#  "a\\nb"\n#]' == engine.call("str.tojsonstring", (["a\nb"], True, "#"))
 
 
-def test_a_layout_of_gigabytes_is_not_begun(engine: Engine) -> None:
+def test_a_layout_of_gigabytes_is_not_begun(told: Callable[..., tuple[str, str, str]]) -> None:
     """Many lines with long beginnings end at 8 MiB."""
     value: Any = [0] * 100_000
     for _ in range(50):
         value = [value]
     expected = "str.tojsonstring: the result would be larger than 8 MiB; work on less text in one call"
 
-    assert (expected, "str.too_large", "model") == failure(
-        engine, "str.tojsonstring", (value, True, " " * 64, " " * 64)
-    )
+    assert (expected, "str.too_large", "model") == told("str.tojsonstring", value, True, " " * 64, " " * 64)
 
 
 def test_a_long_indent_is_refused(engine: Engine) -> None:
@@ -128,20 +113,20 @@ def test_a_long_indent_is_refused(engine: Engine) -> None:
     ],
     ids=lambda value: ascii(value[:12]),
 )
-def test_what_is_not_json_is_refused(engine: Engine, text: str, why: str) -> None:
+def test_what_is_not_json_is_refused(told: Callable[..., tuple[str, str, str]], text: str, why: str) -> None:
     """The caller hears what is wrong and where, and nothing of the text."""
     encoded = b64encode(text.encode()).decode()
 
     for name, given_text in (("parsejsonstring", text), ("parsefromjsonbase64", encoded)):
         expected = f"str.{name}: {NOT_JSON}: {why}"
-        assert (expected, "str.not_json", "model") == failure(engine, f"str.{name}", (given_text,))
+        assert (expected, "str.not_json", "model") == told(f"str.{name}", given_text)
 
 
-def test_json_of_bytes_that_are_no_text_is_refused(engine: Engine) -> None:
+def test_json_of_bytes_that_are_no_text_is_refused(told: Callable[..., tuple[str, str, str]]) -> None:
     """JSON is UTF-8."""
     expected = f"str.parsefromjsonbase64: {NOT_JSON}: the decoded bytes are not UTF-8"
 
-    assert (expected, "str.not_json", "model") == failure(engine, "str.parsefromjsonbase64", ("/w==",))
+    assert (expected, "str.not_json", "model") == told("str.parsefromjsonbase64", "/w==")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,12 +11,6 @@ from hypothesis import strategies as st
 
 from neuroscript import ArgumentError, Engine, Handle
 from neuroscript_std.str import toolset
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from neuroscript import ArgumentError, CallError, Engine, ToolFailed
-from neuroscript_std.time import toolset
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[toolset], plugins="none") as engine:
-        yield engine
 
 
 def code_of(engine: Engine, tool: str, args: list[Any]) -> str:
