@@ -4,6 +4,10 @@ NeuroScriptError
 ├── SpecError (ValueError)      the author     when a spec or a tool is made
 ├── RegistryError               the host       two tools claim one name
 ├── PluginError                 the host       names the distribution and why
+├── LentError                   .text .code .retry   what the host lends could not be used
+│   ├── SandboxError            the tool       a path would leave the sandbox, or the sandbox is unusable
+│   ├── PromptError             the host       nobody is there to answer
+│   └── LLMError                the host       no model is lent, or it gave no answer
 └── CallError                   .tool .code .number .retry
     ├── ToolNotFound            the caller     with near names among the tools that may be called
     ├── ArgumentError (ValueError)  the caller  .problems, all of them at once
@@ -14,7 +18,7 @@ NeuroScriptError
     ├── ToolFailed              the tool       __cause__ is the original
     └── ReturnError             the tool
 
-Sandbox, prompt and model errors join the tree with the parts of the Runtime that raise them.
+A `LentError` that a tool does not catch leaves the line as `ToolFailed` with its own code, retry and text.
 
 ``retry`` says who can make the same call succeed: ``"model"`` by other arguments, ``"later"`` by waiting, ``"host"`` by
 a change of set-up, ``"never"`` nobody. No text here ever holds a value: only types, sizes and names.
@@ -91,6 +95,46 @@ class PluginError(NeuroScriptError):
         return f"{self.distribution}: {self.reason}"
 
 
+class LentError(NeuroScriptError):
+    """Something that the host lends through the Runtime could not be used; a tool may catch it.
+
+    Attributes:
+        text: What happened, for whoever called the tool.
+        code: A stable dotted word for it, for example ``sandbox.escape``.
+        retry: Who can make the call succeed.
+    """
+
+    CODE: ClassVar[str] = "lent.failed"
+    RETRY: ClassVar[Retry] = "host"
+
+    def __init__(self, text: str, *, code: str = "", retry: Retry | None = None) -> None:
+        super().__init__(text)
+        self.text = text
+        self.code = code or self.CODE
+        self.retry: Retry = retry or self.RETRY
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.__dict__)
+
+
+class SandboxError(LentError):
+    """A path would leave the sandbox, or does not name what the operation needs, or the sandbox is unusable."""
+
+    CODE = "sandbox.io"
+
+
+class PromptError(LentError):
+    """Nobody is there to answer."""
+
+    CODE = "prompt.unavailable"
+
+
+class LLMError(LentError):
+    """No model is lent, or it gave no answer."""
+
+    CODE = "llm.none"
+
+
 class CallError(NeuroScriptError):
     """One call did not give its result.
 
@@ -135,7 +179,7 @@ class CallError(NeuroScriptError):
         return _rebuilt, (type(self), self.__dict__)
 
 
-def _rebuilt(kind: type[CallError], state: dict[str, Any]) -> CallError:
+def _rebuilt(kind: type[NeuroScriptError], state: dict[str, Any]) -> NeuroScriptError:
     error = kind.__new__(kind)
     error.__dict__.update(state)
     return error

@@ -19,7 +19,7 @@ import attrs
 
 from neuroscript.binding import GLOBALS, Source, bound, named, positional
 from neuroscript.data import maker_of
-from neuroscript.errors import CallError, LimitError, PolicyError, ReturnError, ToolFailed
+from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ReturnError, ToolFailed
 from neuroscript.scalars import EXACT
 from neuroscript.tools import ToolImplementation, WithoutRuntime, fit_result
 from neuroscript.walk import RESULT, Coercion, Walk, type_name
@@ -197,9 +197,9 @@ def _code(text: str) -> CodeType:
 def failure(error: BaseException, tool: str) -> BaseException:
     """Return what the caller of *tool* is told when its function raised *error*.
 
-    A refusal by policy or limit passes as it is, and so does a `ToolFailed` that the tool raised itself. Any other
-    error of a call within becomes the tool's own, for the caller did not write those arguments. GeneratorExit and an
-    interrupt of the main thread end what stands around the call, and pass.
+    A refusal by policy or limit passes as it is, and so does a `ToolFailed` that the tool raised itself; a `LentError`
+    keeps its code, retry and text. Any other error of a call within becomes the tool's own, for the caller did not
+    write those arguments. GeneratorExit and an interrupt of the main thread end what stands around the call, and pass.
 
     Source: contract section 6.
     """
@@ -208,7 +208,10 @@ def failure(error: BaseException, tool: str) -> BaseException:
     if isinstance(error, ToolFailed) and error.tool in ("", tool):
         error.tool = tool
         return error
-    failed = ToolFailed(_told(error), tool=tool)
+    if isinstance(error, LentError):
+        failed = ToolFailed(error.text, tool=tool, code=error.code, retry=error.retry)
+    else:
+        failed = ToolFailed(_told(error), tool=tool)
     failed.__cause__ = error
     return failed
 
