@@ -28,13 +28,13 @@ PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 EXTRAS = {"demo": "[cli]", "test": "[dev]", "all": "[dev,bench]"}
 """Which extras of the project each level of the environment has; each has what stands before it."""
 
-DEMO = "sandbox/inbox/calls.jsonl"
+DEMO = ["sandbox/inbox/calls.jsonl", "--report", "--sandbox", "sandbox", "--grant", "fs:read:inbox/**"]
 
 
 def main(words: list[str]) -> int:
     match words:
         case ["demo", *rest]:
-            return run("demo", "neuroscript", "execute", DEMO, "--report", *rest)
+            return run("demo", "neuroscript", "execute", *DEMO, *rest)
         case ["test", "--all", *rest]:
             os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
             return run("all", "pytest", *rest) or run("all", "tests.benchmarks")

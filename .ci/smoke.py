@@ -35,8 +35,11 @@ def use(wheels: list[Path], folder: Path) -> None:
     venv.create(folder / "env", with_pip=True)
     python = str(folder / "env" / "bin" / "python")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, wheels))
-    code = "from neuroscript import Engine; print(Engine().call('math.add', (2, ' 3 ')))"
-    assert run(python, "-c", code, cwd=folder) == "5.0\n"
+    code = (
+        "from neuroscript import Engine; engine = Engine(); "
+        "print(engine.call('math.add', (2, ' 3 ')), 'fs.read' in engine.tools, engine.plugin_errors)"
+    )
+    assert run(python, "-c", code, cwd=folder) == "5.0 True ()\n"
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:

@@ -32,7 +32,7 @@ GOALS = {
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine(toolsets=[cases.toolset(), promises.toolset()])
+    return Engine(toolsets=[cases.toolset(), promises.toolset()], policy=cases.POLICY)
 
 
 def work() -> int:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
+
+from neuroscript import Engine, Files, Handles, Host, Runtime
+from neuroscript.runtime import LLM
+from neuroscript.sandbox.folder import REFUSALS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -70,3 +77,99 @@ def test_the_design_page_draws_each_module_of_the_house() -> None:
     packages = [f"{path.parent.name}/" for path in (ROOT / "src" / "neuroscript").glob("*/__init__.py")]
 
     assert [name for name in [*modules, *packages] if name not in picture and name != "__main__.py"] == []
+
+
+def test_the_design_page_draws_the_floors_that_the_linter_holds() -> None:
+    """The same modules on the same floors, from the ground up."""
+    layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+
+    assert [*drawn_floors()] == [set(layer.split(" | ")) for layer in reversed(layers)]
+
+
+def drawn_floors() -> Iterator[set[str]]:
+    """Yield the modules and packages of each floor that the picture numbers, without the root that stands on them."""
+    floor: set[str] = set()
+    for line in lines_of("docs/explanation/design.md"):
+        drawn = re.fullmatch(r"( +\d+)? +(\w+)(?:\.py|/) +.*", line)
+        if drawn is None or drawn[2] == "__init__":
+            continue
+        if drawn[1]:
+            if floor:
+                yield floor
+            floor = set()
+        floor.add(drawn[2])
+    yield floor
+
+
+CODE = re.compile(r"[a-z]+\.[a-z_]+")
+WORDED = {"_refused": ("sandbox", 0), "failed": ("tree", 1)}
+"""Functions that take the word of a code as an argument: the group of the code, and which argument it is."""
+
+
+def test_each_code_of_an_error_stands_in_the_documents() -> None:
+    """And no other does: a host can rely on that list."""
+    assert set(codes_of_documents("errors.md", "sandbox.md")) == set(codes_of_sources())
+
+
+def codes_of_documents(*pages: str) -> Iterator[str]:
+    """Yield the codes in the tables of these pages of the reference; ``.word`` goes on with the group before it."""
+    for line in (line for page in pages for line in lines_of(f"docs/reference/{page}") if line.startswith("|")):
+        group = ""
+        for word in re.findall(r"`([a-z_.]+)`", line):
+            code = f"{group}{word}" if word.startswith(".") else word
+            if CODE.fullmatch(code):
+                group = code.partition(".")[0]
+                yield code
+
+
+def codes_of_sources() -> Iterator[str]:
+    """Yield each text in a source that begins with the group of a code or of a tool and is not the name of a tool."""
+    with Engine() as engine:
+        names = engine.tools
+    groups = {name.partition(".")[0] for name in (*names, *codes_of_documents("errors.md", "sandbox.md"))}
+    for path in (*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")):
+        for node in _without_examples(ast.parse(path.read_text())):
+            for text in _texts(node):
+                if CODE.fullmatch(text) and text.partition(".")[0] in groups and text not in names:
+                    yield text
+    yield from (f"sandbox.{word}" for word, _, _ in REFUSALS.values())
+
+
+def _without_examples(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it; what stands in an `Example` is what callers write, such as a name of no tool."""
+    match node:
+        case ast.Call(func=ast.Name(id="Example")):
+            return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _without_examples(child)
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.Call(func=ast.Name(id=name), args=args) if name in WORDED:
+            group, index = WORDED[name]
+            match args[index:]:
+                case [ast.Constant(value=str(word)), *_]:
+                    yield f"{group}.{word}"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("runtime.md", vars(Runtime)),
+        ("runtime.md", vars(Files)),
+        ("runtime.md", vars(Handles)),
+        ("runtime.md", vars(LLM)),
+        ("host.md", attrs.fields_dict(Host)),
+    ],
+    ids=["Runtime", "Files", "Handles", "LLM", "Host"],
+)
+def test_the_reference_tells_of_each_member(page: str, names: dict[str, object]) -> None:
+    """In the first column of a table, as a name or a signature."""
+    cells = [line.split("|")[1] for line in lines_of(f"docs/reference/{page}") if line.startswith("|")]
+    told = {name for cell in cells for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", cell)}
+
+    assert set() == {name for name in names if not name.startswith("_")} - told

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuroscript.argtypes import ArgType
     from neuroscript.binding import bind, bind_named
+    from neuroscript.capability import Capability, Grant
     from neuroscript.coercion import coerce
     from neuroscript.data import policy_from_data, policy_to_data, result_to_data, spec_from_data, spec_to_data
+    from neuroscript.discovery import Registrar
     from neuroscript.engine import Engine
     from neuroscript.errors import (
         UNSET,
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
         CallError,
         CallTimeout,
         CoercionError,
+        LentError,
         LimitError,
         LLMError,
         NeuroScriptError,
@@ -33,9 +36,24 @@ if TYPE_CHECKING:
         ToolFailed,
         ToolNotFound,
     )
-    from neuroscript.policy import ToolPolicy
-    from neuroscript.runtime import RUNTIME_API, Repair, Runtime, ToolCall, ToolResult
+    from neuroscript.host import Host, Progress
+    from neuroscript.policy import ExecutionPolicy, ToolPolicy
+    from neuroscript.prompting import ConsolePrompter, Prompter
+    from neuroscript.runtime import (
+        LLM,
+        RUNTIME_API,
+        Entry,
+        Files,
+        Handles,
+        Repair,
+        Runtime,
+        ToolCall,
+        ToolInfo,
+        ToolResult,
+        Turn,
+    )
     from neuroscript.scalars import Handle
+    from neuroscript.session import Session
     from neuroscript.spec import ArgSpec, Example, ToolSpec
     from neuroscript.tools import ToolImplementation, Toolset, tool
     from neuroscript.walk import SizeLimits
@@ -43,6 +61,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LLM",
     "RUNTIME_API",
     "UNSET",
     "ArgSpec",
@@ -50,32 +69,47 @@ __all__ = [
     "ArgumentError",
     "CallError",
     "CallTimeout",
+    "Capability",
     "CoercionError",
+    "ConsolePrompter",
     "Engine",
+    "Entry",
     "Example",
+    "ExecutionPolicy",
+    "Files",
+    "Grant",
     "Handle",
+    "Handles",
+    "Host",
     "LLMError",
+    "LentError",
     "LimitError",
     "NeuroScriptError",
     "PluginError",
     "PolicyError",
     "Problem",
+    "Progress",
     "PromptError",
+    "Prompter",
+    "Registrar",
     "RegistryError",
     "Repair",
     "ReturnError",
     "Runtime",
     "SandboxError",
+    "Session",
     "SizeLimits",
     "SpecError",
     "ToolCall",
     "ToolFailed",
     "ToolImplementation",
+    "ToolInfo",
     "ToolNotFound",
     "ToolPolicy",
     "ToolResult",
     "ToolSpec",
     "Toolset",
+    "Turn",
     "bind",
     "bind_named",
     "coerce",
@@ -90,16 +124,22 @@ __all__ = [
 _HOMES = {
     "argtypes": "ArgType",
     "binding": "bind bind_named",
+    "capability": "Capability Grant",
     "coercion": "coerce",
     "data": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
+    "discovery": "Registrar",
     "engine": "Engine",
     "errors": """
-        UNSET ArgumentError CallError CallTimeout CoercionError LLMError LimitError NeuroScriptError PluginError
-        PolicyError Problem PromptError RegistryError ReturnError SandboxError SpecError ToolFailed ToolNotFound
+        UNSET ArgumentError CallError CallTimeout CoercionError LLMError LentError LimitError NeuroScriptError
+        PluginError PolicyError Problem PromptError RegistryError ReturnError SandboxError SpecError ToolFailed
+        ToolNotFound
     """,
-    "policy": "ToolPolicy",
-    "runtime": "RUNTIME_API Repair Runtime ToolCall ToolResult",
+    "host": "Host Progress",
+    "policy": "ExecutionPolicy ToolPolicy",
+    "prompting": "ConsolePrompter Prompter",
+    "runtime": "RUNTIME_API Entry Files Handles LLM Repair Runtime ToolCall ToolInfo ToolResult Turn",
     "scalars": "Handle",
+    "session": "Session",
     "spec": "ArgSpec Example ToolSpec",
     "tools": "ToolImplementation Toolset tool",
     "walk": "SizeLimits",

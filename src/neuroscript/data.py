@@ -18,6 +18,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.argtypes import ELEMENTS, ArgType
+from neuroscript.capability import parts
 from neuroscript.coercion import named_type
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, Problem, SpecError
@@ -277,11 +278,11 @@ def _capability(parts: dict[str, Any]) -> str:
 
 
 def _parts(capabilities: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [_part(*capability.split(":", 2)) for capability in capabilities]
+    return [_part(*parts(capability)) for capability in capabilities]
 
 
-def _part(resource: str, verbs: str, scopes: str = "") -> dict[str, Any]:
-    return {"Resource": resource, "Verbs": verbs.split(","), "Scopes": scopes.split(",") if scopes else []}
+def _part(resource: str, verbs: tuple[str, ...], scopes: tuple[str, ...]) -> dict[str, Any]:
+    return {"Resource": resource, "Verbs": list(verbs), "Scopes": list(scopes)}
 
 
 def restored(value: Any) -> Any:

@@ -298,8 +298,17 @@ class PolicyError(CallError):
     NUMBER = 1003
     RETRY = "host"
 
-    def __init__(self, text: str, *, tool: str = "", code: str = "", need: str = "", rule: str = "") -> None:
-        super().__init__(text, tool=tool, code=code)
+    def __init__(
+        self,
+        text: str,
+        *,
+        tool: str = "",
+        code: str = "",
+        need: str = "",
+        rule: str = "",
+        retry: Retry | None = None,
+    ) -> None:
+        super().__init__(text, tool=tool, code=code, retry=retry)
         self.need = need
         self.rule = rule
 

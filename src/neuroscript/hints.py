@@ -18,7 +18,7 @@ Class = type
 """`type` under a name that a field called ``type`` does not hide."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Hint:
     """What an annotation says of a value.
 

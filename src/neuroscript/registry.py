@@ -7,31 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Final
 
 import attrs
 
 from neuroscript.errors import RegistryError
 from neuroscript.tools import ToolImplementation
 
+HOST: Final = "host"
+"""The origin of tools that no plugin brought."""
 
-@attrs.frozen
+
+@attrs.frozen(eq=False, repr=False)
 class Registry:
     """All tools of an engine at one moment.
 
     Attributes:
         tools: Read-only, by canonical name.
+        origins: The distribution or file that brought each tool, or `HOST`.
     """
 
     tools: Mapping[str, ToolImplementation] = MappingProxyType({})
+    origins: Mapping[str, str] = MappingProxyType({})
 
-    def with_tools(self, added: Iterable[ToolImplementation]) -> Registry:
+    def with_tools(self, added: Iterable[ToolImplementation], origin: str = HOST) -> Registry:
         """Return a registry that has *added* too: all of them, or an error and none.
 
         Raises:
             RegistryError: A name is taken; it lists every one.
         """
-        tools = dict(self.tools)
-        taken = [tool.name for tool in added if tools.setdefault(tool.name, tool) is not tool]
+        tools, new = dict(self.tools), tuple(added)
+        taken = [tool.name for tool in new if tools.setdefault(tool.name, tool) is not tool]
         if taken:
             raise RegistryError(f"already registered: {', '.join(taken)}")
-        return Registry(MappingProxyType(tools))
+        origins = {**self.origins, **dict.fromkeys((tool.name for tool in new), origin)}
+        return Registry(MappingProxyType(tools), MappingProxyType(origins))

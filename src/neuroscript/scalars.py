@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Misfit:
     """Why a value does not fit: a stable code, what would have fitted, and how to mend it."""
 

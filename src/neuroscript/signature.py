@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from typing import Any, Final, get_args, get_origin
 
 import attrs
 
@@ -22,12 +22,15 @@ from neuroscript.spec import ArgSpec, argument
 RUNTIME: Final = "rt"
 """What the first parameter of a tool is called, if it wants the Runtime."""
 
+STREAMS: Final = (Iterator, Generator, AsyncIterator, AsyncGenerator)
+"""What a function returns that is a stream; the first word in its brackets is the type of an item."""
+
 SECTION: Final = re.compile(r"(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?|Attributes):\s*")
 ENTRY: Final = re.compile(r"\*{0,2}(?P<name>[A-Za-z_]\w*)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
 OTHER_STYLES: Final = re.compile(r"^\s*(?::(?:param|returns?|raises)\b|(?:Parameters|Returns)\n\s*-{3,})", re.MULTILINE)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Described:
     """What a docstring says.
 
@@ -44,7 +47,7 @@ class Described:
     raises: str = ""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Signature:
     """What a function says of itself: the fields of a `ToolSpec` that can be read off it."""
 
@@ -52,6 +55,7 @@ class Signature:
     args: tuple[ArgSpec, ...]
     return_type: ArgType
     return_nullable: bool
+    stream: bool
     variadic: bool
     takes_runtime: bool
     described: Described
@@ -74,7 +78,8 @@ def read(func: Callable[..., Any]) -> Signature:
     given = parameters[1:] if takes_runtime else parameters
     faults: list[str] = []
     args = [_argument(parameter, annotations, described, faults) for parameter in given]
-    returned = _returned(annotations, faults)
+    annotation, stream = _item(annotations.get("return", inspect.Signature.empty))
+    returned = _returned(annotation, faults)
     faults.extend(f"the docstring describes {each}, which is no parameter" for each in _strangers(given, described))
     if faults:
         raise SpecError(name, faults)
@@ -83,6 +88,7 @@ def read(func: Callable[..., Any]) -> Signature:
         tuple(arg for arg in args if arg is not None),
         returned.type,
         returned.nullable,
+        stream,
         any(parameter.kind is parameter.VAR_POSITIONAL for parameter in given),
         takes_runtime,
         described,
@@ -114,12 +120,19 @@ def _argument(
     return None
 
 
-def _returned(annotations: Mapping[str, Any], faults: list[str]) -> Hint:
-    if "return" not in annotations:
+def _item(annotation: Any) -> tuple[Any, bool]:
+    """Return what an iterator is one of, and that it is a stream; any other annotation as it is."""
+    if get_origin(annotation) not in STREAMS:
+        return annotation, False
+    return get_args(annotation)[0], True
+
+
+def _returned(annotation: Any, faults: list[str]) -> Hint:
+    if annotation is inspect.Signature.empty:
         faults.append("the result has no annotation; write -> None where there is none")
         return Hint(ArgType.NIL)
     try:
-        hint = hint_of(annotations["return"])
+        hint = hint_of(annotation)
     except Unreadable as error:
         faults.append(f"the result: {error}")
         return Hint(ArgType.NIL)

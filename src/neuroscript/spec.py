@@ -312,7 +312,8 @@ class ToolSpec:
         error_conditions: When it fails, and with which codes.
         variadic: Whether the last argument is the type of each further positional value. The function takes
             ``*values``; a call by name gives a list. If it is required, there is at least one.
-        return_nullable: Whether None is a result too.
+        stream: Whether the function returns an iterator, or an async one, of items of ``return_type``.
+        return_nullable: Whether None is a result, or an item, too.
         full_name: The canonical name, ``group.name``.
 
     Raises:
@@ -332,6 +333,7 @@ class ToolSpec:
     examples: tuple[Example, ...] = attrs.field(default=(), kw_only=True)
     error_conditions: str = attrs.field(default="", kw_only=True)
     variadic: bool = attrs.field(default=False, kw_only=True)
+    stream: bool = attrs.field(default=False, kw_only=True)
     return_nullable: bool = attrs.field(default=False, kw_only=True)
     full_name: str = attrs.field(init=False, eq=False, repr=False)
 
@@ -365,7 +367,7 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     _set(spec, "args", args)
     _set(spec, "examples", examples)
     yield from _repeated("argument", [arg.name for arg in args])
-    yield from _not_bool(spec, "variadic", "return_nullable")
+    yield from _not_bool(spec, "variadic", "stream", "return_nullable")
     if spec.variadic and (not args or args[-1].default is not UNSET):
         yield "variadic needs a last argument without a default"
 

@@ -26,7 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 NEEDS_NOTHING: Final = ToolPolicy()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class WithoutRuntime:
     """A function that does not want to see the Runtime, in the form in which a tool's function is called."""
 
@@ -44,15 +44,17 @@ class ToolImplementation:
         spec: What the tool promises.
         func: Called as ``func(rt, *values)``, one exact value for each argument; it may be a coroutine function.
         policy: What it needs.
+        templates: The same, as what fills it from the arguments of a call.
 
     Raises:
         SpecError: The function's parameters are not ``rt`` and the spec's names in order (a function that takes
-            ``*values`` may call them as it likes), or an example does not bind.
+            ``*values`` may call them as it likes), an example does not bind, or a need names no argument of the tool.
     """
 
     spec: ToolSpec
     func: Callable[..., Any]
     policy: ToolPolicy = NEEDS_NOTHING
+    templates: tuple[Any, ...] = attrs.field(init=False, eq=False, repr=False, default=())
 
     def __attrs_post_init__(self) -> None:
         faults = list(_faults(self))
@@ -76,6 +78,7 @@ def _faults(tool: ToolImplementation) -> Iterator[str]:
         yield "a tool is made of a ToolSpec, a function and a ToolPolicy"
         return
     yield from _parameter_faults(tool)
+    yield from _need_faults(tool)
     for index, example in enumerate(tool.spec.examples):
         yield from (f"example {index + 1}: {fault}" for fault in _example_faults(tool.spec, example))
 
@@ -98,6 +101,21 @@ def _parameter_faults(tool: ToolImplementation) -> Iterator[str]:
         yield f"the spec is variadic; func must take *{wanted[-1]}"
     elif (free and positional != wanted[: len(positional)]) or (not free and positional != wanted):
         yield f"func must take ({', '.join(wanted)}), not ({', '.join(map(str, parameters))})"
+
+
+def _need_faults(tool: ToolImplementation) -> Iterator[str]:
+    if not tool.policy.capabilities:  # most tools need nothing, and then nothing is loaded for it
+        return
+    from neuroscript.templates import Template
+
+    types = {arg.name: arg.type for arg in tool.spec.args}
+    templates = []
+    for need in tool.policy.capabilities:
+        try:
+            templates.append(Template.parse(need, types, variadic=tool.spec.variadic))
+        except SpecError as error:
+            yield f"policy: {error}"
+    object.__setattr__(tool, "templates", tuple(templates))
 
 
 def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
@@ -157,6 +175,7 @@ def tool(
         return_help=found.described.returns,
         error_conditions=found.described.raises,
         variadic=found.variadic,
+        stream=found.stream,
         when_to_use=when_to_use,
         category=category,
         examples=examples,

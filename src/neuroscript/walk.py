@@ -51,7 +51,7 @@ class SizeLimits:
             raise SpecError("SizeLimits", faults)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Coercion:
     """The terms on which values are taken.
 
@@ -83,14 +83,18 @@ class Exceeded(Exception):
 
 
 class Walk:
-    """The state of one pass: its terms, its notes, and what it has spent of its limits."""
+    """The state of one pass: its terms, its notes, and what it has spent of its limits.
+
+    Attributes:
+        noted: How many problems have been noted.
+        nodes: How many values have been counted.
+        text: How many bytes of text have been counted.
+    """
 
     noted = 0
-    """How many problems have been noted."""
-
+    nodes = 0
+    text = 0
     _depth = 0
-    _nodes = 0
-    _text = 0
 
     def __init__(self, terms: Coercion) -> None:
         self.terms = terms
@@ -123,17 +127,17 @@ class Walk:
 
     def spend(self, where: Where, nodes: int, text: int = 0) -> None:
         """Count values, and bytes of text."""
-        self._nodes += nodes
-        self._text += text
-        if self._nodes > self.terms.sizes.nodes:
+        self.nodes += nodes
+        self.text += text
+        if self.nodes > self.terms.sizes.nodes:
             raise self._exceed(where, "limit.nodes", self.terms.sizes.nodes, "values in one call")
-        if self._text > self.terms.sizes.text:
+        if self.text > self.terms.sizes.text:
             raise self.too_much_text(where)
 
     @property
     def text_left(self) -> int:
         """How many more bytes of text there may be."""
-        return self.terms.sizes.text - self._text
+        return self.terms.sizes.text - self.text
 
     def too_much_text(self, where: Where) -> Exceeded:
         """Note that there is more text than there may be, and return what ends the walk."""

@@ -65,7 +65,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Measure what *words* choose, print it, and return the exit code."""
     options = _parser().parse_args(words)
     started = perf_counter()
-    engine = Engine(toolsets=[cases.toolset(), promises.toolset()])
+    engine = Engine(toolsets=[cases.toolset(), promises.toolset()], policy=cases.POLICY)
     if broken := promises.unkept(engine):
         print(f"not what the contract says: {'; '.join(broken)}", file=sys.stderr)
         return 1

@@ -14,7 +14,18 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript import ArgSpec, ArgType, ArgumentError, Engine, Runtime, ToolCall, Toolset, ToolSpec
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    Engine,
+    ExecutionPolicy,
+    Runtime,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+)
 
 from .harness import Statement
 
@@ -58,6 +69,10 @@ async def two_awaited(a: int, b: int) -> int:
     return a + b
 
 
+def needs(rt: Runtime, path: str) -> int:
+    return len(path)
+
+
 def total(rt: Runtime, *numbers: int) -> int:
     return sum(numbers)
 
@@ -66,8 +81,9 @@ def toolset() -> Toolset:
     """Return the tools that are measured."""
     tools = Toolset("bench")
 
-    def add(name: str, args: Sequence[ArgSpec], func: Any, **further: Any) -> None:
-        tools.add(ToolSpec(name, "bench", tuple(args), return_type=further.pop("result", INT), **further), func)
+    def add(name: str, args: Sequence[ArgSpec], func: Any, needs: Sequence[str] = (), **further: Any) -> None:
+        spec = ToolSpec(name, "bench", tuple(args), return_type=further.pop("result", INT), **further)
+        tools.add(spec, func, ToolPolicy(capabilities=tuple(needs)))
 
     add("two", PAIR, two)
     add("default", (PAIR[0], ArgSpec("b", INT, default=3)), two)
@@ -79,12 +95,16 @@ def toolset() -> Toolset:
     add("maps", (ArgSpec("items", ArgType.SLICE_MAP),), length)
     add("rows", (ArgSpec("items", ArgType.SLICE_MAP, keys=ROW),), length)
     add("nested", PAIR, nested)
+    add("needs", (ArgSpec("path", STRING),), needs, needs=["fs:read:{path}"])
     add("any_result", PAIR, two, result=ArgType.ANY)
     add("awaited", PAIR, awaited)
     add("total", (ArgSpec("numbers", INT),), total, variadic=True)
     tools.tool()(without_runtime)
     return tools
 
+
+POLICY: Final = ExecutionPolicy(grants=["fs:read:d/**"])
+"""What the tools that are measured may do; one of them needs something."""
 
 GOALS_FOR: Final = (3, 11)
 """The version of Python for which the goals hold."""
@@ -271,6 +291,7 @@ PRICES: Final = {
     "a list of arguments": "engine.call('bench.two', [2, 3])",
     "another spelling": "engine.call('tool.Bench.Two', (2, 3))",
     "result of type any": "engine.call('bench.any_result', (2, 3))",
+    "a need with an argument": "engine.call('bench.needs', ('d/abc',))",
     "variadic": "engine.call('bench.total', (2, 3))",
     "execute": "engine.execute(call)",
     "execute, JSON text": "engine.execute(json_call)",
@@ -285,7 +306,7 @@ def own_cases(engine: Engine) -> list[Case]:
         "plain": without_runtime,
         "func": two,
         "rt": object(),
-        "line": engine._entry("bench.two").positional,
+        "line": engine._entry("bench.two").function(False),
         "call": ToolCall("bench__two", {"a": 2, "b": 3}),
         "json_call": ToolCall("bench__two", '{"a": 2, "b": 3}'),
     }

@@ -147,7 +147,7 @@ probe.add(
         ),
     ),
     lambda rt, options: options,
-    ToolPolicy(capabilities=("fs:read:{options}",), requires_approval=True, effects=("reads",), timeout=2.5),
+    ToolPolicy(capabilities=("fs:read:data/**",), requires_approval=True, effects=("reads",), timeout=2.5),
 )
 
 engine = functools.partial(Engine, toolsets=(probe,), plugins="none")

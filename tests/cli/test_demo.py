@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CALLS = "sandbox/inbox/calls.jsonl"
+CALLS, REPORT, *WORLD = runpy.run_path(str(ROOT / "dev.py"))["DEMO"]
+"""What ``dev.py demo`` hands the command: the file, that people look at it, and what its tools may do where."""
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a process of its own, at the root of the project."""
-    command = [sys.executable, "-m", "neuroscript", "execute", CALLS, *words]
+    command = [sys.executable, "-m", "neuroscript", "execute", CALLS, *WORLD, *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
 def test_the_demo_shows_what_was_repaired_refused_and_why() -> None:
     """Its summary counts, and the exit code says that it could be shown."""
-    done = run("--report")
+    done = run(REPORT)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "  17  calls\n   9  ran\n   6  of these with repairs, 9 in all\n" in done.stdout
-    assert "   7  refused before the tool ran\n   1  failed in the tool\n" in done.stdout
-    assert "did you mean input_string?" in done.stdout
+    assert "  19  calls\n   9  ran\n   7  of these with repairs, 10 in all\n" in done.stdout
+    assert "   9  refused before the tool ran\n   1  failed in the tool\n" in done.stdout
+    assert "did you mean filepath?" in done.stdout
 
 
 def test_the_same_calls_give_one_result_line_each() -> None:
@@ -44,4 +46,6 @@ def test_the_same_calls_give_one_result_line_each() -> None:
         "coercion.format",
         "math.division_by_zero",
         "policy.trust",
+        "policy.capability",
+        "policy.capability",
     ]

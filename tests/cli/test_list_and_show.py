@@ -32,7 +32,7 @@ errors
   probe.danger.
 
 policy
-  needs    fs:read:{options}, approval of each call
+  needs    fs:read:data/**, approval of each call
   effects  reads
   timeout  2.5 s
 

@@ -154,8 +154,8 @@ def test_the_fast_way_exists_for_plain_lists_and_declared_maps() -> None:
         engine = engine_of(ToolSpec("t", "g", args))
         entry = engine._entry("g.t")
 
-        assert entry.positional.__code__.co_filename == "<neuroscript line>"
-        assert entry.named.__code__.co_filename == "<neuroscript line>"
+        assert entry.function(False).__code__.co_filename == "<neuroscript line>"
+        assert entry.function(True).__code__.co_filename == "<neuroscript line>"
 
 
 def test_size_limits_hold_on_the_fast_way() -> None:

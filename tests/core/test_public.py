@@ -12,7 +12,7 @@ import pytest
 import neuroscript
 
 CONTRACT = (
-    "ArgSpec ArgType Engine Example Handle RUNTIME_API Repair Runtime SizeLimits ToolCall ToolImplementation ToolPolicy "
+    "ArgSpec ArgType Capability Engine Example ExecutionPolicy Grant Handle RUNTIME_API Repair Runtime SizeLimits ToolCall ToolImplementation ToolPolicy "
     "ToolResult ToolSpec Toolset UNSET bind bind_named coerce tool NeuroScriptError SpecError RegistryError PluginError "
     "CallError ToolNotFound ArgumentError CoercionError PolicyError LimitError CallTimeout ToolFailed ReturnError Problem"
 )

@@ -99,7 +99,8 @@ class Loose:
         (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool has no other effect but idempotent"),
         (lambda: ToolPolicy(effects=("magic",)), "policy: magic is not an effect (clock, deletes, exec, idempotent, model, "
          "net, prompts, pure, random, reads, writes)"),
-        (lambda: ToolPolicy(capabilities=("fs",)), "policy: fs is not a capability"),
+        (lambda: ToolPolicy(capabilities=("fs",)), "policy: fs is not a capability; write "
+         "resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt"),
         (lambda: ToolPolicy(capabilities="fs:read", timeout=0), "policy: capabilities must be a tuple of texts; timeout "
          "must be a finite number of seconds above 0"),
         (lambda: SizeLimits(depth=-1, nodes=True), "SizeLimits: depth must be a whole number from 0; nodes must be a whole "

@@ -8,7 +8,10 @@ from typing import Any
 from neuroscript import (
     ArgSpec,
     ArgType,
+    Capability,
     Engine,
+    ExecutionPolicy,
+    Grant,
     Runtime,
     ToolCall,
     ToolImplementation,
@@ -37,7 +40,7 @@ made: ToolImplementation = files.add(
         return_type=ArgType.INT,
     ),
     count_tags,
-    policy=ToolPolicy(effects=("pure",)),
+    policy=ToolPolicy(effects=("pure",), capabilities=("fs:read:a", Capability.parse("env:read:A"))),
 )
 
 
@@ -50,6 +53,9 @@ still_a_function: str = shout(None, "x", 2)  # type: ignore[arg-type]
 from_function: ToolImplementation = tool(shout, group="files")
 engine = Engine(toolsets=[files], plugins=["neuroscript-std"])
 tools: Mapping[str, ToolImplementation] = engine.tools
+host = ExecutionPolicy(grants=("fs:read:*", Grant.parse("env:read:*")))
+grants: tuple[Grant, ...] = host.grants
+missing: Capability | None = host.uncovered([Capability.parse("fs:read")])
 ok: bool = engine.execute(ToolCall("files.shout", {"text": "a"}, id="1")).ok
 values: tuple[Any, ...] = bind(made.spec, ["a"])
 one: Any = coerce("1", ArgType.INT, mode="strict")

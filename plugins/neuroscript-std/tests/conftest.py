@@ -2,18 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any, Final
 
 import pytest
 
-from neuroscript import Engine, ToolFailed
+from neuroscript import Engine, ExecutionPolicy, Host, ToolCall, ToolFailed, ToolSpec, Turn
+from neuroscript_std.trees.keeping import SHOP
+
+MAKING: Final[Mapping[str, Sequence[tuple[str, tuple[Any, ...]]]]] = {
+    "tree-1": [("tree.loadjson", (SHOP,))],
+    "tree-2": [("tree.loadjson", (SHOP,)), ("tree.setnodemetadata", ("tree-2", "node-7", "currency", "EUR"))],
+}
+"""What a handle in an example stands for: what the first of these calls gives, after the others have been made."""
+
+
+class Parrot:
+    """A model of an embedder's own, which remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Turn, ...]] = []
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        self.asked.append(tuple(turns))
+        return Turn("assistant", turns[-1].content.upper())
+
+    def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
+        self.asked.append(tuple(turns))
+        forms = ({"num1": 1}, [1, 2], '{"num1": 1}')
+        calls = (ToolCall(tool.full_name, form, id=tool.name) for tool, form in zip(tools, forms, strict=False))
+        return Turn("assistant", "I would", tool_calls=tuple(calls))
+
+    def embed(self, text: str) -> Sequence[float]:
+        return [float(len(text)), 0.5]
+
+
+@pytest.fixture
+def parrot() -> Parrot:
+    """A model that nobody has asked yet."""
+    return Parrot()
 
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """An engine that has found this distribution by its entry points."""
-    with Engine(plugins=["neuroscript-std"]) as engine:
+    """An engine that has found this distribution by its entry points, and lends and grants what its examples use.
+
+    Its user answers whatever is asked.
+    """
+    host = Host(
+        stdin=StringIO("an answer\n" * 1000),
+        stdout=StringIO(),
+        stderr=StringIO(),
+        llm=Parrot(),
+        secrets={"signing": "Jefe"},
+        variables={"rows": []},
+    )
+    policy = ExecutionPolicy(grants=["model:use:*", "secret:read:*"])
+    with Engine(plugins=["neuroscript-std"], host=host, policy=policy) as engine:
         yield engine
 
 
@@ -38,3 +84,24 @@ def told(failure: Callable[..., ToolFailed]) -> Callable[..., tuple[str, str, st
         return str(error), error.code, error.retry
 
     return telling
+
+
+@pytest.fixture(scope="session")
+def real(engine: Engine) -> Callable[[Any], Any]:
+    """Takes the arguments of an example, and returns them with a new handle for each name of `MAKING`."""
+
+    def made(name: Any) -> Any:
+        if not (isinstance(name, str) and name in MAKING):
+            return name
+        (tool, args), *others = MAKING[name]
+        handle = engine.call(tool, args)
+        for tool, args in others:
+            engine.call(tool, [handle if arg == name else arg for arg in args])
+        return handle
+
+    def making(args: Any) -> Any:
+        if isinstance(args, Mapping):
+            return {key: made(arg) for key, arg in args.items()}
+        return [made(arg) for arg in args]
+
+    return making

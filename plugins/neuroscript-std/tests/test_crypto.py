@@ -11,6 +11,7 @@ import sys
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,7 +19,7 @@ from uuid import UUID
 import jwt
 import pytest
 
-from neuroscript import CallError, Engine, PolicyError, ToolCall, ToolFailed
+from neuroscript import CallError, Engine, ExecutionPolicy, Host, PolicyError, ToolCall, ToolFailed
 from neuroscript_std.crypto import toolset
 
 VECTORS = Path(__file__).parents[3] / "tests" / "vectors" / "upstream.json"
@@ -29,9 +30,14 @@ NOW = int(time.time())
 
 
 def sign(claims_map: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> Any:
-    """Call the function of crypto.signjwt, which no engine permits so far."""
-    (tool,) = (tool for tool in toolset if tool.name == "crypto.signjwt")
-    return tool.func(None, claims_map, secret, algorithm)
+    """Sign claims through an engine that may."""
+    return signer().call("crypto.signjwt", [claims_map, secret, algorithm])
+
+
+@cache
+def signer() -> Engine:
+    policy = ExecutionPolicy(trusted=True, grants=["crypto:sign:jwt"])
+    return Engine(plugins=["neuroscript-std"], policy=policy)
 
 
 def token(claims: object, header: object = None, *, key: str = SECRET, algorithm: str = "sha256") -> str:
@@ -47,7 +53,7 @@ def base64(raw: bytes) -> str:
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
 def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
-    """What upstream refuses is refused here; signing is called directly, for no engine permits it so far."""
+    """What upstream refuses is refused here, with a code."""
     expected = {"toolset-096": "crypto.bad_algorithm", "toolset-097": "crypto.bad_token"}
 
     with pytest.raises(CallError) as caught:
@@ -83,6 +89,18 @@ def test_uuids_are_random_and_of_version_4(engine: Engine) -> None:
 
     assert len(set(ids)) == 1000
     assert {("4", True)} == {(each[14], str(UUID(each)) == each) for each in ids}
+
+
+def test_uuids_come_from_the_hosts_source() -> None:
+    """The same seed gives the same ids, which are of version 4 all the same."""
+
+    def ids(seed: int) -> list[str]:
+        with Engine(plugins=["neuroscript-std"], host=Host(random=random.Random(seed))) as engine:
+            return [engine.call("crypto.uuid") for _ in range(20)]
+
+    assert ids(1) == ids(1) != ids(2)
+    assert {4} == {UUID(each).version for each in ids(1)}
+    assert {"specified in RFC 4122"} == {UUID(each).variant for each in ids(1)}
 
 
 @pytest.mark.parametrize("name", ["HS256", "hs384", "Hs512"])
@@ -190,8 +208,22 @@ def test_the_times_of_a_token_are_kept(
     assert claims == engine.call("crypto.decodejwt", [token(claims)])
 
 
+MOMENTS = {9: "crypto.not_yet_valid", 10: "holds", 19.5: "holds", 20: "crypto.expired"}
+
+
+@pytest.mark.parametrize(("moment", "expected"), MOMENTS.items())
+def test_the_times_of_a_token_are_told_by_the_hosts_clock(moment: float, expected: str) -> None:
+    """From nbf on, and until just before exp."""
+    with Engine(plugins=["neuroscript-std"], host=Host(clock=lambda: moment)) as engine:
+        result = engine.execute(ToolCall("crypto.verifyjwt", [token({"nbf": 10, "exp": 20}), SECRET]))
+
+    assert expected == (result.error.code if result.error else "holds")
+
+
 @pytest.mark.parametrize("time_claim", ["exp", "nbf"])
-@pytest.mark.parametrize("value", ["soon", None, [], {}], ids=["text", "None", "list", "map"])
+@pytest.mark.parametrize(
+    "value", ["soon", "1", True, None, [], {}], ids=["text", "digits", "bool", "None", "list", "map"]
+)
 def test_a_time_that_is_no_number_is_refused(failure: Callable[..., ToolFailed], time_claim: str, value: Any) -> None:
     """A claim that can not be kept is not taken for one that holds."""
     assert failure("crypto.verifyjwt", token({time_claim: value}), SECRET).code == "crypto.bad_token"
@@ -229,14 +261,14 @@ def test_an_empty_secret_does_not_fit(engine: Engine) -> None:
     assert caught.value.code == "coercion.length"
 
 
-@pytest.mark.parametrize("claims", [{"b": b"bytes"}, {"iss": 1}, {"x": [{1, 2}]}], ids=["bytes", "iss", "set"])
+@pytest.mark.parametrize("claims", [{"b": b"bytes"}, {"iss": 1}], ids=["bytes", "iss"])
 def test_claims_that_are_no_json_are_not_signed(claims: dict[str, Any]) -> None:
     """A token holds JSON, and its issuer is a text."""
     with pytest.raises(ToolFailed) as caught:
         sign(claims)
 
     text = "claims_map: expected JSON values, and a text as iss, got others"
-    assert (text, "crypto.bad_claims") == (str(caught.value), caught.value.code)
+    assert (text, "crypto.bad_claims") == (caught.value.text, caught.value.code)
 
 
 @pytest.mark.parametrize("name", ["none", "HS257", "RS256", "", "HS256 "])
@@ -246,7 +278,7 @@ def test_other_signatures_are_not_made(name: str) -> None:
         sign({}, SECRET, name)
 
     text = "algorithm: expected one of HS256, HS384, HS512, got another text"
-    assert (text, "crypto.bad_algorithm") == (str(caught.value), caught.value.code)
+    assert (text, "crypto.bad_algorithm") == (caught.value.text, caught.value.code)
 
 
 def test_an_engine_that_trusts_nothing_refuses_to_sign(engine: Engine) -> None:
@@ -305,3 +337,37 @@ def test_without_pyjwt_the_error_says_what_to_install() -> None:
     text = "tokens need PyJWT: pip install 'neuroscript-std[jwt]'"
     expected = ["36", *(f"crypto.needs_jwt host crypto.{each}: {text}" for each in ("decodejwt", "verifyjwt"))]
     assert expected == done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ([], "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+        (["MD5"], "750c783e6ab0b503eaa86e310a5db738"),
+    ],
+    ids=["RFC 4231, test case 2", "RFC 2202, test case 2"],
+)
+def test_a_keyed_digest_is_made_with_a_secret_of_the_host(engine: Engine, args: list[Any], expected: str) -> None:
+    """The caller says its name, and never sees it."""
+    assert expected == engine.call("crypto.hmacwith", ["what do ya want for nothing?", "signing", *args])
+
+
+def test_a_keyed_digest_needs_a_grant_for_that_secret() -> None:
+    """One for another name is not enough, and neither the refusal nor a failure tells the secret."""
+    host = Host(secrets={"signing": "canary", "payments": "canary"})
+    policy = ExecutionPolicy(grants=["secret:read:s*"])
+    codes = {}
+    with Engine(plugins=["neuroscript-std"], host=host, policy=policy) as engine:
+        for args in (["signing", "crc32"], ["payments"], ["*"], ["salt"], [""]):
+            with pytest.raises(CallError) as caught:
+                engine.call("crypto.hmacwith", ["a text", *args])
+            assert "canary" not in f"{caught.value}{caught.value!r}"
+            codes[args[0]] = caught.value.code
+
+    assert codes == {
+        "signing": "crypto.bad_algorithm",
+        "payments": "policy.capability",
+        "*": "policy.capability",
+        "salt": "secret.unknown",
+        "": "coercion.length",
+    }

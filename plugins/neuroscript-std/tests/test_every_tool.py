@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from neuroscript import UNSET, ArgType, CallError, Engine, Example, ToolCall, ToolImplementation
+from neuroscript import UNSET, ArgType, CallError, Engine, Example, PolicyError, ToolCall, ToolImplementation
 
 DISTRIBUTION: Final = "neuroscript-std"
 TOOLSETS: Final = [
@@ -74,7 +74,7 @@ def test_no_two_tools_say_the_same(what: str) -> None:
 def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
     """At least two examples go well and one fails; a result is left open only where it may differ.
 
-    A tool that no engine permits without more ado can only show how it is refused.
+    A tool that runs only for a host that trusts or approves it can only show how it is refused.
     """
     examples = tool.spec.examples
     well = [example for example in examples if not example.error]
@@ -89,7 +89,18 @@ def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
 
 
 def is_refused(tool: ToolImplementation) -> bool:
-    return bool(tool.policy.requires_trust or tool.policy.capabilities or tool.policy.requires_approval)
+    return tool.policy.requires_trust or tool.policy.requires_approval
+
+
+@pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.policy.capabilities])
+def test_without_a_grant_a_tool_with_a_need_is_refused(name: str) -> None:
+    """By the engine, before the tool sees anything."""
+    (example, *_) = TOOLS[name].spec.examples
+
+    with Engine(plugins=["neuroscript-std"]) as engine, pytest.raises(PolicyError) as caught:
+        call(engine, name, example.args)
+
+    assert caught.value.code == ("policy.trust" if is_refused(TOOLS[name]) else "policy.capability")
 
 
 def call(engine: Engine, name: str, args: Any) -> Any:
@@ -111,11 +122,13 @@ def execute(engine: Engine, name: str, args: Any) -> Any:
 @every_example
 @pytest.mark.parametrize("door", [call, acall, execute])
 def test_an_example_goes_as_its_author_says(
-    engine: Engine, door: Callable[..., Any], tool: ToolImplementation, example: Example
+    engine: Engine, real: Callable[[Any], Any], door: Callable[..., Any], tool: ToolImplementation, example: Example
 ) -> None:
     """By every door the same result of exactly that type at every level, or an error of that code."""
+    args = real(example.args)
+
     try:
-        came = exact(door(engine, tool.name, example.args))
+        came = exact(door(engine, tool.name, args))
     except CallError as error:
         came = error.code
 

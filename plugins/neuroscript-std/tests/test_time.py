@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from neuroscript import ArgumentError, CallError, Engine, ToolFailed
+from neuroscript import ArgumentError, CallError, Engine, Host, Progress, ToolFailed
 
 
 def code_of(engine: Engine, tool: str, args: list[Any]) -> str:
@@ -28,6 +29,16 @@ def test_now_is_the_clock_with_microseconds_and_offset(engine: Engine, zone: str
 
     assert before <= datetime.fromisoformat(came) <= datetime.now(UTC)
     assert len("2026-11-20T13:27:46.123456+00:00") == len(came)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0, "1970-01-01T01:00:00.000000+01:00"), (1782000000.25, "2026-06-21T02:00:00.250000+02:00")],
+)
+def test_now_is_told_by_the_hosts_clock(seconds: float, expected: str) -> None:
+    """So that a host can stop it, or play a call again."""
+    with Engine(plugins=["neuroscript-std"], host=Host(clock=lambda: seconds)) as engine:
+        assert expected == engine.call("time.now", ["Europe/Berlin"])
 
 
 def test_parse_reads_what_now_wrote(engine: Engine) -> None:
@@ -249,3 +260,53 @@ def test_sleeps_that_are_awaited_together_run_together(engine: Engine) -> None:
 
     assert asyncio.run(ten()) == [True] * 10
     assert time.monotonic() - started < 0.9
+
+
+def test_a_sleep_tells_how_far_it_is_and_ends_with_its_engine() -> None:
+    """It reports whole seconds; when nobody waits any more it is over, an hour early."""
+    told: list[Progress] = []
+    failures: list[ToolFailed] = []
+    begun = threading.Event()
+
+    def tell(progress: Progress) -> None:
+        told.append(progress)
+        begun.set()
+
+    def sleep() -> None:
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("time.sleep", [3600])
+        failures.append(caught.value)
+
+    with Engine(plugins=["neuroscript-std"], host=Host(progress=tell)) as engine:
+        sleeper = threading.Thread(target=sleep)
+        sleeper.start()
+        begun.wait()
+    sleeper.join()
+
+    assert told == [Progress("time.sleep", 1, 3600, "")]
+    assert [(str(each), each.code, each.retry) for each in failures] == [
+        ("time.sleep: nobody waits for the result any more", "time.cancelled", "later")
+    ]
+
+
+@pytest.mark.parametrize("door", ["call", "acall"])
+def test_a_sleep_that_would_end_too_late_does_not_begin(engine: Engine, door: str) -> None:
+    """It is refused at once; waiting for the deadline would give a timeout."""
+    with pytest.raises(ToolFailed) as caught:
+        if door == "call":
+            engine.call("time.sleep", [3600], timeout=5)
+        else:
+            asyncio.run(engine.acall("time.sleep", [3600], timeout=5))
+
+    text = "time.sleep: duration_seconds: expected an end before the deadline of the call, got one behind it"
+    assert (text, "time.deadline", "model") == (str(caught.value), caught.value.code, caught.value.retry)
+    assert engine.call("time.sleep", [0.01], timeout=5) is True
+
+
+def test_a_sleep_within_another_call_knows_its_deadline(engine: Engine) -> None:
+    """Which is that of the outermost call."""
+    with pytest.raises(ToolFailed) as caught:
+        engine.call("list.map", [[0, 3600], "time.sleep"], timeout=5)
+
+    assert caught.value.code == "time.deadline"
+    assert str(caught.value).startswith("list.map: list[1]: time.sleep: ")

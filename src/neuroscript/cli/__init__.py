@@ -27,19 +27,23 @@ def main(argv: list[str] | None = None, make_engine: Callable[..., Any] | None =
         One of the codes in `neuroscript.cli.exits`.
     """
     try:
-        from neuroscript.cli.command import run
-
-        return _alone(run, make_engine) if argv is None else run(argv, make_engine)
+        return _alone(make_engine) if argv is None else _run(argv, make_engine)
     except KeyboardInterrupt:
         return 130
 
 
-def _alone(run: Callable[..., int], make_engine: Callable[..., Any] | None) -> int:
+def _run(argv: list[str], make_engine: Callable[..., Any] | None) -> int:
+    from neuroscript.cli.command import run
+
+    return run(argv, make_engine)
+
+
+def _alone(make_engine: Callable[..., Any] | None) -> int:
     """Run the command as a process of our own, which looks for garbage seldom and not when it ends.
 
     That is an eighth of the time of ``neuroscript list``; a process that belongs to others is left as it is.
     """
     gc.set_threshold(ALLOCATIONS)
-    code = run(sys.argv[1:], make_engine)
+    code = _run(sys.argv[1:], make_engine)
     gc.freeze()
     return code

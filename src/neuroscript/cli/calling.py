@@ -21,7 +21,6 @@ from neuroscript.data import plain, result_to_data
 from neuroscript.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.names import from_wire
-from neuroscript.policy import refusal
 from neuroscript.runtime import ToolCall, ToolResult
 from neuroscript.spec import ToolSpec
 
@@ -35,7 +34,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.input_json is not None and (options.words or options.values):
         raise UsageError("the arguments are words or a file (--input-json), not both")
     text = None if options.input_json is None else text_of(options.input_json)
-    with opened(make_engine, output, strict=options.strict) as engine, output.tools_aside(options.json):
+    with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
         result = _by_words(engine, options) if text is None else engine.execute(ToolCall(options.name, text))
     if options.json:
         output.json(result_to_data(result))
@@ -50,7 +49,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 def _by_words(engine: Engine, options: Namespace) -> ToolResult:
     tool = engine.tools.get(from_wire(options.name))
-    if tool is None or refusal(tool.name, tool.policy) is not None:
+    if tool is None or tool.name not in engine.infos:
         return engine.execute(ToolCall(options.name))
     given = arguments(tool.spec, options.words, options.values)
     if not given.problems:

@@ -27,7 +27,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         raise UsageError("--report is for people; leave out --json, or --report")
     with (
         reading(options.file) as source,
-        opened(make_engine, output, strict=options.strict) as engine,
+        opened(make_engine, output, options) as engine,
         output.tools_aside(),
     ):
         if options.report:

@@ -15,6 +15,7 @@ from neuroscript.errors import (
     PolicyError,
     RegistryError,
     ReturnError,
+    SandboxError,
     SpecError,
     ToolFailed,
     ToolNotFound,
@@ -43,7 +44,7 @@ def exit_code(error: BaseException) -> int:
     match error:
         case ToolFailed() | ReturnError():
             return FAILED
-        case UsageError() | ToolNotFound() | SpecError() | RegistryError() | PluginError():
+        case UsageError() | ToolNotFound() | SpecError() | RegistryError() | PluginError() | SandboxError():
             return USAGE
         case ArgumentError():
             return ARGUMENTS

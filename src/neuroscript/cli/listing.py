@@ -17,7 +17,7 @@ from neuroscript.tools import ToolImplementation
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
     """List the tools whose canonical names match the pattern, all without one, and return the exit code."""
-    with opened(make_engine, output) as engine:
+    with opened(make_engine, output, options) as engine:
         tools = [tool for name, tool in sorted(engine.tools.items()) if _matches(name, options.pattern)]
         if not tools:
             output.say(_nothing(options.pattern, [*engine.tools]))

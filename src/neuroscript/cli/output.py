@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import errno
 import io
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, Final, TextIO
@@ -137,6 +136,8 @@ def json_text(data: Any, *, ascii_only: bool = False) -> str:
     >>> json_text({"a": "é\\u202e"})
     '{"a": "é\\\\u202e"}'
     """
+    import json
+
     text = json.dumps(data, ensure_ascii=ascii_only)
     if text.isprintable():
         return text

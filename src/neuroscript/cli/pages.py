@@ -24,7 +24,7 @@ NARROWEST: Final = 16
 """How narrow a column may become that gives way to others."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Cell:
     """A text in one style, which a layout without colours ignores."""
 
@@ -32,7 +32,7 @@ class Cell:
     style: Style = ""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Rows:
     """Cells below each other; the last of a row is wrapped to what is left of the page.
 
@@ -100,6 +100,8 @@ def laid_out(block: Rows, width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
+    if len(text) <= room and "\n" not in text:  # as nearly all are
+        return [text.rstrip()]
     from textwrap import wrap
 
     return [part for line in text.split("\n") for part in wrap(line, room, expand_tabs=False) or [""]]

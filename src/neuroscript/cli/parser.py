@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 from neuroscript.cli.exits import UsageError
@@ -17,8 +18,9 @@ from neuroscript.names import near
 
 COMMANDS: Final = ("list", "show", "call", "execute", "completion")
 SHELLS: Final = ("bash", "zsh", "fish")
-FLAGS: Final = frozenset({"--json", "--strict", "-h", "--help"})
-VALUED: Final = "--input-json"
+FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "-h", "--help"})
+INPUT: Final = "--input-json"
+VALUED: Final = frozenset({INPUT, "-p", "--plugin", "--allow", "--deny", "--grant", "--sandbox"})
 NAME: Final = "NAME"
 LONGEST: Final = 200
 """How many characters of argparse's sentences are shown; they repeat words of the caller."""
@@ -101,10 +103,9 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     for word in rest:
         if word == "--":
             return options, words, list(rest)
-        if word == VALUED:
-            value = next(rest, None)
-            options.append(VALUED if value is None else f"{VALUED}={value}")
-        elif word in FLAGS or word.startswith(f"{VALUED}="):
+        if word in VALUED:
+            options.extend([word, *islice(rest, 1)])
+        elif word in FLAGS or (word.startswith("--") and word.partition("=")[0] in VALUED):
             options.append(word)
         else:
             words.append(word)
@@ -162,10 +163,12 @@ def _command(commands: Any, name: str, help: str, *, json_help: str, description
 def _add_list(commands: Any) -> None:
     parser = _command(commands, "list", "list the tools", json_help="an array of names, signatures and descriptions")
     parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="names to list, as in 'math.*'; * crosses dots")
+    _add_plugins(parser)
 
 
 def _add_show(commands: Any, tool_names: Completer | None) -> None:
     parser = _command(commands, "show", "show all of one tool", json_help="its spec and its policy")
+    _add_plugins(parser)
     _add_name(parser, tool_names)
 
 
@@ -178,13 +181,12 @@ def _add_call(commands: Any, tool_names: Completer | None, keys: Completer | Non
     parser = _command(
         commands, "call", "call a tool", json_help="the whole result, or the error, in one line", description=CALL
     )
-    parser.usage = (
-        f"neuroscript call [-h] [--json] [--strict] [{VALUED} FILE] NAME [VALUE|key=value ...] [-- VALUE ...]"
-    )
+    parser.usage = "neuroscript call [OPTION ...] NAME [VALUE|key=value ...] [-- VALUE ...]"
     parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
     parser.add_argument(
-        VALUED, metavar="FILE", help="take the arguments from a file, a JSON object or array; - is stdin"
+        INPUT, metavar="FILE", help="take the arguments from a file, a JSON object or array; - is stdin"
     )
+    _add_world(parser)
     _add_name(parser, tool_names)
     action: Any = parser.add_argument("words", nargs="*", metavar="VALUE|key=value", help="the arguments of the tool")
     action.completer = keys
@@ -200,7 +202,27 @@ def _add_execute(commands: Any) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
     parser.add_argument("--report", action="store_true", help="show people what became of each call, and exit 0")
+    _add_world(parser)
     parser.add_argument("file", metavar="FILE", help="JSON lines; - is stdin")
+
+
+def _add_plugins(parser: Parser) -> None:
+    parser.add_argument(
+        "-p", "--plugin", metavar="FILE", action="append", default=[], help="add the tools of a file of Python"
+    )
+
+
+def _add_world(parser: Parser) -> None:
+    """Add what a host would say in code: further tools, what they may do, and where."""
+    _add_plugins(parser)
+    for name, metavar, help in (
+        ("--allow", "PATTERN", "let only these tools run, as in 'math.*'"),
+        ("--deny", "PATTERN", "let these tools not run; it beats --allow"),
+        ("--grant", "GRANT", "let tools do this, as in fs:read:inbox/**"),
+    ):
+        parser.add_argument(name, metavar=metavar, action="append", default=[], help=help)
+    parser.add_argument("--trusted", action="store_true", help="let tools run that require trust")
+    parser.add_argument("--sandbox", metavar="DIR", help="the directory that tools see; else one of yours, apart")
 
 
 def _add_completion(commands: Any) -> None:

@@ -27,7 +27,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     Raises:
         ToolNotFound: There is no such tool.
     """
-    with opened(make_engine, output) as engine:
+    with opened(make_engine, output, options) as engine:
         tool = found(engine, options.name)
         if options.json:
             output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy)})

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, ToolPolicy, Toolset, ToolSpec
@@ -263,6 +262,8 @@ def ceil(number: float) -> int:
 
 
 def _rounded(rt: Runtime, number: float, digits: int) -> float:
+    from decimal import ROUND_HALF_UP, Context, Decimal  # dear to load, and seldom wanted
+
     exact = Decimal(repr(number)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, Context(prec=400))
     return _finite(float(exact))
 

@@ -74,7 +74,7 @@ def type_name(value: object) -> str:
     return "None" if value is None else type(value).__name__
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Reader:
     """Goes the way of paths into values, which it does not change.
 

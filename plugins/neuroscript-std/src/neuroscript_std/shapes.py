@@ -30,7 +30,7 @@ Where = tuple[Any, "str | int"] | None
 """A place: the place that holds it, and the key or index in there."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Field:
     """One field of a shape.
 
@@ -57,7 +57,7 @@ Fields = Mapping[str, Field]
 """The fields of a shape by name; where case does not matter, by the name without regard to it."""
 
 
-@attrs.define
+@attrs.define(eq=False, repr=False)
 class Faults:
     """What is wrong, by path: the first of them in words, all of them in number."""
 
@@ -107,7 +107,7 @@ def validate(
     validation.faults.refuse("shape.mismatch")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Validation:
     """One pass over a value; what does not fit is noted in *faults*."""
 

@@ -25,6 +25,9 @@ MOMENT: Final = re.compile(r"[0-9W-]{7,10}(?:[Tt ][0-9:.,]+(?:Z|[+-][0-9:.]+)?)?
 LONGEST_SLEEP: Final = 3600
 """Seconds."""
 
+SLICE: Final = 0.1
+"""Seconds of sleep after which is looked whether anybody still waits."""
+
 LONGEST_PATTERN: Final = 200
 """Characters."""
 
@@ -40,7 +43,7 @@ toolset = Toolset("time")
         Example(("Middle Earth",), error="time.bad_zone"),
     ),
 )
-def now(zone: str = "UTC") -> str:
+def now(rt: Runtime, zone: str = "UTC") -> str:
     """Give the present date and time.
 
     Args:
@@ -52,7 +55,8 @@ def now(zone: str = "UTC") -> str:
     Raises:
         ToolFailed: time.bad_zone.
     """
-    return datetime.now(_zone(zone)).isoformat(timespec="microseconds")
+    where = _zone(zone)
+    return (EPOCH + timedelta(seconds=rt.now())).astimezone(where).isoformat(timespec="microseconds")
 
 
 @toolset.tool(
@@ -141,8 +145,24 @@ toolset.add(
 
 
 def _slept(rt: Runtime, duration_seconds: float) -> bool:
-    time.sleep(duration_seconds)
+    start, told = time.monotonic(), 0
+    end = start + duration_seconds
+    _require_time(rt, end)
+    while (left := end - time.monotonic()) > 0:
+        if rt.cancelled:
+            raise ToolFailed("nobody waits for the result any more", code="time.cancelled", retry="later")
+        time.sleep(min(left, SLICE))
+        if (whole := int(time.monotonic() - start)) > told:
+            rt.progress(told := whole, duration_seconds)
     return True
+
+
+def _require_time(rt: Runtime, end: float) -> None:
+    """Refuse a wait whose end nobody would see; *end* is on the clock of `time.monotonic`, as the deadline is."""
+    deadline = rt.deadline
+    if deadline is not None and deadline < end:
+        text = "duration_seconds: expected an end before the deadline of the call, got one behind it"
+        raise ToolFailed(text, code="time.deadline", retry="model")
 
 
 toolset.add(
@@ -167,6 +187,7 @@ toolset.add(
             Example(("0.01",), True),
             Example((-1,), error="coercion.bounds"),
         ),
+        error_conditions="time.deadline, before any waiting; time.cancelled.",
     ),
     _slept,
     WAITING,

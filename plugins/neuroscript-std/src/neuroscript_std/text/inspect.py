@@ -61,7 +61,7 @@ toolset.add(
 )
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _View:
     """How much of each text is shown."""
 

@@ -25,6 +25,7 @@ from neuroscript import (
     ToolSpec,
     coerce,
 )
+from neuroscript_std.jsontexts import TOO_DEEP, NotJSON, parsed
 from neuroscript_std.text.codes import decoded
 from neuroscript_std.text.size import LIMIT, VALUES, refuse_above_limit, refuse_above_values, size, within_limit
 
@@ -34,9 +35,7 @@ RESULT: Final = SizeLimits(nodes=VALUES, text=LIMIT)
 
 REFUSED: Final[Mapping[str, str]] = {
     "coercion.range": "a whole number in it has more than 64 bits; write it as a text",
-    "coercion.nonfinite": "a number in it is too large for a float",
-    "coercion.encoding": "a text in it has half of a surrogate pair",
-    "limit.depth": "it nests deeper than 64 levels",
+    "limit.depth": TOO_DEEP,
 }
 """What valid JSON may say that no value holds, by the code of the coercion's problem."""
 
@@ -175,13 +174,9 @@ def parse_from_json_base64(base64_string: str) -> Any:
 
 def _parsed(text: str) -> Any:
     try:
-        value = json.loads(text, object_pairs_hook=_with_each_key_once, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise _not_json(f"it goes wrong at line {error.lineno}, column {error.colno}") from None
-    except RecursionError:
-        raise _not_json(REFUSED["limit.depth"]) from None
-    except ValueError:  # more digits than Python turns into an int
-        raise _not_json(REFUSED["coercion.range"]) from None
+        value = parsed(text)
+    except NotJSON as error:
+        raise _not_json(str(error)) from None
     _refuse_unfit(value)
     return value
 
@@ -195,17 +190,6 @@ def _refuse_unfit(value: Any) -> None:
         if code == "limit.nodes":
             refuse_above_values(VALUES + 1)
         raise _not_json(REFUSED[code]) from None
-
-
-def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise _not_json("an object in it gives one key twice")
-    return result
-
-
-def _refuse_constant(word: str) -> Any:
-    raise _not_json(f"{word} is no JSON number")
 
 
 def _not_json(why: str) -> ToolFailed:

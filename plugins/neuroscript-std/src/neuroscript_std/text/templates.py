@@ -20,7 +20,7 @@ from neuroscript_std.text.size import refuse_above_limit
 REFERENCE: Final = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Template:
     """A replacement, taken apart.
 

@@ -1,0 +1,12 @@
+"""A plugin of one file: a tool that asks its user twice."""
+
+from neuroscript import Registrar, Runtime
+
+
+def ask_twice(rt: Runtime) -> str:
+    """Ask for a name and for an age."""
+    return f"{rt.prompt_user('Name?')} is {int(rt.prompt_user('Age?'))}"
+
+
+def register(registrar: Registrar) -> None:
+    registrar.toolset("demo").tool()(ask_twice)

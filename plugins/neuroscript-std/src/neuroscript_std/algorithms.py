@@ -1,0 +1,13 @@
+"""Algorithms by name, out of those that a tool knows."""
+
+from __future__ import annotations
+
+from neuroscript import ToolFailed
+
+
+def chosen(name: str, known: tuple[str, ...]) -> str:
+    """Return *name* if it is one of *known*, or raise a `ToolFailed`, crypto.bad_algorithm."""
+    if name in known:
+        return name
+    text = f"algorithm: expected one of {', '.join(known)}, got another text"
+    raise ToolFailed(text, code="crypto.bad_algorithm", retry="model")

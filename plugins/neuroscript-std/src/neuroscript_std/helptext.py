@@ -1,0 +1,57 @@
+"""A tool in words: its signature in one line, its help in Markdown.
+
+Source: upstream ``meta.ListToolNames`` and ``meta.ToolsHelp``, with what a tool needs of the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuroscript import UNSET, ArgSpec, ArgType, ToolInfo, ToolPolicy, ToolSpec
+
+
+def signature(spec: ToolSpec) -> str:
+    """Return the name, the arguments and the result of a tool in one line, in the contract's words for types."""
+    last = len(spec.args) - 1
+    arguments = [_argument(arg, spec.variadic and index == last) for index, arg in enumerate(spec.args)]
+    return f"{spec.full_name}({', '.join(arguments)}) -> {_kind(spec.return_type, spec.return_nullable)}"
+
+
+def help_of(info: ToolInfo) -> str:
+    """Return a section of Markdown: what a tool does and when to use it, its arguments, its result, its needs."""
+    spec = info.spec
+    parts = [f"## {spec.full_name}", f"`{signature(spec)}`", spec.description, spec.when_to_use]
+    parts.append("\n".join(f"- `{arg.name}`: {arg.description}" for arg in spec.args))
+    parts.append("\n".join(_facts(spec, info.policy)))
+    return "\n\n".join(filter(None, parts))
+
+
+def _facts(spec: ToolSpec, policy: ToolPolicy) -> Iterator[str]:
+    facts = {
+        "Returns": spec.return_help,
+        "Fails": spec.error_conditions,
+        "Needs": ", ".join(f"`{each}`" for each in policy.capabilities),
+        "Trust": "needs a host that trusts it" if policy.requires_trust else "",
+        "Approval": "each call is to be approved" if policy.requires_approval else "",
+        "Effects": ", ".join(policy.effects),
+    }
+    yield from (f"- {what}: {text}" for what, text in facts.items() if text)
+
+
+def _argument(arg: ArgSpec, further: bool) -> str:
+    kind = _kind(arg.type, arg.nullable)
+    if further:
+        return f"*{arg.name}: {kind}"
+    if arg.default is not UNSET:
+        return f"{arg.name}: {kind} = {_written(arg)}"
+    return f"{arg.name}: {kind}" if arg.required else f"{arg.name}?: {kind}"
+
+
+def _written(arg: ArgSpec) -> str:
+    from neuroscript_std.text.jsontext import compact
+
+    return compact(arg.default)
+
+
+def _kind(type: ArgType, nullable: bool) -> str:
+    return f"{type} | null" if nullable and type is not ArgType.NIL else str(type)

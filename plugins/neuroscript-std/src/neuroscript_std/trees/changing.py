@@ -1,0 +1,229 @@
+"""Tools that change nodes and where they stand."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from neuroscript import ArgSpec, ArgType, Example, Runtime, Toolset, ToolSpec
+from neuroscript_std.trees.keeping import NODE, TREE, WRITES, held
+from neuroscript_std.trees.nodes import JSON_TYPES, TYPES, failed
+
+OBJECT: Final = ArgSpec("object_node_id", ArgType.STRING, description="The id of the object.")
+KEY: Final = ArgSpec("attribute_key", ArgType.STRING, description="The key in the object.")
+FAILS: Final = "handle.unknown, handle.kind, tree.no_node"
+NOTHING: Final = "None."
+
+toolset = Toolset("tree")
+
+
+def _set_value(rt: Runtime, tree_handle: str, node_id: str, value: Any) -> None:
+    with held(rt, tree_handle) as tree:
+        tree.set_value(node_id, value)
+
+
+toolset.add(
+    ToolSpec(
+        "setvalue",
+        "tree",
+        (
+            TREE,
+            NODE,
+            ArgSpec(
+                "value",
+                ArgType.ANY,
+                nullable=True,
+                description="A text, a number, a truth value or None; the node's type becomes that of the value.",
+            ),
+        ),
+        return_type=ArgType.NIL,
+        description="Give a node that is no object and no array another value.",
+        when_to_use="For a leaf; tree.addchildnode and tree.setobjectattribute change what objects and arrays hold.",
+        return_help=NOTHING,
+        examples=(
+            Example(("tree-1", "node-7", 4.5), None),
+            Example(("tree-1", "node-7", None), None),
+            Example(("tree-1", "node-4", 1), error="tree.wrong_type"),
+            Example(("tree-1", "node-7", [1]), error="tree.bad_value"),
+        ),
+        error_conditions=f"{FAILS}, tree.wrong_type, tree.bad_value.",
+    ),
+    _set_value,
+    WRITES,
+)
+
+
+def _add_child_node(
+    rt: Runtime,
+    tree_handle: str,
+    parent_node_id: str,
+    new_node_id_suggestion: str | None,
+    node_type: str,
+    value: Any,
+    key_for_object_parent: str | None,
+) -> str:
+    content = _content(node_type, value)
+    with held(rt, tree_handle) as tree:
+        return tree.add(parent_node_id, content, key_for_object_parent, new_node_id_suggestion or "").id
+
+
+def _content(node_type: str, value: Any) -> Any:
+    """Return what a new node of a type holds; an object or array begins empty."""
+    if value is None and node_type in ("object", "array"):
+        return {} if node_type == "object" else []
+    if node_type in ("object", "array") or TYPES.get(type(value)) != node_type:
+        wanted = "no value" if node_type in ("object", "array") else "a value of that type"
+        got = "None" if value is None else type(value).__name__
+        raise failed(f"value: expected {wanted} for a node of type {node_type}, got {got}", "bad_value")
+    return value
+
+
+toolset.add(
+    ToolSpec(
+        "addchildnode",
+        "tree",
+        (
+            TREE,
+            ArgSpec("parent_node_id", ArgType.STRING, description="The id of the object or array."),
+            ArgSpec(
+                "new_node_id_suggestion",
+                ArgType.STRING,
+                required=False,
+                max_length=256,
+                description="An id that no node has, at most 256 characters; left out or empty, one is made.",
+            ),
+            ArgSpec(
+                "node_type",
+                ArgType.STRING,
+                choices=JSON_TYPES,
+                description="The type of the new node.",
+            ),
+            ArgSpec(
+                "value",
+                ArgType.ANY,
+                required=False,
+                description="Its value, of that type; an object or an array begins empty and has none.",
+            ),
+            ArgSpec(
+                "key_for_object_parent",
+                ArgType.STRING,
+                required=False,
+                description="Its key, if it is added to an object, and only then; the object has no such key yet.",
+            ),
+        ),
+        return_type=ArgType.STRING,
+        description="Add a new node to an object, or at the end of an array.",
+        when_to_use="For a new node; tree.setobjectattribute moves one that exists, tree.setvalue changes a leaf.",
+        return_help="The id of the new node.",
+        examples=(
+            Example(("tree-1", "node-4", None, "object"), "node-11"),
+            Example(("tree-1", "node-1", "city", "string", "Bremen", "city"), "city"),
+            Example(
+                {
+                    "tree_handle": "tree-1",
+                    "parent_node_id": "node-5",
+                    "node_type": "null",
+                    "key_for_object_parent": "x",
+                },
+                "node-11",
+            ),
+            Example(("tree-1", "node-1", None, "string", "Bremen"), error="tree.bad_key"),
+            Example(("tree-1", "node-4", None, "number", "4"), error="tree.bad_value"),
+            Example(("tree-1", "node-2", None, "null"), error="tree.wrong_type"),
+            Example(("tree-1", "node-4", "node-2", "null"), error="tree.id_taken"),
+        ),
+        error_conditions=(
+            f"{FAILS}, tree.wrong_type, tree.bad_value, tree.bad_key, tree.key_taken, tree.id_taken, tree.too_deep, "
+            "tree.too_large."
+        ),
+    ),
+    _add_child_node,
+    WRITES,
+)
+
+
+def _remove_node(rt: Runtime, tree_handle: str, node_id: str) -> None:
+    with held(rt, tree_handle) as tree:
+        tree.remove(node_id)
+
+
+toolset.add(
+    ToolSpec(
+        "removenode",
+        "tree",
+        (TREE, NODE),
+        return_type=ArgType.NIL,
+        description="Remove a node from its tree, with all that stands in it.",
+        when_to_use="For a node that is not needed any more; tree.removeobjectattribute keeps it for another place.",
+        return_help=NOTHING,
+        examples=(
+            Example(("tree-1", "node-8"), None),
+            Example(("tree-1", "node-2"), None),
+            Example(("tree-1", "node-1"), error="tree.root"),
+        ),
+        error_conditions=f"{FAILS}, tree.root.",
+    ),
+    _remove_node,
+    WRITES,
+)
+
+
+def _set_object_attribute(
+    rt: Runtime, tree_handle: str, object_node_id: str, attribute_key: str, child_node_id: str
+) -> None:
+    with held(rt, tree_handle) as tree:
+        tree.link(object_node_id, attribute_key, child_node_id)
+
+
+toolset.add(
+    ToolSpec(
+        "setobjectattribute",
+        "tree",
+        (
+            TREE,
+            OBJECT,
+            KEY,
+            ArgSpec("child_node_id", ArgType.STRING, description="The id of the node; it leaves where it stands."),
+        ),
+        return_type=ArgType.NIL,
+        description="Move a node that exists, with all that stands in it, under a key of an object.",
+        when_to_use="For a node that exists; tree.addchildnode makes a new one.",
+        return_help="None. A node that stood under the key is unlinked, as by tree.removeobjectattribute.",
+        examples=(
+            Example(("tree-1", "node-1", "best", "node-8"), None),
+            Example(("tree-1", "node-5", "price", "node-10"), None, note="node-7 is unlinked"),
+            Example(("tree-1", "node-4", "best", "node-2"), error="tree.wrong_type"),
+            Example(("tree-1", "node-5", "all", "node-4"), error="tree.cycle"),
+        ),
+        error_conditions=f"{FAILS}, tree.wrong_type, tree.root, tree.cycle, tree.too_deep.",
+    ),
+    _set_object_attribute,
+    WRITES,
+)
+
+
+def _remove_object_attribute(rt: Runtime, tree_handle: str, object_node_id: str, attribute_key: str) -> None:
+    with held(rt, tree_handle) as tree:
+        tree.unlink(object_node_id, attribute_key)
+
+
+toolset.add(
+    ToolSpec(
+        "removeobjectattribute",
+        "tree",
+        (TREE, OBJECT, KEY),
+        return_type=ArgType.NIL,
+        description="Unlink the node under a key of an object, and keep it under its id.",
+        when_to_use=(
+            "For a node that is to stand elsewhere later, by tree.setobjectattribute; tree.removenode removes it."
+        ),
+        return_help="None. The node and what stands in it keep their ids, and are in no JSON until it is linked again.",
+        examples=(
+            Example(("tree-1", "node-1", "open"), None),
+            Example(("tree-1", "node-5", "type"), None),
+            Example(("tree-1", "node-1", "closed"), error="tree.no_attribute"),
+        ),
+        error_conditions=f"{FAILS}, tree.wrong_type, tree.no_attribute.",
+    ),
+    _remove_object_attribute,
+    WRITES,
+)

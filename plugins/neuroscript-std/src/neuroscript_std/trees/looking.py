@@ -1,0 +1,287 @@
+"""Tools that look at nodes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, Toolset, ToolSpec
+from neuroscript_std.paths import Segments, parsed
+from neuroscript_std.trees.keeping import NODE, READS, TREE, held
+from neuroscript_std.trees.nodes import JSON_TYPES, Node, failed
+from neuroscript_std.trees.queries import found
+
+A_NODE: Final = (
+    "A map of id, type, value (None for an object or array), attributes (the ids of an object's nodes by key), "
+    "children (the ids of an array's nodes), parent_id and parent_attribute_key (None where there is none), metadata."
+)
+
+FAILS: Final = "handle.unknown, handle.kind, tree.no_node, tree.big_number for a number of more than 64 bits."
+
+ROOT: Final[dict[str, Any]] = {
+    "id": "node-1",
+    "type": "object",
+    "value": None,
+    "attributes": {"name": "node-2", "open": "node-3", "shelf": "node-4"},
+    "children": [],
+    "parent_id": None,
+    "parent_attribute_key": None,
+    "metadata": {},
+}
+SHELF: Final[dict[str, Any]] = {
+    **ROOT,
+    "id": "node-4",
+    "type": "array",
+    "attributes": {},
+    "children": ["node-5", "node-8"],
+    "parent_id": "node-1",
+    "parent_attribute_key": "shelf",
+}
+PRICE: Final[dict[str, Any]] = {
+    **ROOT,
+    "id": "node-7",
+    "type": "number",
+    "value": 4,
+    "attributes": {},
+    "parent_id": "node-5",
+    "parent_attribute_key": "price",
+}
+
+toolset = Toolset("tree")
+
+
+def described(node: Node) -> dict[str, Any]:
+    """Return what the tools tell of a node."""
+    content = node.content
+    is_object, is_array = type(content) is dict, type(content) is list
+    if type(content) is int and not -(2**63) <= content < 2**63:
+        raise failed("the number has more than 64 bits; tree.tojson writes it", "big_number")
+    return {
+        "id": node.id,
+        "type": node.type,
+        "value": None if is_object or is_array else content,
+        "attributes": {key: each.id for key, each in content.items()} if is_object else {},
+        "children": [each.id for each in content] if is_array else [],
+        "parent_id": None if node.parent is None else node.parent.id,
+        "parent_attribute_key": node.key,
+        "metadata": node.metadata.copy(),
+    }
+
+
+def _get_node(rt: Runtime, tree_handle: str, node_id: str) -> dict[str, Any]:
+    with held(rt, tree_handle) as tree:
+        return described(tree.node(node_id))
+
+
+toolset.add(
+    ToolSpec(
+        "getnode",
+        "tree",
+        (TREE, NODE),
+        return_type=ArgType.MAP,
+        description="Tell what a node is, what it holds and where it stands.",
+        when_to_use="For a node whose id is known; tree.getnodebypath finds one by keys, tree.findnodes by what it is.",
+        return_help=A_NODE,
+        examples=(
+            Example(("tree-1", "node-7"), PRICE),
+            Example(("tree-1", "node-4"), SHELF),
+            Example(("tree-1", "node-99"), error="tree.no_node"),
+        ),
+        error_conditions=FAILS,
+    ),
+    _get_node,
+    READS,
+)
+
+
+def _get_root(rt: Runtime, tree_handle: str) -> dict[str, Any]:
+    with held(rt, tree_handle) as tree:
+        return described(tree.root)
+
+
+toolset.add(
+    ToolSpec(
+        "getroot",
+        "tree",
+        (TREE,),
+        return_type=ArgType.MAP,
+        description="Tell what the root of a tree is and what it holds.",
+        when_to_use="To begin with; tree.getnode goes on from the ids, tree.rendertext shows all nodes at once.",
+        return_help=A_NODE,
+        examples=(
+            Example(("tree-1",), ROOT),
+            Example({"tree_handle": "tree-1"}, ROOT),
+            Example(("no-such-tree",), error="handle.unknown"),
+        ),
+        error_conditions=FAILS,
+    ),
+    _get_root,
+    READS,
+)
+
+
+def _get_parent(rt: Runtime, tree_handle: str, node_id: str) -> dict[str, Any] | None:
+    with held(rt, tree_handle) as tree:
+        parent = tree.node(node_id).parent
+        return None if parent is None else described(parent)
+
+
+toolset.add(
+    ToolSpec(
+        "getparent",
+        "tree",
+        (TREE, NODE),
+        return_type=ArgType.MAP,
+        return_nullable=True,
+        description="Tell what the object or array is that a node stands in.",
+        when_to_use="To go up; tree.getchildren and the attributes of tree.getnode go down.",
+        return_help=f"None for the root and for a node that has been unlinked, else as of tree.getnode. {A_NODE}",
+        examples=(
+            Example(("tree-1", "node-5"), SHELF),
+            Example(("tree-1", "node-1"), None),
+            Example(("tree-1", ""), error="tree.no_node"),
+        ),
+        error_conditions=FAILS,
+    ),
+    _get_parent,
+    READS,
+)
+
+
+def _get_children(rt: Runtime, tree_handle: str, node_id: str) -> list[str]:
+    with held(rt, tree_handle) as tree:
+        node = tree.node(node_id)
+        if type(node.content) is not list:
+            raise failed(f"expected an array, got a node of type {node.type}", "wrong_type")
+        return [each.id for each in node.content]
+
+
+toolset.add(
+    ToolSpec(
+        "getchildren",
+        "tree",
+        (TREE, NODE),
+        return_type=ArgType.SLICE_STRING,
+        description="Give the ids of the nodes of an array, in order.",
+        when_to_use="For an array; the attributes of tree.getnode are the nodes of an object.",
+        return_help="The ids, of which tree.getnode tells more.",
+        examples=(
+            Example(("tree-1", "node-4"), ["node-5", "node-8"]),
+            Example({"tree_handle": "tree-1", "node_id": "node-4"}, ["node-5", "node-8"]),
+            Example(("tree-1", "node-5"), error="tree.wrong_type"),
+        ),
+        error_conditions="handle.unknown, handle.kind, tree.no_node, tree.wrong_type.",
+    ),
+    _get_children,
+    READS,
+)
+
+
+def _get_node_by_path(rt: Runtime, tree_handle: str, path: Any) -> dict[str, Any]:
+    with held(rt, tree_handle) as tree:
+        return described(tree.at(_segments(path)))
+
+
+def _segments(path: Any) -> Segments:
+    try:
+        return () if path == "" else parsed(path)
+    except ToolFailed as error:
+        raise failed(error.text, "bad_path") from None
+
+
+toolset.add(
+    ToolSpec(
+        "getnodebypath",
+        "tree",
+        (
+            TREE,
+            ArgSpec(
+                "path",
+                ArgType.ANY,
+                description=(
+                    "The way from the root: a text such as shelf[0].price or shelf.0.price, indexes from 0; or a list "
+                    "of keys and indexes, in which a key may hold dots and brackets; an empty text for the root."
+                ),
+            ),
+        ),
+        return_type=ArgType.MAP,
+        description="Tell what the node at a path is, what it holds and where it stands.",
+        when_to_use="For a node whose place is known; shape.select does that for a value that is in no tree.",
+        return_help=A_NODE,
+        examples=(
+            Example(("tree-1", "shelf.0.price"), PRICE),
+            Example(("tree-1", "shelf[0].price"), PRICE),
+            Example(("tree-1", ["shelf"]), SHELF),
+            Example(("tree-1", "shelf.2"), error="tree.missing"),
+            Example(("tree-1", "name.first"), error="tree.wrong_type"),
+            Example(("tree-1", "shelf..0"), error="tree.bad_path"),
+        ),
+        error_conditions=f"tree.bad_path, tree.missing, tree.wrong_type, {FAILS}",
+    ),
+    _get_node_by_path,
+    READS,
+)
+
+
+def _find_nodes(
+    rt: Runtime, tree_handle: str, start_node_id: str, query_map: dict[str, Any], max_depth: int, max_results: int
+) -> list[str]:
+    with held(rt, tree_handle) as tree:
+        return found(tree.node(start_node_id), query_map, max_depth, max_results)
+
+
+QUERY: Final = ArgSpec(
+    "query_map",
+    ArgType.MAP,
+    min_length=1,
+    keys=(
+        ArgSpec("id", ArgType.STRING, required=False, description="The id."),
+        ArgSpec("type", ArgType.STRING, required=False, choices=JSON_TYPES, description="The type."),
+        ArgSpec("value", ArgType.ANY, required=False, nullable=True, description="The value of a leaf, or None."),
+        ArgSpec(
+            "attributes",
+            ArgType.MAP,
+            required=False,
+            description="Keys that an object has, and the values of the leaves under them.",
+        ),
+        ArgSpec(
+            "metadata",
+            ArgType.MAP_STRING_STRING,
+            required=False,
+            description="Keys and texts that are among the node's metadata.",
+        ),
+    ),
+    description="What a node has to be; all of it has to hold. Numbers are compared by value.",
+)
+
+toolset.add(
+    ToolSpec(
+        "findnodes",
+        "tree",
+        (
+            TREE,
+            ArgSpec("start_node_id", ArgType.STRING, description="The id of the node to begin at; it may fit itself."),
+            QUERY,
+            ArgSpec(
+                "max_depth", ArgType.INT, default=-1, minimum=-1, description="Levels below the start; -1 for all."
+            ),
+            ArgSpec("max_results", ArgType.INT, default=-1, minimum=-1, description="How many are enough; -1 for all."),
+        ),
+        return_type=ArgType.SLICE_STRING,
+        description="Find the nodes that are as a query says.",
+        when_to_use="For nodes by what they are; tree.getnodebypath finds one by where it is.",
+        return_help="Their ids, in the order of the JSON.",
+        examples=(
+            Example(("tree-1", "node-1", {"attributes": {"type": "black"}}), ["node-8"]),
+            Example(("tree-1", "node-1", {"type": "number"}), ["node-7", "node-10"]),
+            Example(("tree-1", "node-1", {"type": "object"}, 1), ["node-1"], note="one level below the start"),
+            Example(("tree-1", "node-4", {"type": "object"}, -1, 1), ["node-5"], note="the first alone"),
+            Example(("tree-2", "node-1", {"metadata": {"currency": "EUR"}}), ["node-7"]),
+            Example(("tree-1", "node-1", {"value": 2.5, "type": "string"}), []),
+            Example(("tree-1", "node-1", {"value": [1]}), error="tree.bad_query"),
+            Example(("tree-1", "node-1", {"type": "tea"}), error="coercion.choice"),
+        ),
+        error_conditions="handle.unknown, handle.kind, tree.no_node, tree.bad_query.",
+    ),
+    _find_nodes,
+    READS,
+)

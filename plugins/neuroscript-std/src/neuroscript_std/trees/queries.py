@@ -1,0 +1,63 @@
+"""Which nodes of a tree a query means.
+
+Source: upstream ``tools_tree_find.go``; there an attribute was compared with the id of a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from neuroscript_std.paths import shown
+from neuroscript_std.trees.nodes import TYPES, Node, failed
+
+
+def found(start: Node, query: Mapping[str, Any], max_depth: int, max_results: int) -> list[str]:
+    """Return the ids of the nodes that fit a query, in the order of the JSON.
+
+    Args:
+        query: By the words of `TESTS`; a node has to pass them all.
+        max_depth: Levels below *start*; -1 for all.
+        max_results: -1 for all.
+
+    Fails with ``tree.bad_query``.
+    """
+    _refuse_containers("value", query.get("value"))
+    for key, value in query.get("attributes", {}).items():
+        _refuse_containers(f"attributes['{shown(key)}']", value)
+    fitting = (node.id for node, _ in start.walk(max_depth) if _fits(node, query))
+    return list(fitting if max_results == -1 else islice(fitting, max_results))
+
+
+def _refuse_containers(where: str, value: Any) -> None:
+    if TYPES.get(type(value)) in (None, "object", "array"):
+        got = type(value).__name__
+        raise failed(f"query_map: {where}: expected a text, a number, a truth value or None, got {got}", "bad_query")
+
+
+def _fits(node: Node, query: Mapping[str, Any]) -> bool:
+    return all(TESTS[word](node, wanted) for word, wanted in query.items())
+
+
+def _has_value(node: Node, wanted: Any) -> bool:
+    """Tell whether a leaf has a value; numbers are compared by value, and a truth value is no number."""
+    return type(node.content) not in (dict, list) and _kind(node.content) == _kind(wanted) and node.content == wanted
+
+
+def _kind(leaf: Any) -> str:
+    return TYPES[type(leaf)]
+
+
+def _has_attributes(node: Node, wanted: Mapping[str, Any]) -> bool:
+    nodes = node.content
+    return type(nodes) is dict and all(key in nodes and _has_value(nodes[key], each) for key, each in wanted.items())
+
+
+TESTS: Final[Mapping[str, Callable[[Node, Any], bool]]] = {
+    "id": lambda node, wanted: node.id == wanted,
+    "type": lambda node, wanted: node.type == wanted,
+    "value": _has_value,
+    "attributes": _has_attributes,
+    "metadata": lambda node, wanted: wanted.items() <= node.metadata.items(),
+}

@@ -1,0 +1,67 @@
+"""Trees out of JSON text, and as JSON or as a drawing again.
+
+Source: upstream ``tools_tree_load.go`` and ``tools_tree_render.go``; here keys keep their order, and ``type`` is a key
+like others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from neuroscript_std.jsontexts import NotJSON, parsed
+from neuroscript_std.text.size import LIMIT, size
+from neuroscript_std.trees.nodes import Node, failed
+from neuroscript_std.trees.tree import Tree
+
+INDENT: Final = "  "
+
+
+def tree_of(text: str) -> Tree:
+    """Return the tree of a JSON text; fails with ``tree.not_json``, ``tree.too_deep`` or ``tree.too_large``."""
+    try:
+        return Tree(parsed(text))
+    except NotJSON as error:
+        raise failed(f"the text is not JSON: {error}", "not_json") from None
+
+
+def json_of(tree: Tree) -> str:
+    """Return what a tree holds as JSON, two blanks a level, keys in their order; fails with ``tree.too_large``."""
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=INDENT)
+    return _joined(encoder.iterencode(tree.root.value))
+
+
+def drawing_of(tree: Tree) -> str:
+    """Return a line for each node, two blanks a level, with type, id and value; fails with ``tree.too_large``."""
+    return _joined(_lines(tree.root))
+
+
+def _lines(root: Node) -> Iterator[str]:
+    for node, level in root.walk():
+        key = "" if node.key is None else f"{_quoted(node.key)}: "
+        yield f"{INDENT * level}- {key}({node.type}) {node.id}{_content(node)}\n"
+
+
+def _content(node: Node) -> str:
+    match node.content:
+        case dict() as nodes:
+            return f" (attrs: {len(nodes)})"
+        case list() as nodes:
+            return f" (len: {len(nodes)})"
+        case leaf:
+            return f": {_quoted(leaf)}"
+
+
+def _quoted(leaf: Any) -> str:
+    return json.dumps(leaf, ensure_ascii=False)
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    kept, total = [], 0
+    for piece in pieces:
+        total += size(piece)
+        if total > LIMIT:
+            raise failed("the text would be larger than 8 MiB", "too_large")
+        kept.append(piece)
+    return "".join(kept)

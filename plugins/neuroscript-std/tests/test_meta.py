@@ -1,0 +1,143 @@
+"""The meta toolset, through an engine as a caller would use it: what it shows of tools, and of which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    Engine,
+    ExecutionPolicy,
+    Runtime,
+    ToolFailed,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    policy_from_data,
+    spec_from_data,
+)
+
+POLICY = ToolPolicy(capabilities=("fs:read:{path}",), effects=("reads",), requires_trust=True)
+
+
+def scanned(rt: Runtime, path: str, depth: int, mode: str | None, *words: str) -> list[str]:
+    return list(words)
+
+
+SCAN = ToolSpec(
+    "scan",
+    "acme",
+    (
+        ArgSpec("path", ArgType.STRING, description="Where to look."),
+        ArgSpec("depth", ArgType.INT, default=3, description="How many levels."),
+        ArgSpec("mode", ArgType.STRING, required=False, nullable=True, description="How."),
+        ArgSpec("words", ArgType.STRING, required=False, description="What to look for."),
+    ),
+    variadic=True,
+    return_type=ArgType.SLICE_STRING,
+    description="Scan a file.",
+    when_to_use="For words in a file.",
+    return_help="The words.",
+    error_conditions="acme.none.",
+)
+SIGNATURE = "acme.scan(path: string, depth: int = 3, mode?: string | null, *words: string) -> slice_string"
+
+
+@pytest.fixture
+def acme() -> Toolset:
+    """A toolset with a tool that asks for everything."""
+    toolset = Toolset("acme")
+    toolset.add(SCAN, scanned, POLICY)
+    return toolset
+
+
+@pytest.fixture
+def engine(acme: Toolset) -> Iterator[Engine]:
+    """An engine that permits that tool."""
+    policy = ExecutionPolicy(trusted=True, grants=["fs:read:data/**"])
+    with Engine(toolsets=[acme], plugins=["neuroscript-std"], policy=policy) as engine:
+        yield engine
+
+
+def test_every_tool_is_listed_with_its_signature(engine: Engine) -> None:
+    """One in each line, in the order of their names."""
+    lines = engine.call("meta.listtoolnames").splitlines()
+
+    assert sorted(engine.tools) == [line.partition("(")[0] for line in lines]
+    assert SIGNATURE in lines
+
+
+def test_a_filter_is_a_part_of_the_name_in_any_case(engine: Engine) -> None:
+    """The same tools by every tool of meta."""
+    expected = [name for name in sorted(engine.tools) if "jwt" in name]
+
+    assert expected == [line.partition("(")[0] for line in engine.call("meta.listtoolnames", ["JWT"]).splitlines()]
+    assert expected == [each["fullname"] for each in engine.call("meta.listtools", ["JWT"])]
+    assert expected == [each["fullname"] for each in json.loads(engine.call("meta.gettoolspecificationsjson", ["Jwt"]))]
+    assert expected == [line[3:] for line in engine.call("meta.toolshelp", ["jwt"]).splitlines() if line[:3] == "## "]
+
+
+def test_what_is_shown_is_the_spec_and_what_it_needs(engine: Engine) -> None:
+    """As data that specs and policies can be made of again, with its origin."""
+    shown = engine.call("meta.show", ["acme.scan"])
+
+    assert "host" == shown.pop("origin")
+    policy = {key: shown.pop(key) for key in ("requiresTrust", "requiredCaps", "effects")}
+    assert (SCAN, POLICY) == (spec_from_data(shown), policy_from_data(policy))
+
+
+def test_data_and_json_say_the_same(engine: Engine) -> None:
+    """For each tool what meta.show says of it."""
+    data = engine.call("meta.listtools")
+
+    assert data == json.loads(engine.call("meta.gettoolspecificationsjson"))
+    assert data == [engine.call("meta.show", [name]) for name in sorted(engine.tools)]
+
+
+@pytest.mark.parametrize("spelling", ["acme.scan", "ACME.Scan", "tool.acme.scan", "acme__scan"])
+def test_a_tool_is_shown_in_any_spelling(engine: Engine, spelling: str) -> None:
+    """As it can be called."""
+    assert "acme.scan" == engine.call("meta.show", [spelling])["fullname"]
+
+
+def test_help_is_a_section_for_each_tool(engine: Engine) -> None:
+    """With what it needs, for that decides whether a call will be permitted."""
+    expected = f"""\
+## acme.scan
+
+`{SIGNATURE}`
+
+Scan a file.
+
+For words in a file.
+
+- `path`: Where to look.
+- `depth`: How many levels.
+- `mode`: How.
+- `words`: What to look for.
+
+- Returns: The words.
+- Fails: acme.none.
+- Needs: `fs:read:{{path}}`
+- Trust: needs a host that trusts it
+- Effects: reads"""
+
+    assert expected == engine.call("meta.toolshelp", ["acme"])
+    assert len(engine.tools) == f"\n{engine.call('meta.toolshelp')}".count("\n## ")
+
+
+def test_what_may_not_be_called_is_not_shown(acme: Toolset) -> None:
+    """Neither listed, nor described, nor explained."""
+    with Engine(toolsets=[acme], plugins=["neuroscript-std"], policy=ExecutionPolicy(deny=["math.*"])) as engine:
+        texts = [engine.call(f"meta.{tool}") for tool in ("listtoolnames", "gettoolspecificationsjson", "toolshelp")]
+        names = [each["fullname"] for each in engine.call("meta.listtools")]
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("meta.show", ["acme.scan"])
+
+    assert not any("acme.scan(" in text or "math.add(" in text for text in texts)
+    assert {"acme.scan", "math.add", "crypto.signjwt"}.isdisjoint(names)
+    assert ("meta.unknown", "model") == (caught.value.code, caught.value.retry)

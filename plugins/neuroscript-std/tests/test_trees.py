@@ -1,0 +1,412 @@
+"""The tree itself: what stands where after each change, and that a refused change leaves all as it was."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuroscript import ToolFailed
+from neuroscript_std.trees.nodes import Node
+from neuroscript_std.trees.queries import found
+from neuroscript_std.trees.texts import drawing_of, json_of, tree_of
+from neuroscript_std.trees.tree import DEEPEST, MOST_NODES, Tree
+
+SHOP = {"name": "tea", "type": "shop", "shelf": [{"price": 4}, {"price": 2.5}], "none": None}
+"""node-1; name node-2, type node-3, shelf node-4 with node-5 (node-6) and node-7 (node-8), none node-9."""
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def told(change: Callable[[], object]) -> tuple[str, str, str]:
+    """Return what whoever asked for a change that fails is told."""
+    with pytest.raises(ToolFailed) as caught:
+        change()
+    return caught.value.text, caught.value.code, caught.value.retry
+
+
+def nested(levels: int, leaf: Any = 0) -> Any:
+    """Return arrays that stand in each other."""
+    for _ in range(levels):
+        leaf = [leaf]
+    return leaf
+
+
+def is_whole(tree: Tree) -> bool:
+    """Tell whether each node stands exactly where it says, once, and everything is known by its id."""
+    tops = [node for node in tree._nodes.values() if node.parent is None]
+    seen = [node for top in tops for node, _ in top.walk()]
+    places = all(child.parent is node and child.key == key for node in seen for key, child in _places(node))
+    return places and tree.root in tops and {id(node) for node in seen} == {*map(id, tree._nodes.values())}
+
+
+def _places(node: Node) -> list[tuple[str | None, Node]]:
+    content = node.content
+    return [*content.items()] if isinstance(content, dict) else [(None, child) for child in node.children]
+
+
+# JSON
+
+
+@given(JSON)
+def test_json_comes_out_as_it_went_in(value: Any) -> None:
+    """Every JSON value, with the order of keys, whole numbers whole and of any size, and empty containers."""
+    text = json.dumps(value)
+
+    assert json.dumps(value) == json.dumps(json.loads(json_of(tree_of(text))))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"b": 1, "a": {"type": "x", "id": 2}}', '{\n  "b": 1,\n  "a": {\n    "type": "x",\n    "id": 2\n  }\n}'),
+        ("[{}, [], 1, 1.0, -0.0]", "[\n  {},\n  [],\n  1,\n  1.0,\n  -0.0\n]"),
+        ("123456789012345678901234567890", "123456789012345678901234567890"),
+        ("1e300", "1e+300"),
+        ('"\\u00e9\\ud83d\\ude00\\n"', '"é😀\\n"'),
+        (" null ", "null"),
+        ('{"": {"": true}}', '{\n  "": {\n    "": true\n  }\n}'),
+    ],
+    ids=ascii,
+)
+def test_json_is_written_with_two_blanks_a_level(text: str, expected: str) -> None:
+    """Unicode stays, and a key called ``type`` is a key like others."""
+    assert expected == json_of(tree_of(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "the text is not JSON: it goes wrong at line 1, column 1"),
+        ('{"a": }', "the text is not JSON: it goes wrong at line 1, column 7"),
+        ('{"a": 1, "a": 2}', "the text is not JSON: an object in it gives one key twice"),
+        ("[NaN]", "the text is not JSON: NaN is no JSON number"),
+        ("1e999", "the text is not JSON: a number in it is too large for a float"),
+        ('["\\ud800"]', "the text is not JSON: a text in it has half of a surrogate pair"),
+        ('{"\\ud800": 1}', "the text is not JSON: a text in it has half of a surrogate pair"),
+        ("[" * 1_000_000, "the text is not JSON: it nests deeper than 64 levels"),
+    ],
+    ids=lambda text: ascii(text[:12]),
+)
+def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
+    """The caller hears what is wrong and where, and nothing of the text."""
+    assert (expected, "tree.not_json", "model") == told(lambda: tree_of(text))
+
+
+def test_a_tree_has_bounds() -> None:
+    """64 levels and 200,000 nodes, no more."""
+    too_deep = ("objects and arrays stand in each other at most 64 levels deep", "tree.too_deep", "model")
+    too_large = ("a tree has at most 200000 nodes", "tree.too_large", "model")
+
+    assert len(Tree(nested(DEEPEST))) == DEEPEST + 1
+    assert len(Tree([0] * (MOST_NODES - 1))) == MOST_NODES
+    assert too_deep == told(lambda: Tree(nested(DEEPEST + 1)))
+    assert too_deep == told(lambda: tree_of("[" * 65 + "]" * 65))
+    assert too_large == told(lambda: Tree([0] * MOST_NODES))
+
+
+def test_a_text_of_a_tree_has_a_bound() -> None:
+    """Many lines with long indents end at 8 MiB."""
+    tree = Tree(nested(60, [0] * 100_000))
+    expected = ("the text would be larger than 8 MiB", "tree.too_large", "model")
+
+    assert expected == told(lambda: json_of(tree)) == told(lambda: drawing_of(tree))
+
+
+def test_a_drawing_shows_each_node() -> None:
+    """Indented, with key, type, id, and size or value."""
+    assert drawing_of(Tree(SHOP)) == (
+        "- (object) node-1 (attrs: 4)\n"
+        '  - "name": (string) node-2: "tea"\n'
+        '  - "type": (string) node-3: "shop"\n'
+        '  - "shelf": (array) node-4 (len: 2)\n'
+        "    - (object) node-5 (attrs: 1)\n"
+        '      - "price": (number) node-6: 4\n'
+        "    - (object) node-7 (attrs: 1)\n"
+        '      - "price": (number) node-8: 2.5\n'
+        '  - "none": (null) node-9: null\n'
+    )
+
+
+# Finding
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ((), "node-1"),
+        (("name",), "node-2"),
+        (("shelf", 1, "price"), "node-8"),
+        (("shelf", "1", "price"), "node-8"),
+        (("shelf", "01"), "node-7"),
+    ],
+)
+def test_a_path_leads_to_a_node(path: Any, expected: str) -> None:
+    """Keys of objects and indexes of arrays, from the root."""
+    assert expected == Tree(SHOP).at(path).id
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (("city",), ("city: expected a node, got nothing", "tree.missing")),
+        (("shelf", 2), ("shelf[2]: expected a node, got nothing", "tree.missing")),
+        (("shelf", "price"), ("shelf: expected an object, got a node of type array", "tree.wrong_type")),
+        (("name", 0), ("name: expected an array, got a node of type string", "tree.wrong_type")),
+        ((0,), ("the root: expected an array, got a node of type object", "tree.wrong_type")),
+        (("shelf", "٣"), ("shelf: expected an object, got a node of type array", "tree.wrong_type")),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_refused(path: Any, expected: tuple[str, str]) -> None:
+    """The error says where it ends."""
+    assert (*expected, "model") == told(lambda: Tree(SHOP).at(path))
+
+
+def test_an_unknown_id_is_refused() -> None:
+    """It is repeated, escaped and cut."""
+    id = "\x1b[2J" + "x" * 100
+    expected = f"no node of this tree has the id \\x1b[2J{'x' * 60}…"
+
+    assert (expected, "tree.no_node", "model") == told(lambda: Tree(SHOP).node(id))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"id": "node-7"}, ["node-7"]),
+        ({"type": "object"}, ["node-1", "node-5", "node-7"]),
+        ({"type": "null"}, ["node-9"]),
+        ({"value": 4.0}, ["node-6"]),
+        ({"value": None}, ["node-9"]),
+        ({"value": True}, []),
+        ({"value": "tea", "type": "string"}, ["node-2"]),
+        ({"value": "tea", "type": "number"}, []),
+        ({"attributes": {"type": "shop", "none": None}}, ["node-1"]),
+        ({"attributes": {"price": 2.5}}, ["node-7"]),
+        ({"attributes": {"city": None}}, []),
+        ({"metadata": {"a": "1"}}, ["node-5"]),
+        ({"metadata": {"a": "1", "b": "2"}}, []),
+    ],
+    ids=str,
+)
+def test_a_query_finds_nodes(query: dict[str, Any], expected: list[str]) -> None:
+    """All of it holds for each of them; they come in the order of the JSON."""
+    tree = Tree(SHOP)
+    tree.node("node-5").metadata["a"] = "1"
+
+    assert expected == found(tree.root, query, -1, -1)
+
+
+@pytest.mark.parametrize(
+    ("depth", "results", "expected"),
+    [
+        (-1, -1, ["node-1", "node-5", "node-7"]),
+        (0, -1, ["node-1"]),
+        (1, -1, ["node-1"]),
+        (2, -1, ["node-1", "node-5", "node-7"]),
+        (-1, 2, ["node-1", "node-5"]),
+        (-1, 0, []),
+        (2**63 - 1, 2**63 - 1, ["node-1", "node-5", "node-7"]),
+    ],
+)
+def test_a_search_has_the_bounds_that_it_is_given(depth: int, results: int, expected: list[str]) -> None:
+    """Levels below the start, and how many are enough."""
+    assert expected == found(Tree(SHOP).root, {"type": "object"}, depth, results)
+
+
+def test_a_truth_value_is_no_number() -> None:
+    """Though Python calls them equal."""
+    root = Tree([1, True, 0, False]).root
+
+    assert [["node-2"], ["node-3"], ["node-4"]] == [found(root, {"value": value}, -1, -1) for value in (1.0, True, 0)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"value": [1]}, "value: expected a text, a number, a truth value or None, got list"),
+        ({"attributes": {"a": {}}}, "attributes['a']: expected a text, a number, a truth value or None, got dict"),
+        ({"value": b""}, "value: expected a text, a number, a truth value or None, got bytes"),
+    ],
+)
+def test_a_query_for_what_no_leaf_is_is_refused(query: dict[str, Any], expected: str) -> None:
+    """It would find nothing, and its author something else than he looks for."""
+    assert (f"query_map: {expected}", "tree.bad_query", "model") == told(lambda: found(Tree([]).root, query, -1, -1))
+
+
+# Changing
+
+
+@pytest.mark.parametrize("value", ["x", 1, 2.5, True, None, ""])
+def test_a_leaf_takes_the_type_of_its_value(value: Any) -> None:
+    """None too."""
+    tree = Tree([0])
+
+    tree.set_value("node-2", value)
+
+    assert ([value], type(value)) == (tree.root.value, type(tree.node("node-2").content))
+
+
+def test_nodes_are_added_to_objects_and_arrays() -> None:
+    """Under a new key, at the end, with an id that is new or chosen."""
+    tree = Tree({"list": [1]})
+
+    added = [tree.add("node-2", {}).id, tree.add("node-4", "x", "key", "mine").id, tree.add("node-1", [], "").id]
+
+    assert ["node-4", "mine", "node-5"] == added
+    assert {"list": [1, {"key": "x"}], "": []} == tree.root.value
+    assert is_whole(tree)
+
+
+def test_an_id_is_not_given_twice() -> None:
+    """Neither the one of a node that is there, nor that of one that was."""
+    tree = Tree([1])
+    tree.add("node-1", 2, None, "node-3")
+    tree.remove("node-2")
+
+    assert "node-4" == tree.add("node-1", 3).id
+
+
+def test_a_node_that_is_removed_takes_along_what_stands_in_it() -> None:
+    """From an object and from an array; the order of the others stays."""
+    tree = Tree(SHOP)
+
+    tree.remove("node-5")
+    tree.remove("node-2")
+
+    assert {"type": "shop", "shelf": [{"price": 2.5}], "none": None} == tree.root.value
+    assert len(tree) == 6
+    assert is_whole(tree)
+
+
+def test_a_linked_node_leaves_its_place() -> None:
+    """It stands under the new key alone, which keeps its place among the keys; what stood there is kept by its id."""
+    tree = Tree(SHOP)
+
+    tree.link("node-1", "name", "node-7")
+
+    assert {"name": {"price": 2.5}, "type": "shop", "shelf": [{"price": 4}], "none": None} == tree.root.value
+    assert ["name", "type", "shelf", "none"] == list(tree.root.value)
+    assert (None, None, "tea") == (tree.node("node-2").parent, tree.node("node-2").key, tree.node("node-2").value)
+    assert is_whole(tree)
+
+
+def test_a_node_linked_where_it_stands_stays_there() -> None:
+    """Nothing changes."""
+    tree = Tree(SHOP)
+
+    tree.link("node-1", "type", "node-3")
+
+    assert list(SHOP.items()) == list(tree.root.value.items())
+    assert is_whole(tree)
+
+
+def test_a_node_may_take_the_place_of_what_it_stands_in() -> None:
+    """What it stood in is unlinked."""
+    tree = Tree({"a": {"b": {"c": 1}}})
+
+    tree.link("node-1", "a", "node-3")
+
+    assert {"a": {"c": 1}} == tree.root.value
+    assert {} == tree.node("node-2").value
+    assert is_whole(tree)
+
+
+def test_an_unlinked_node_lives_on_under_its_id() -> None:
+    """It can be looked at, changed, added to, linked again and removed."""
+    tree = Tree(SHOP)
+
+    tree.unlink("node-1", "shelf")
+    tree.add("node-4", 5)
+    assert "shelf" not in tree.root.value
+    assert ["node-5", "node-7"] == found(tree.node("node-4"), {"type": "object"}, -1, -1)
+    tree.link("node-1", "again", "node-4")
+    assert [{"price": 4}, {"price": 2.5}, 5] == tree.root.value["again"]
+    tree.unlink("node-1", "again")
+    tree.remove("node-4")
+
+    assert len(tree) == 4
+    assert is_whole(tree)
+
+
+REFUSED: dict[str, tuple[Callable[[Tree], object], str, str]] = {
+    "value of an object": (lambda t: t.set_value("node-1", 1), "wrong_type", "expected a node without nodes in it, got an object"),
+    "value of an array": (lambda t: t.set_value("node-4", 1), "wrong_type", "expected a node without nodes in it, got an array"),
+    "a list as a value": (lambda t: t.set_value("node-2", [1]), "bad_value", "value: expected a text, a number, a truth value or None, got list"),
+    "bytes as a value": (lambda t: t.set_value("node-2", b"x"), "bad_value", "value: expected a text, a number, a truth value or None, got bytes"),
+    "added to a leaf": (lambda t: t.add("node-2", 1), "wrong_type", "expected an object or an array, got a node of type string"),
+    "added without a key": (lambda t: t.add("node-1", 1), "bad_key", "an object holds each node under a key, got none"),
+    "added with a key": (lambda t: t.add("node-4", 1, "key"), "bad_key", "an array has no keys, got one"),
+    "added under a taken key": (lambda t: t.add("node-1", 1, "name"), "key_taken", "the object has a key name"),
+    "added with a taken id": (lambda t: t.add("node-4", 1, None, "node-2"), "id_taken", "the tree has a node with the id node-2"),
+    "added to nothing": (lambda t: t.add("node-99", 1), "no_node", "no node of this tree has the id node-99"),
+    "removed root": (lambda t: t.remove("node-1"), "root", "the root stays where it is"),
+    "linked root": (lambda t: t.link("node-5", "x", "node-1"), "root", "the root stays where it is"),
+    "linked into itself": (lambda t: t.link("node-5", "x", "node-5"), "cycle", "the object stands in the node that is to be put into it"),
+    "linked below itself": (lambda t: t.link("node-5", "x", "node-4"), "cycle", "the object stands in the node that is to be put into it"),
+    "linked to an array": (lambda t: t.link("node-4", "x", "node-2"), "wrong_type", "expected an object, got a node of type array"),
+    "linked from nothing": (lambda t: t.link("node-1", "x", "node-99"), "no_node", "no node of this tree has the id node-99"),
+    "unlinked from an array": (lambda t: t.unlink("node-4", "0"), "wrong_type", "expected an object, got a node of type array"),
+    "unlinked nothing": (lambda t: t.unlink("node-1", "city"), "no_attribute", "the object has no key city"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "word", "text"), REFUSED.values(), ids=REFUSED)
+def test_a_refused_change_changes_nothing(change: Callable[[Tree], object], word: str, text: str) -> None:
+    """Not a node is left behind."""
+    tree = Tree(SHOP)
+
+    assert (text, f"tree.{word}", "model") == told(lambda: change(tree))
+    assert (SHOP, 9, True) == (tree.root.value, len(tree), is_whole(tree))
+
+
+def test_a_change_keeps_to_the_bounds() -> None:
+    """A container is not added below the deepest level, a leaf is; a high node is not linked where it is too low."""
+    tree = Tree({"deep": nested(DEEPEST - 2, {}), "high": nested(2)})
+    lowest = f"node-{DEEPEST}"
+    high = tree.at(("high",)).id
+
+    tree.add(lowest, 1, "leaf")
+    for change in (lambda: tree.add(lowest, {}, "object"), lambda: tree.link(lowest, "high", high)):
+        assert "tree.too_deep" == told(change)[1]
+    full = Tree([0] * (MOST_NODES - 1))
+
+    assert "tree.too_large" == told(lambda: full.add("node-1", 0))[1]
+    assert is_whole(tree)
+
+
+@given(st.integers(0, 2**32))
+def test_whatever_is_done_to_it_it_stays_a_tree(seed: int) -> None:
+    """Any changes in any order: each node stands in one place, and the JSON can be read again."""
+    chance, tree = random.Random(seed), Tree(SHOP)
+
+    for _ in range(40):
+        with suppress(ToolFailed):
+            change_somehow(tree, chance)
+
+    assert is_whole(tree)
+    assert tree.root.value == tree_of(json_of(tree)).root.value
+
+
+def change_somehow(tree: Tree, chance: random.Random) -> None:
+    """Do one thing to some nodes."""
+    one, other = chance.choices([*tree._nodes], k=2)
+    key = chance.choice(["a", "b", "name"])
+    changes: list[Callable[[], object]] = [
+        lambda: tree.add(one, chance.choice([{}, [], 1]), chance.choice([key, None])),
+        lambda: tree.link(one, key, other),
+        lambda: tree.unlink(one, key),
+        lambda: tree.remove(one),
+        lambda: tree.set_value(one, key),
+    ]
+    chance.choice(changes)()

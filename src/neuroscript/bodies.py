@@ -1,0 +1,163 @@
+"""What the steps of a line ask a driver to run, and what becomes of whatever a tool does there.
+
+Source: contract section 6; reliability.md part 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from time import monotonic
+from typing import Any, Final, Literal
+
+import attrs
+
+from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ReturnError, ToolFailed
+from neuroscript.frames import CallFrame
+from neuroscript.walk import type_name
+
+Manner = Literal["plain", "waits", "coroutine"]
+"""How a function is run: simply called, called on a thread where its caller has to go on, or awaited."""
+
+GRACE: Final = 1.0
+"""Seconds that what has to end is given for it before it is left behind."""
+
+END: Final = object()
+"""Stands for the end of an iterator, so that no StopIteration has to get past a thread or a coroutine."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Body:
+    """What a driver is to run.
+
+    Attributes:
+        tool: The canonical name of the tool.
+        func: Its function.
+        values: The Runtime and the exact values.
+        manner: How it is run.
+        timeout: Seconds after which nobody waits for it any more, or None.
+        limit: Seconds that the whole call has, or None.
+    """
+
+    tool: str
+    func: Callable[..., Any]
+    values: tuple[Any, ...]
+    manner: Manner
+    timeout: float | None = None
+    limit: float | None = None
+
+
+@attrs.frozen(eq=False, repr=False)
+class Item:
+    """One exact item of a stream, for whoever reads it; the driver goes on when it is asked for the next.
+
+    Attributes:
+        tool: The canonical name of the tool that gives it.
+        value: The item.
+        nodes: How many values it is made of.
+        text: How many bytes of text are in it.
+    """
+
+    tool: str
+    value: Any
+    nodes: int
+    text: int
+
+
+class Closed(Exception):
+    """Nobody reads the stream any more; thrown in place of an answer to an `Item`."""
+
+
+@attrs.define(eq=False, repr=False)
+class Ended(Exception):
+    """Nobody waits for the `Body` any more; thrown in place of its outcome, with what the caller is to be told."""
+
+    error: BaseException
+
+
+Steps = Generator[Body | Item, Any, Any]
+
+
+def outcome(
+    frame: CallFrame, func: Callable[..., Any], values: tuple[Any, ...], manner: Manner, grace: float = 0.0
+) -> Generator[Body, Any, Any]:
+    """Have a function of the tool run and return what it returned, or raise what its caller is told.
+
+    Args:
+        grace: Seconds that it has at the least, where its time is limited.
+    """
+    timeout = None if frame.deadline is None or frame.timeout is None else max(grace, frame.deadline - monotonic())
+    try:
+        return (yield Body(frame.tool, func, values, manner, timeout, frame.timeout))
+    except Ended as end:
+        raise end.error from None
+    except BaseException as error:
+        raise failure(error, frame.tool)
+
+
+def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[..., Any], Callable[..., Any], Manner]:
+    """Return what gives the next item of an iterator, what closes it, and how both are run."""
+    if hasattr(type(source), "__anext__"):
+        return _next_awaited, close_awaited, "coroutine"
+    if hasattr(type(source), "__next__"):
+        return _next, close, manner
+    close(source)
+    raise ReturnError(f"result: expected an iterator, got {type_name(source)}", tool=tool)
+
+
+def _next(source: Any) -> Any:
+    return next(source, END)
+
+
+async def _next_awaited(source: Any) -> Any:
+    try:
+        return await source.__anext__()
+    except StopAsyncIteration:
+        return END
+
+
+async def close_awaited(source: Any) -> None:
+    if hasattr(source, "aclose"):
+        await source.aclose()
+
+
+def failure(error: BaseException, tool: str) -> BaseException:
+    """Return what the caller of *tool* is told when its function raised *error*.
+
+    A refusal by policy or limit passes as it is, and so does a `ToolFailed` that the tool raised itself; a `LentError`
+    keeps its code, retry and text. Any other error of a call within becomes the tool's own, for the caller did not
+    write those arguments. GeneratorExit and an interrupt of the main thread end what stands around the call, and pass.
+
+    Source: contract section 6.
+    """
+    if isinstance(error, (PolicyError, LimitError, GeneratorExit)) or _is_interrupt(error):
+        return error
+    if isinstance(error, ToolFailed) and error.tool in ("", tool):
+        error.tool = tool
+        return error
+    if isinstance(error, LentError):
+        failed = ToolFailed(error.text, tool=tool, code=error.code, retry=error.retry)
+    else:
+        failed = ToolFailed(_told(error), tool=tool)
+    failed.__cause__ = error
+    return failed
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, CallError):
+        done = f"its call of {error.tool} failed" if error.tool else "what it asked for was refused"
+        return f"{done} ({error.code})"
+    return f"the tool failed ({type_name(error)})"
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    from threading import current_thread, main_thread
+
+    return current_thread() is main_thread()
+
+
+def close(result: Any) -> None:
+    """End a generator, or a coroutine that a function returned without being a coroutine function."""
+    if hasattr(result, "close") and hasattr(result, "send"):
+        result.close()

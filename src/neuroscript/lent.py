@@ -1,0 +1,218 @@
+"""The Runtime of one call: what the host lends, to this tool, in this scope, for as long as the call lasts.
+
+Whatever has an effect asks first whether the calling tool may: the host, the tool's own needs and those of every tool
+above it must give it.
+
+Source: contract sections 4 and 5; reliability.md T16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from neuroscript.capability import Capability
+from neuroscript.display import escaped, shown
+from neuroscript.errors import CallError, LLMError, ToolFailed
+from neuroscript.frames import CallFrame
+from neuroscript.host import Progress
+from neuroscript.memory import Handles
+from neuroscript.policy import refused
+from neuroscript.runtime import LLM, Files, Random, ToolInfo
+from neuroscript.scalars import Handle
+
+
+class CallRuntime:
+    """The `Runtime` of one call, alive while ``_frame`` is set; the line takes that away when the call ends."""
+
+    __slots__ = ("_frame",)
+    _frame: CallFrame | None
+
+    # What the host lends
+
+    def println(self, *values: object) -> None:
+        """Write one line to the host's output, in one piece, control characters escaped."""
+        output = self._alive().session.host.output
+        line = escaped(" ".join(map(str, values)))
+        output.write(f"{line}\n")
+        output.flush()
+
+    def prompt_user(self, prompt: str, *, secret: bool = False) -> str:
+        """Return what a user answers, one line."""
+        answer: str = self._alive().session.host.prompter.ask(prompt, secret=secret)
+        return answer
+
+    @property
+    def logger(self) -> Any:
+        """The host's logger of this tool."""
+        frame = self._alive()
+        return frame.session.host.logger_of(frame.tool)
+
+    @property
+    def sandbox_dir(self) -> str:
+        """The absolute path of the sandbox."""
+        directory: str = self._alive().session.sandbox.directory
+        return directory
+
+    @property
+    def fs(self) -> Files:
+        """The files below the sandbox, as far as this tool may use them."""
+        files: Files = self._alive().session.sandbox.files(self._may_use_file, self._spend)
+        return files
+
+    def _spend(self, count: int) -> None:
+        """Refuse bytes of a file that outlived its call; how many they are is nobody's limit yet."""
+        self._alive()
+
+    def _may_use_file(self, verb: str, path: str) -> None:
+        self._hold_to(Capability.literal("fs", verb, path))
+
+    @property
+    def llm(self) -> LLM:
+        """The model that the host lends, under ``model:use``."""
+        model: LLM | None = self._alive().session.host.llm
+        if model is None:
+            raise LLMError("this host lends no model")
+        self._hold_to(Capability("model", ("use",)))
+        return model
+
+    def secret(self, name: str) -> str:
+        """Return a value that the host lends under ``secret:read:NAME``."""
+        self._hold_to(Capability.literal("secret", "read", name))
+        secrets: Mapping[str, str] = self._alive().session.host.secrets
+        if name not in secrets:
+            raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
+        return secrets[name]
+
+    def now(self) -> float:
+        """Return the time by the host's clock, in seconds since 1970-01-01 UTC."""
+        seconds: float = self._alive().session.host.clock()
+        return seconds
+
+    @property
+    def random(self) -> Random:
+        """The host's source of random numbers."""
+        source: Random | None = self._alive().session.host.random
+        if source is None:
+            from random import SystemRandom
+
+            return SystemRandom()
+        return source
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Tell the host how far this call is."""
+        frame = self._alive()
+        tell = frame.session.host.progress
+        if tell is not None:
+            with suppress(Exception):
+                tell(Progress(frame.tool, done, total, text))
+
+    # The caller's scope
+
+    def get_var(self, name: str, default: Any = None) -> Any:
+        """Return a copy of the variable *name*, or *default*."""
+        return self._alive().session.memory.variables.get(name, default)
+
+    def set_var(self, name: str, value: Any) -> None:
+        """Set the variable *name* to a copy of *value*."""
+        self._alive().session.memory.variables.set(name, value)
+
+    def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
+        """Set the variable *name* to what *change* makes of its value, and return that."""
+        return self._alive().session.memory.variables.update(name, change)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the caller's variables and of the host's constants, in order."""
+        return tuple(self._alive().session.memory.variables)
+
+    @property
+    def handles(self) -> CallHandles:
+        """What tools keep for the caller."""
+        self._alive()
+        return CallHandles(self)
+
+    def _handles(self) -> Handles:
+        handles: Handles = self._alive().session.memory.handles
+        return handles
+
+    # Other tools
+
+    def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
+        """Call another tool with arguments in order."""
+        frame = self._alive()
+        return frame.session.call_within(frame, name, args, False)
+
+    def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
+        """Call another tool with arguments by name."""
+        frame = self._alive()
+        return frame.session.call_within(frame, name, mapping, True)
+
+    @property
+    def tools(self) -> Mapping[str, ToolInfo]:
+        """The tools that this host lets be called, by canonical name."""
+        infos: Mapping[str, ToolInfo] = self._alive().session.infos
+        return infos
+
+    # The call itself
+
+    def require(self, capability: str | Capability) -> None:
+        """Raise a `PolicyError` unless this call may do what *capability* says."""
+        self._hold_to(Capability.parse(capability) if isinstance(capability, str) else capability)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more."""
+        frame = self._frame
+        if frame is None or frame.session.is_closed:
+            return True
+        return frame.is_left or _is_over(frame.deadline)
+
+    @property
+    def deadline(self) -> float | None:
+        """When nobody will wait for the result any more, on the clock of `time.monotonic`."""
+        return self._alive().deadline
+
+    def _alive(self) -> CallFrame:
+        frame = self._frame
+        if frame is None or frame.session.is_over or frame.is_left:
+            raise CallError("the call has ended, and its runtime with it", code="runtime.closed")
+        return frame
+
+    def _hold_to(self, need: Capability) -> None:
+        """Raise a `PolicyError` unless the host and every tool in the chain of calls give *need*."""
+        frame = self._alive()
+        lacking = frame.session.policy.uncovered((need,)) or frame.uncovered((need,))
+        if lacking is not None:
+            raise refused(frame.tool, lacking)
+
+
+class CallHandles:
+    """The handles of a caller's scope, for as long as one call lasts."""
+
+    __slots__ = ("_rt",)
+
+    def __init__(self, rt: CallRuntime) -> None:
+        self._rt = rt
+
+    def new(self, thing: object, kind: str, release: Callable[[], object] | None = None) -> Handle:
+        """Keep *thing* and return a handle of it."""
+        return self._rt._handles().new(thing, kind, release)
+
+    def get(self, handle: Handle | str, kind: str) -> Any:
+        """Return the thing itself."""
+        return self._rt._handles().get(handle, kind)
+
+    def kind(self, handle: Handle | str) -> str | None:
+        """Return what kind of thing it is, or None if it is kept no longer."""
+        return self._rt._handles().kind(handle)
+
+    def release(self, handle: Handle | str) -> bool:
+        """Give a thing up, and tell whether it was kept."""
+        return self._rt._handles().release(handle)
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and monotonic() >= deadline

@@ -1,0 +1,307 @@
+"""What a tool sees of the sandbox: each operation asks first, opens once, and never leaves anything half done.
+
+Two callables decide: ``may`` for the right and ``spend`` for the bytes. Policy and ledger are not known here.
+
+Source: contract section 4, ``fs``; reliability.md part 2.3.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import IO, Any, Final, Literal, Protocol, overload
+
+import attrs
+
+from neuroscript.display import shown
+from neuroscript.errors import PolicyError, SandboxError
+from neuroscript.paths import names_directory, relative, spelling
+from neuroscript.runtime import Entries, Entry
+from neuroscript.sandbox.folder import Folder, Segments, failure, made, made_one
+from neuroscript.sandbox.reading import Metered, decoded, digest, opened
+from neuroscript.sandbox.replacing import append, encoded, plain, replace
+from neuroscript.sandbox.trees import ALL_BELOW, CHILDREN, Pattern, entry, found, split
+from neuroscript.scalars import flattened
+
+MOST_READ: Final = 100 * 1024 * 1024
+"""How many bytes are read at once where the caller does not say it."""
+
+
+class Ground(Protocol):
+    """What holds the root; see `Sandbox`."""
+
+    def held(self, path: str) -> AbstractContextManager[Folder]:
+        """Lend the root for one operation on *path*."""
+
+    def resolve(self, path: str) -> str:
+        """Return an absolute path, true only while nobody else changes the tree."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Place:
+    """A path that was looked at and permitted.
+
+    Attributes:
+        segments: Its names.
+        directory: Whether it is written so that only a directory fits.
+    """
+
+    segments: Segments
+    directory: bool
+
+    @property
+    def path(self) -> str:
+        """The one spelling."""
+        return spelling(self.segments)
+
+    @property
+    def name(self) -> str:
+        """The last name; the sandbox itself has none that could be changed."""
+        if not self.segments:
+            raise SandboxError(".: the sandbox itself can not be changed", code="sandbox.isroot", retry="model")
+        return self.segments[-1]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Files:
+    """Files below the sandbox, by relative paths with ``/``; a CallError or a SandboxError is all that is raised.
+
+    A path that ends in ``/`` means a directory. Links are seen and can be deleted, and are never followed or moved.
+    """
+
+    _ground: Ground
+    _may: Callable[[str, str], None]
+    _spend: Callable[[int], None]
+
+    def read_bytes(self, path: str, *, limit: int = MOST_READ) -> bytes:
+        """Return the content of a file of at most *limit* bytes."""
+        with self._reading(path) as (file, _):
+            return file.within(limit)
+
+    def read_text(self, path: str, *, encoding: str = "utf-8") -> str:
+        """Return the content of a file as a text, line ends as they are."""
+        with self._reading(path) as (file, place):
+            return decoded(file.within(MOST_READ), encoding, shown(place.path))
+
+    @overload
+    def open(self, path: str, mode: Literal["rb"] = "rb") -> IO[bytes]: ...
+
+    @overload
+    def open(self, path: str, mode: Literal["r"]) -> IO[str]: ...
+
+    def open(self, path: str, mode: str = "rb") -> IO[Any]:
+        """Return a file to read from, as bytes or as UTF-8 with line ends as they are; it is the caller's to close."""
+        if mode not in ("r", "rb"):
+            raise SandboxError("a file is opened to be read, as 'r' or 'rb'", code="sandbox.argtype", retry="model")
+        place = self._place("read", path)
+        with self._ground.held(place.path) as root:
+            file = io.BufferedReader(self._opened(root, place))
+        return file if mode == "rb" else io.TextIOWrapper(file, encoding="utf-8", newline="")
+
+    def hash(self, path: str, algorithm: str = "sha256") -> str:
+        """Return a hash of a file's content as hexadecimal digits."""
+        with self._reading(path) as (file, _):
+            return digest(file, algorithm)
+
+    def stat(self, path: str) -> Entry:
+        """Return what is known of a name; of a link, the link itself."""
+        place = self._place("read", path)
+        with self._ground.held(place.path) as root, root.below(place.segments[:-1]) as folder:
+            status = folder.status(place.segments[-1] if place.segments else ".")
+            _require_directory(place, status)
+            return entry(place.segments, status)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is such a name; a link is there whether or not it leads anywhere."""
+        try:
+            self.stat(path)
+        except SandboxError as error:
+            if error.code not in ("sandbox.notfound", "sandbox.notdir"):
+                raise
+            return False
+        return True
+
+    def list(self, path: str = "") -> Entries:
+        """Return what is in a directory, by name, as far as it may be read."""
+        return self._below(path, CHILDREN)
+
+    def walk(self, path: str = "") -> Entries:
+        """Return what is below a directory, each directory before what is in it, by name, as far as it may be read."""
+        return self._below(path, ALL_BELOW)
+
+    def glob(self, pattern: str) -> Entries:
+        """Return what fits a pattern: ``*``, ``?``, ``[a-z]`` within a name, ``**`` for any number of names.
+
+        Names that begin with a dot fit as all others. A pattern that ends in ``/`` fits directories alone.
+        """
+        place = _placed(pattern)
+        start, rest = split(place.segments)
+        self._may("read", spelling(start))
+        with self._ground.held(spelling(start)) as root:
+            try:
+                entries = found(root, start, Pattern.of(rest), self._may_read)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        return [each for each in entries if each.is_dir or not place.directory]
+
+    @contextmanager
+    def pinned(self, path: str) -> Iterator[str]:
+        """Give a file or a directory a name for those who want one, such as a database or a program's directory.
+
+        On Linux the name leads to what was opened, even if the tree changes meanwhile; elsewhere it is an absolute
+        path, which does not. What is done by that name, writing too, is neither asked for nor counted.
+        """
+        place = self._place("read", path)
+        if sys.platform != "linux":
+            yield self._ground.resolve(place.path)
+            return
+        with self._ground.held(place.path) as root:
+            descriptor = root.open(place.segments, os.O_RDONLY)
+        try:
+            with self._ground.held(place.path):
+                _require_plain(place, os.fstat(descriptor))
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Make *data* the content of a file; it has the old content or the new one, whatever happens meanwhile.
+
+        Missing directories are made. A file that is replaced keeps its permissions.
+        """
+        self._change(path, plain(data), replace)
+
+    def write_text(self, path: str, text: str) -> None:
+        """Make *text* the content of a file, as UTF-8; see `write_bytes`."""
+        self._change(path, encoded(text), replace)
+
+    def append(self, path: str, data: str | bytes) -> None:
+        """Add bytes, or a text as UTF-8, to the end of a file; missing directories and a missing file are made."""
+        self._change(path, encoded(data) if isinstance(data, str) else plain(data), append)
+
+    def mkdir(self, path: str) -> bool:
+        """Make a directory and what is missing above it; tell whether it was missing."""
+        place = self._place("write", path)
+        with self._ground.held(place.path) as root:
+            if not place.segments:
+                return False
+            with made(root, place.segments[:-1]) as folder:
+                return made_one(folder, place.name)
+
+    def delete(self, path: str) -> bool:
+        """Delete a file, a link or an empty directory; tell whether there was one."""
+        place = self._place("delete", path)
+        with self._ground.held(place.path) as root:
+            try:
+                with root.below(place.segments[:-1]) as folder:
+                    _delete(folder, place)
+            except FileNotFoundError:
+                return False
+        return True
+
+    def move(self, source: str, destination: str) -> None:
+        """Give a file or a directory another path, which must be free, in a directory that exists.
+
+        A directory takes with it all that is below, so each of these names is asked for too.
+        """
+        origin, target = _placed(source), _placed(destination)
+        self._may("delete", origin.path)
+        self._may("write", target.path)
+        name, new = origin.name, target.name
+        with self._ground.held(origin.path) as root, root.below(origin.segments[:-1]) as folder:
+            status = folder.status(name)
+            _require_plain(attrs.evolve(origin, directory=origin.directory or target.directory), status)
+            if stat.S_ISDIR(status.st_mode):
+                found(root, origin.segments, ALL_BELOW, self._may_move(origin, target))
+            with self._ground.held(target.path), root.below(target.segments[:-1]) as new_folder:
+                _require_elsewhere(origin, target)
+                folder.move(name, new_folder, new)
+
+    def _place(self, verb: str, path: object) -> Place:
+        place = _placed(path)
+        self._may(verb, place.path)
+        return place
+
+    @contextmanager
+    def _reading(self, path: str) -> Iterator[tuple[Metered, Place]]:
+        place = self._place("read", path)
+        with self._ground.held(place.path) as root, self._opened(root, place) as file:
+            yield file, place
+
+    def _opened(self, root: Folder, place: Place) -> Metered:
+        file = opened(root, place.segments, self._spend)
+        if place.directory:
+            file.close()
+            raise failure(errno.ENXIO)
+        return file
+
+    def _below(self, path: str, pattern: Pattern) -> Entries:
+        place = self._place("read", "." if type(path) is str and not path else path)
+        with self._ground.held(place.path) as root:
+            return found(root, place.segments, pattern, self._may_read)
+
+    def _may_read(self, path: str) -> bool:
+        try:
+            self._may("read", path)
+        except PolicyError:
+            return False
+        return True
+
+    def _may_move(self, origin: Place, target: Place) -> Callable[[str], bool]:
+        def permits(path: str) -> bool:
+            self._may("delete", path)
+            self._may("write", f"{target.path}{path.removeprefix(origin.path)}")
+            return True
+
+        return permits
+
+    def _change(self, path: str, data: memoryview, change: Callable[[Folder, str, memoryview], None]) -> None:
+        place = self._place("write", path)
+        name = place.name
+        self._spend(len(data))
+        with self._ground.held(place.path) as root:
+            if place.directory:
+                raise failure(errno.EISDIR)
+            with made(root, place.segments[:-1]) as folder:
+                change(folder, name, data)
+
+
+def _placed(path: object) -> Place:
+    text = flattened(path)
+    return Place(relative(text), names_directory(text))
+
+
+def _require_directory(place: Place, status: os.stat_result) -> None:
+    if place.directory and not stat.S_ISDIR(status.st_mode):
+        raise failure(errno.ELOOP if stat.S_ISLNK(status.st_mode) else errno.ENXIO)
+
+
+def _require_plain(place: Place, status: os.stat_result) -> None:
+    """Refuse what is neither a file nor a directory, and a file where only a directory fits."""
+    _require_directory(place, status)
+    if stat.S_ISLNK(status.st_mode):
+        raise failure(errno.ELOOP)
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise failure(errno.ENXIO)
+
+
+def _require_elsewhere(origin: Place, target: Place) -> None:
+    if target.segments == origin.segments:
+        raise failure(errno.EEXIST)
+    if target.segments[: len(origin.segments)] == origin.segments:
+        text = f"{shown(target.path)}: a directory can not be moved into itself"
+        raise SandboxError(text, code="sandbox.name", retry="model")
+
+
+def _delete(folder: Folder, place: Place) -> None:
+    status = folder.status(place.name)
+    _require_directory(place, status)
+    if stat.S_ISDIR(status.st_mode):
+        folder.rmdir(place.name)
+    else:
+        folder.unlink(place.name)

@@ -1,0 +1,271 @@
+"""The threads of one engine: some run event loops for coroutine tools, some wait where a caller has to go on.
+
+All of them are daemons: nothing here keeps a process from ending. A thread can not be killed; one that nobody waits for
+any more is abandoned and counted, and only so many are let live.
+
+Source: contract section 6; reliability.md parts 4.2, 4.6 and 4.7.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.bodies import Body, Ended, failure
+from neuroscript.errors import CallError, CallTimeout, LimitError
+
+MOST_THREADS: Final = 64
+"""How many threads of one engine wait for tools at once; further calls wait for a thread."""
+
+MOST_ABANDONED: Final = 8
+"""How many threads of one engine may go on although nobody waits for them."""
+
+IDLE: Final = 5.0
+"""Seconds after which a thread without work ends."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Outcome:
+    """What came of running something: what it returned, or what it raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+def called(body: Body) -> Outcome:
+    """Call a function; whatever it raises is its outcome, so that it gets past no thread and no future."""
+    try:
+        return Outcome(body.func(*body.values))
+    except BaseException as error:
+        return raised(body, error)
+
+
+def raised(body: Body, error: BaseException) -> Outcome:
+    """Return what a function raised; an interrupt means the process only where it is raised in the main thread."""
+    return Outcome(error=failure(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
+
+
+def late(body: Body, *, stopped: bool) -> Outcome:
+    """Return what a caller is told whose time is over."""
+    state = "was stopped" if stopped else "was left behind and may still run"
+    text = f"did not end within {body.limit:g} s and {state}"
+    return Outcome(error=Ended(CallTimeout(text, tool=body.tool, state="stopped" if stopped else "abandoned")))
+
+
+class LoopThread:
+    """A thread that runs an event loop, so that coroutine tools can be called from anywhere.
+
+    Attributes:
+        held: How many sync calls stand in the loop's own thread, and keep it from running anything else.
+    """
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self.loop = asyncio.new_event_loop()
+        self.held = 0
+        self.thread = threading.Thread(target=self._run, name="neuroscript-loop", daemon=True)
+        self.thread.start()
+
+    def outcome(self, coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """Run a coroutine to its end and return what came of it."""
+        import asyncio
+
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            outcome = future.result()
+        except BaseException as error:
+            future.cancel()
+            return Outcome(error=Ended(error))
+        if isinstance(outcome.error, Ended) and isinstance(outcome.error.error, asyncio.CancelledError):
+            return Outcome(error=Ended(CallError("was stopped, for the engine is closed", code="engine.closed")))
+        return outcome
+
+    def close(self) -> None:
+        """Cancel what still runs on the loop, and stop it."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        import asyncio
+
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.call_soon(self.loop.call_later, 0.05, self.loop.stop)
+
+    def _run(self) -> None:
+        import asyncio
+
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+
+class Threads:
+    """The threads of one engine. They start when they are needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loops: list[LoopThread] = []
+        self._workers = 0
+        self._free = threading.Semaphore(0)
+        self._jobs: Any = None
+        self.abandoned = 0
+
+    def loop(self) -> LoopThread:
+        """Return a loop that is free to run something: not held by a coroutine tool that has called a sync door."""
+        own = threading.current_thread()
+        with self._lock:
+            for each in self._loops:
+                if each.thread is not own and not each.held:
+                    return each
+            self._loops.append(LoopThread())
+            return self._loops[-1]
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Tell everybody that the loop of this thread stands still, if it has one."""
+        own = threading.current_thread()
+        loop = next((each for each in self._loops if each.thread is own), None)
+        if loop is None:
+            yield
+            return
+        loop.held += 1
+        try:
+            yield
+        finally:
+            loop.held -= 1
+
+    def within(self, body: Body, seconds: float) -> Outcome:
+        """Call a function on a thread of its own and wait for it no longer than *seconds*."""
+        job = Job(self, body)
+        with self.waiting():
+            self._start(job)
+            try:
+                ended = job.ended.wait(seconds)
+            except BaseException as error:
+                job.leave()
+                return Outcome(error=Ended(error))
+        return job.outcome if ended or not job.leave() else late(body, stopped=False)
+
+    async def awaitable(self, body: Body) -> Outcome:
+        """Call a function on a thread while the loop of this one goes on."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+
+        def settle() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has been closed, and nobody listens any more
+                loop.call_soon_threadsafe(settle)
+
+        job = Job(self, body, tell)
+        (self._submit if body.timeout is None else self._start)(job)
+        try:
+            done, _ = await asyncio.wait({future}, timeout=body.timeout)
+        except asyncio.CancelledError as error:
+            job.leave()
+            return Outcome(error=Ended(error))
+        return job.outcome if done or not job.leave() else late(body, stopped=False)
+
+    def close(self) -> None:
+        """Cancel what runs on the loops and stop them; nothing is waited for."""
+        with self._lock:
+            loops, self._loops = self._loops, []
+        for each in loops:
+            each.close()
+
+    def refuse_when_full(self, tool: str) -> None:
+        """Raise a `LimitError` where too many threads go on that nobody waits for."""
+        if self.abandoned >= MOST_ABANDONED:
+            text = f"{MOST_ABANDONED} calls were left behind and still run"
+            raise LimitError(text, tool=tool, code="limit.abandoned", retry="later")
+
+    def _start(self, job: Job) -> None:
+        context = copy_context()
+        threading.Thread(target=context.run, args=(job,), name="neuroscript-tool", daemon=True).start()
+
+    def _submit(self, job: Job) -> None:
+        from queue import SimpleQueue
+
+        with self._lock:
+            if self._jobs is None:
+                self._jobs = SimpleQueue()
+            self._jobs.put((copy_context(), job))
+            if not self._free.acquire(blocking=False) and self._workers < MOST_THREADS:
+                self._workers += 1
+                threading.Thread(target=self._work, args=(self._jobs,), name="neuroscript-worker", daemon=True).start()
+
+    def _work(self, jobs: Any) -> None:
+        """Do jobs until there is none for a while; ``_free`` counts the workers that wait for one."""
+        from queue import Empty
+
+        while True:
+            try:
+                context, job = jobs.get_nowait()
+            except Empty:
+                self._free.release()
+                try:
+                    context, job = jobs.get(timeout=IDLE)
+                except Empty:
+                    if self._may_leave(jobs):
+                        return
+                    continue
+            context.run(job)
+
+    def _may_leave(self, jobs: Any) -> bool:
+        with self._lock:
+            if not jobs.empty():  # one came in between, and counts on this worker
+                return False
+            self._workers -= 1
+            self._free.acquire(blocking=False)
+            return True
+
+    def count_abandoned(self, more: int) -> None:
+        """Count threads that nobody waits for any more, and those of them that have ended."""
+        with self._lock:
+            self.abandoned += more
+
+
+class Job:
+    """A function on its way through a thread, and what came of it."""
+
+    def __init__(self, threads: Threads, body: Body, tell: Callable[[], object] | None = None) -> None:
+        threads.refuse_when_full(body.tool)
+        self.outcome = Outcome()
+        self.ended = threading.Event()
+        self._threads = threads
+        self._body = body
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._left = False
+
+    def __call__(self) -> None:
+        self.outcome = called(self._body)
+        with self._lock:
+            self.ended.set()
+            left = self._left
+        if left:
+            self._threads.count_abandoned(-1)
+        elif self._tell is not None:
+            self._tell()
+
+    def leave(self) -> bool:
+        """Leave the function behind, and tell whether it still runs."""
+        with self._lock:
+            if self.ended.is_set():
+                return False
+            self._left = True
+        self._threads.count_abandoned(1)
+        return True

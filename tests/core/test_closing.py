@@ -1,0 +1,454 @@
+"""Time and the end: what a timeout, a cancellation and a closed engine do to a call, and to the tool behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    CallError,
+    CallTimeout,
+    Engine,
+    LimitError,
+    Runtime,
+    ToolCall,
+    ToolFailed,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+)
+
+
+def engine_of(**funcs: Callable[..., Any]) -> Engine:
+    """Return an engine with a tool ``g.NAME`` for each function, which takes the Runtime alone."""
+    tools = Toolset("g")
+    for name, func in funcs.items():
+        tools.add(ToolSpec(name, "g"), func)
+    return Engine(toolsets=[tools], plugins="none")
+
+
+@pytest.fixture
+def never() -> Iterator[threading.Event]:
+    """An event for which a tool may wait for ever; it happens when the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+# Timeouts of a call
+
+
+@pytest.mark.parametrize("door", ["call", "call_named", "acall", "acall_named", "execute", "stream", "astream"])
+def test_each_door_takes_a_timeout(never: threading.Event, door: str) -> None:
+    """The caller is freed; a sync tool is left behind, and its Runtime refuses from then on."""
+    kept: list[Runtime] = []
+
+    def wait(rt: Runtime) -> None:
+        kept.append(rt)
+        never.wait()
+
+    engine = engine_of(wait=wait)
+
+    async def awaited() -> Any:
+        match door:
+            case "acall":
+                return await engine.acall("g.wait", timeout=0.1)
+            case "acall_named":
+                return await engine.acall_named("g.wait", {}, timeout=0.1)
+            case _:
+                return [item async for item in engine.astream("g.wait", timeout=0.1)]
+
+    def called() -> Any:
+        match door:
+            case "call":
+                return engine.call("g.wait", timeout=0.1)
+            case "call_named":
+                return engine.call_named("g.wait", {}, timeout=0.1)
+            case "execute":
+                raise engine.execute(ToolCall("g.wait"), timeout=0.1).error  # type: ignore[misc]
+            case "stream":
+                return [*engine.stream("g.wait", timeout=0.1)]
+            case _:
+                return asyncio.run(awaited())
+
+    with pytest.raises(CallTimeout, match=r"g\.wait: did not end within 0\.1 s and was left behind") as caught:
+        called()
+
+    assert caught.value.state == "abandoned"
+    assert not never.is_set()
+    assert kept[0].cancelled
+    with pytest.raises(CallError) as refused:
+        kept[0].set_var("x", 1)
+    assert refused.value.code == "runtime.closed"
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), "1", True, None])
+def test_a_timeout_is_seconds_above_0(timeout: Any) -> None:
+    """None is no limit; anything else is said before the tool runs."""
+    engine = engine_of(t=lambda rt: 1)
+
+    if timeout is None:
+        assert engine.call("g.t", timeout=None) == 1
+    else:
+        with pytest.raises(ArgumentError, match="timeout: expected seconds above 0, got"):
+            engine.call("g.t", timeout=timeout)
+
+
+def test_the_shorter_time_counts(never: threading.Event) -> None:
+    """That of the tool's own policy, or that of its caller."""
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g"), lambda rt: never.wait(), ToolPolicy(timeout=0.05))
+    engine = Engine(toolsets=[tools], plugins="none")
+
+    with pytest.raises(CallTimeout, match=r"within 0\.05 s"):
+        engine.call("g.t", timeout=60)
+
+
+def through(rt: Runtime, path: list[str]) -> Any:
+    """Call the first tool of a path with the rest of it."""
+    first, *rest = path
+    return rt.call_tool(f"g.{first}", [rest] if rest else [])
+
+
+def test_a_tool_knows_its_deadline() -> None:
+    """And a tool that it calls knows it too; without one there is none."""
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g"), lambda rt: rt.deadline)
+    tools.add(ToolSpec("long", "g"), lambda rt: rt.deadline, ToolPolicy(timeout=600))
+    tools.add(ToolSpec("through", "g", (ArgSpec("path", ArgType.SLICE_STRING),)), through)
+    engine = Engine(toolsets=[tools], plugins="none")
+    now = time.monotonic()
+
+    for path in (["t"], ["through", "t"], ["through", "through", "long"]):
+        assert now + 59 < engine.call("g.through", [path], timeout=60) < now + 70
+    assert engine.call("g.through", [["t"]]) is None
+    assert now + 590 < engine.call("g.through", [["long"]])
+
+
+def test_a_tool_within_a_call_that_was_left_behind_can_do_nothing_more(never: threading.Event) -> None:
+    """Its own Runtime is refused with that of the tool above it."""
+    codes: list[str] = []
+
+    def inner(rt: Runtime) -> None:
+        never.wait()
+        try:
+            rt.set_var("x", 1)
+        except CallError as error:
+            codes.append(error.code)
+
+    engine = engine_of(inner=inner, outer=lambda rt: rt.call_tool("g.inner"))
+
+    with pytest.raises(CallTimeout):
+        engine.call("g.outer", timeout=0.1)
+    never.set()
+
+    until(lambda: codes)
+    assert codes == ["runtime.closed"]
+
+
+def test_a_long_sync_tool_can_see_that_nobody_waits(never: threading.Event) -> None:
+    """It looks at ``cancelled`` between two pieces of work, and ends."""
+    ended = threading.Event()
+
+    def work(rt: Runtime) -> None:
+        while not rt.cancelled:
+            time.sleep(0.001)
+        ended.set()
+
+    engine = engine_of(work=work)
+
+    with pytest.raises(CallTimeout):
+        engine.call("g.work", timeout=0.05)
+
+    assert ended.wait(10)
+    until(lambda: engine._entries.threads.abandoned == 0)
+
+
+def test_only_so_many_threads_are_left_behind(never: threading.Event) -> None:
+    """Eight at once; the next call that could be left behind is refused until one has ended."""
+    engine = engine_of(wait=lambda rt: never.wait(), quick=lambda rt: 1)
+    for _ in range(8):
+        with pytest.raises(CallTimeout):
+            engine.call("g.wait", timeout=0.01)
+
+    for refused in (
+        lambda: engine.call("g.wait", timeout=0.01),
+        lambda: asyncio.run(engine.acall("g.quick", timeout=1)),
+    ):
+        with pytest.raises(LimitError) as caught:
+            refused()
+        assert (caught.value.code, caught.value.retry) == ("limit.abandoned", "later")
+    assert engine.call("g.quick") == 1
+    never.set()
+    until(lambda: engine._entries.threads.abandoned == 0)
+    assert engine.call("g.quick", timeout=10) == 1
+
+
+def test_a_cancelled_await_leaves_a_sync_tool_behind(never: threading.Event) -> None:
+    """It can not be stopped, but it is told, counted and revoked."""
+    started = threading.Event()
+    kept: list[Runtime] = []
+
+    def wait(rt: Runtime) -> None:
+        kept.append(rt)
+        started.set()
+        never.wait()
+
+    tools = Toolset("g")
+    tools.add(ToolSpec("wait", "g"), wait, ToolPolicy(blocking=True))
+    engine = Engine(toolsets=[tools], plugins="none")
+
+    async def main() -> None:
+        task = asyncio.ensure_future(engine.acall("g.wait"))
+        await asyncio.to_thread(started.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+    assert kept[0].cancelled
+    assert engine._entries.threads.abandoned == 1
+
+
+def test_a_timeout_that_races_with_the_end_gives_one_outcome() -> None:
+    """Either the result or the timeout, and never a thread that is counted for ever."""
+    tools = Toolset("g")
+    tools.add(
+        ToolSpec("t", "g", (ArgSpec("s", ArgType.FLOAT),), return_type=ArgType.INT), lambda rt, s: time.sleep(s) or 1
+    )
+    engine = Engine(toolsets=[tools], plugins="none")
+    outcomes = {"done": 0, "late": 0}
+
+    for index in range(400):
+        try:
+            assert engine.call("g.t", [0.002], timeout=0.0015 + index % 20 * 0.0001) == 1
+            outcomes["done"] += 1
+        except CallTimeout:
+            outcomes["late"] += 1
+
+    assert sum(outcomes.values()) == 400
+    until(lambda: engine._entries.threads.abandoned == 0)
+
+
+# The end of an engine
+
+
+def in_thread(run: Callable[[], Any]) -> list[Any]:
+    """Run something on a thread and return the list that its result, or its error, will be in."""
+    found: list[Any] = []
+
+    def catch() -> None:
+        try:
+            found.append(run())
+        except BaseException as error:
+            found.append(error)
+
+    threading.Thread(target=catch, daemon=True).start()
+    return found
+
+
+def test_close_lets_calls_end_and_says_what_it_left_behind(never: threading.Event) -> None:
+    """Five kinds of call in flight: those that end in the time they are given, and those that do not."""
+    started = threading.Semaphore(0)
+
+    def short(rt: Runtime) -> str:
+        started.release()
+        time.sleep(0.15)
+        return "done"
+
+    def long(rt: Runtime) -> None:
+        started.release()
+        never.wait()
+
+    async def coroutine(rt: Runtime) -> str:
+        started.release()
+        await asyncio.sleep(0.15)
+        return "done"
+
+    async def forever(rt: Runtime) -> None:
+        started.release()
+        await asyncio.sleep(600)
+
+    tools = Toolset("g")
+    for func in (short, long, coroutine, forever):
+        tools.add(ToolSpec(func.__name__, "g"), func)
+    tools.add(ToolSpec("nested", "g"), lambda rt: rt.call_tool("g.short"))
+    tools.add(ToolSpec("waiting", "g"), short, ToolPolicy(blocking=True))
+    engine = Engine(toolsets=[tools], plugins="none")
+    session = engine.session()
+    ending = [
+        in_thread(lambda: engine.call("g.short")),
+        in_thread(lambda: session.call("g.nested")),
+        in_thread(lambda: engine.call("g.coroutine")),
+        in_thread(lambda: engine.call("g.short", timeout=60)),
+        in_thread(lambda: asyncio.run(session.acall("g.waiting"))),
+    ]
+    staying = [
+        in_thread(lambda: engine.call("g.long")),
+        in_thread(lambda: engine.call("g.long", timeout=60)),
+        in_thread(lambda: engine.call("g.forever")),
+    ]
+    for _ in range(8):
+        assert started.acquire(timeout=10)
+
+    left = engine.close(0.6)
+
+    assert left == ("g.forever", "g.long", "g.long")
+    assert ending == [["done"]] * 5
+    until(lambda: staying[2])
+    assert isinstance(staying[2][0], CallError) and staying[2][0].code == "engine.closed"
+    assert engine.close() == ()
+    for caller in (engine, session):
+        with pytest.raises(CallError) as caught:
+            caller.call("g.short")
+        assert caught.value.code == "engine.closed"
+
+
+def test_a_closing_engine_refuses_at_once(never: threading.Event) -> None:
+    """While it waits for what is in flight, nothing new begins; nested calls are refused too."""
+    started = threading.Event()
+    codes: list[str] = []
+
+    def outer(rt: Runtime) -> None:
+        started.set()
+        until(lambda: rt.cancelled)
+        try:
+            rt.call_tool("g.inner")
+        except CallError as error:
+            codes.append(error.code)
+
+    engine = engine_of(outer=outer, inner=lambda rt: 1)
+    in_thread(lambda: engine.call("g.outer"))
+    started.wait(10)
+
+    assert engine.close(10) == ()
+    assert codes == ["engine.closed"]
+
+
+def test_what_was_left_behind_has_no_runtime_any_more(never: threading.Event) -> None:
+    """Also where its call was simply made, on a thread of the host's."""
+    started = threading.Event()
+    found: list[Any] = []
+
+    def wait(rt: Runtime) -> Any:
+        started.set()
+        never.wait()
+        found.append(rt.cancelled)
+        return rt.get_var("x")
+
+    engine = engine_of(wait=wait)
+    outcome = in_thread(lambda: engine.call("g.wait"))
+    started.wait(10)
+
+    assert engine.close(0) == ("g.wait",)
+    never.set()
+
+    until(lambda: outcome)
+    assert found == [True]
+    assert isinstance(outcome[0], ToolFailed)
+
+
+def test_a_tool_that_closes_its_engine_does_not_wait_for_itself() -> None:
+    """Whoever calls ``close`` is not in flight."""
+    engines: list[Engine] = []
+    engine = engine_of(t=lambda rt: engines[0].close())
+    engines.append(engine)
+    started = time.monotonic()
+
+    with pytest.raises(ToolFailed):  # a tuple of texts is no ``any`` that it could not be; the engine is closed by then
+        engine.call("g.t")
+        raise ToolFailed("it returned")
+
+    assert time.monotonic() - started < 4
+
+
+def test_closing_in_a_loop_lets_the_loop_go_on() -> None:
+    """``async with`` waits for calls of the same loop, which need it to end."""
+
+    async def slow(rt: Runtime) -> str:
+        await asyncio.sleep(0.1)
+        return "done"
+
+    async def main() -> Any:
+        async with engine_of(slow=slow) as engine:
+            task = asyncio.ensure_future(engine.acall("g.slow"))
+            await asyncio.sleep(0.01)
+        return await task
+
+    assert asyncio.run(main()) == "done"
+
+
+# Many calls
+
+
+def descriptors() -> int:
+    opened = Path("/proc/self/fd")
+    return len([*opened.iterdir()]) if opened.exists() else 0
+
+
+def test_ten_thousand_concurrent_calls_lose_no_result() -> None:
+    """Sync, waiting and async tools at once; afterwards threads and descriptors are what they were."""
+
+    async def coroutine(rt: Runtime, n: int) -> int:
+        await asyncio.sleep(0)
+        return n
+
+    tools = Toolset("g")
+    arg = (ArgSpec("n", ArgType.INT),)
+    tools.add(ToolSpec("plain", "g", arg), lambda rt, n: n)
+    tools.add(ToolSpec("waits", "g", arg), lambda rt, n: n, ToolPolicy(blocking=True))
+    tools.add(ToolSpec("coroutine", "g", arg), coroutine)
+    names = ("g.plain", "g.waits", "g.coroutine")
+    threads, files = threading.active_count(), descriptors()
+
+    async def main() -> list[Any]:
+        async with Engine(toolsets=[tools], plugins="none") as engine:
+            return await asyncio.gather(*(engine.acall(names[n % 3], [n]) for n in range(10_000)))
+
+    assert asyncio.run(main()) == list(range(10_000))
+    until(lambda: threading.active_count() <= threads and descriptors() <= files, 30)
+
+
+def test_a_process_does_not_wait_for_tools_that_were_left_behind() -> None:
+    """Three that sleep for ten minutes; it has ended long before."""
+    program = """
+        import asyncio, time
+        from neuroscript import CallTimeout, Engine, ToolPolicy, ToolSpec, Toolset
+
+        tools = Toolset("g")
+        tools.add(ToolSpec("sleep", "g"), lambda rt: time.sleep(600), ToolPolicy(timeout=0.1, blocking=True))
+        engine = Engine(toolsets=[tools], plugins="none")
+        for call in (lambda: engine.call("g.sleep"), lambda: asyncio.run(engine.acall("g.sleep")),
+                     lambda: [*engine.stream("g.sleep")]):
+            try:
+                call()
+            except CallTimeout as error:
+                print(error.state)
+        print("end", flush=True)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["abandoned"] * 3 + ["end"], "")

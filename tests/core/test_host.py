@@ -1,0 +1,502 @@
+"""The Host and what tools see of it: through the Engine, from every door, and never of another engine's."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import random
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    CallError,
+    CoercionError,
+    Engine,
+    ExecutionPolicy,
+    Handle,
+    Host,
+    LLMError,
+    PolicyError,
+    Progress,
+    PromptError,
+    Runtime,
+    SpecError,
+    ToolCall,
+    ToolFailed,
+    ToolInfo,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    Turn,
+)
+
+
+def tool_of(func: Callable[..., Any], *, policy: ToolPolicy | None = None) -> Toolset:
+    """Return a toolset with one tool, ``g.t``, that takes whatever it is given."""
+    tools = Toolset("g")
+    spec = ToolSpec("t", "g", (ArgSpec("xs", ArgType.ANY, required=False),), variadic=True)
+    tools.add(spec, func, policy or ToolPolicy())
+    return tools
+
+
+def seen(func: Callable[[Runtime], Any], **options: Any) -> Any:
+    """Return what *func* sees of its Runtime, in an engine with these options."""
+    with Engine(toolsets=[tool_of(lambda rt, *xs: func(rt))], plugins="none", **options) as engine:
+        return engine.call("g.t")
+
+
+# The host
+
+
+def test_a_host_has_a_default_for_every_part() -> None:
+    """And is frozen."""
+    host = Host()
+
+    assert host.variables == host.constants == host.secrets == {}
+    assert host.llm is host.logger is host.sandbox_dir is None
+    with pytest.raises(AttributeError):
+        host.llm = 1  # type: ignore[assignment, misc]
+
+
+def test_everything_wrong_with_a_host_is_said_at_once() -> None:
+    """Named by its part; no value is repeated."""
+    with pytest.raises(SpecError) as caught:
+        Host(
+            variables={"a": object(), "b": 1},
+            constants=[1],  # type: ignore[arg-type]
+            secrets={"key": b"canary"},  # type: ignore[dict-item]
+            clock=5,  # type: ignore[arg-type]
+            progress="x",  # type: ignore[arg-type]
+        )
+
+    assert caught.value.problems == (
+        "variables['a']: expected a JSON-like value, got object",
+        "constants must be values by name, not list",
+        "secrets must be texts by name",
+        "clock can not be called",
+        "progress can not be called",
+    )
+    assert "canary" not in repr(Host(secrets={"key": "canary"}))
+
+
+def test_the_hosts_world_is_copied_and_not_shared() -> None:
+    """What the embedder changes afterwards changes nothing, and two engines with one host share no variables."""
+    tags = ["a"]
+    host = Host(variables={"tags": tags})
+    tags.append("b")
+
+    def grown(rt: Runtime, *xs: Any) -> Any:
+        return rt.update_var("tags", lambda tags: [*tags, "x"])
+
+    for _ in range(2):
+        with Engine(host=host, toolsets=[tool_of(grown)], plugins="none") as engine:
+            assert engine.call("g.t") == ["a", "x"]
+
+
+# Output, prompts, logs
+
+
+def test_println_goes_to_the_hosts_output() -> None:
+    """One line, control characters escaped."""
+    out = io.StringIO()
+
+    seen(lambda rt: rt.println("a\x1b[2J", 1), host=Host(stdout=out))
+
+    assert out.getvalue() == "a\\x1b[2J 1\n"
+
+
+class Answers:
+    """A prompter of an embedder's own."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, bool]] = []
+
+    def ask(self, prompt: str, *, secret: bool = False) -> str:
+        self.asked.append((prompt, secret))
+        return self.answers.pop(0)
+
+
+def test_a_prompt_is_the_hosts() -> None:
+    """Whatever prompter it lends."""
+    answers = Answers("Ada", "s3cret")
+
+    name = seen(lambda rt: [rt.prompt_user("Name?"), rt.prompt_user("Key?", secret=True)], host=Host(prompter=answers))
+
+    assert name == ["Ada", "s3cret"]
+    assert answers.asked == [("Name?", False), ("Key?", True)]
+
+
+def test_a_prompt_that_nobody_answers_fails_the_tool_with_its_own_code(tmp_path: Any) -> None:
+    """The model is told that nobody is there; the tool may catch it."""
+    with (tmp_path / "empty").open("w+") as nothing:
+        host = Host(stdin=nothing, stderr=io.StringIO())
+        with pytest.raises(ToolFailed) as caught:
+            seen(lambda rt: rt.prompt_user("?"), host=host)
+        assert (caught.value.code, caught.value.tool) == ("prompt.eof", "g.t")
+        assert isinstance(caught.value.__cause__, PromptError)
+
+        def careful(rt: Runtime) -> str:
+            try:
+                return rt.prompt_user("?")
+            except PromptError:
+                return "nobody"
+
+        assert seen(careful, host=host) == "nobody"
+
+
+def test_a_tool_logs_under_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
+    """Below the host's logger; the default is the library's own."""
+    with caplog.at_level(logging.INFO):
+        seen(lambda rt: rt.logger.info("hello %s", "you"))
+        seen(lambda rt: rt.logger.warning("other"), host=Host(logger=logging.getLogger("mine")))
+
+    assert [(each.name, each.getMessage()) for each in caplog.records] == [
+        ("neuroscript.g.t", "hello you"),
+        ("mine.g.t", "other"),
+    ]
+
+
+def test_a_logger_may_be_anything_of_that_shape() -> None:
+    """Such as one of an embedder's own, without children."""
+    said: list[str] = []
+
+    class Lines:
+        def info(self, msg: str, *args: object) -> None:
+            said.append(msg % args)
+
+    seen(lambda rt: rt.logger.info("%d", 5), host=Host(logger=Lines()))  # type: ignore[arg-type]
+
+    assert said == ["5"]
+
+
+# Variables
+
+
+def test_each_session_has_variables_of_its_own() -> None:
+    """A tool sees those of its caller, however deep it stands."""
+    tools = tool_of(lambda rt, *xs: rt.set_var("x", xs[0]) if xs else rt.get_var("x"))
+    tools.add(ToolSpec("through", "g"), lambda rt: rt.call_tool("g.t"))
+    with Engine(host=Host(variables={"x": 0}), toolsets=[tools], plugins="none") as engine:
+        with engine.session() as a, engine.session(variables={"x": 5}) as b:
+            a.call("g.t", [1])
+            engine.call("g.t", [2])
+
+            assert [each.call("g.through") for each in (engine, a, b)] == [2, 1, 5]
+            assert [each.execute(ToolCall("g__t")).value for each in (engine, a, b)] == [2, 1, 5]
+            assert asyncio.run(b.acall_named("g.through", {})) == 5
+            assert [*b.stream("g.through")] == [5]
+        with pytest.raises(CallError) as caught:
+            a.call("g.t")
+        assert caught.value.code == "engine.closed"
+        assert engine.call("g.t") == 2
+
+
+def test_constants_can_not_be_set() -> None:
+    """Neither set nor updated; they can be read, and are copied."""
+    host = Host(variables={"x": 1, "limits": 5}, constants={"limits": {"most": [3]}})
+
+    def changed(rt: Runtime) -> Any:
+        rt.get_var("limits")["most"].append(4)
+        codes = []
+        for change in (lambda: rt.set_var("limits", 1), lambda: rt.update_var("limits", lambda old: old)):
+            with pytest.raises(ToolFailed) as caught:
+                change()
+            codes.append((caught.value.code, caught.value.text, caught.value.retry))
+        assert codes == [("var.constant", "limits is a constant", "model")] * 2
+        return [rt.get_var("limits"), list(rt.variables)]
+
+    assert seen(changed, host=host) == [{"most": [3]}, ["limits", "x"]]
+
+
+def test_sixteen_threads_lose_no_update() -> None:
+    """Sixteen times five thousand are eighty thousand."""
+    tools = tool_of(lambda rt, *xs: rt.update_var("n", lambda n: (n or 0) + 1) and None)
+    with Engine(toolsets=[tools], plugins="none") as engine:
+
+        def count() -> None:
+            for _ in range(5_000):
+                engine.call("g.t")
+
+        threads = [threading.Thread(target=count) for _ in range(16)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+        assert engine.memory.variables.get("n", 0) == 80_000
+
+
+# Handles
+
+
+def test_a_handle_names_a_thing_of_its_session() -> None:
+    """It is opaque, checked for its kind, and of no use to another session."""
+    tools = Toolset("g")
+    handle = ArgSpec("h", ArgType.HANDLE)
+    released: list[str] = []
+    tools.add(
+        ToolSpec("new", "g", return_type=ArgType.HANDLE),
+        lambda rt: rt.handles.new({"n": 1}, "thing", lambda: released.append("thing")),
+    )
+    tools.add(
+        ToolSpec("get", "g", (handle, ArgSpec("kind", ArgType.STRING))), lambda rt, h, kind: rt.handles.get(h, kind)
+    )
+    tools.add(ToolSpec("kind", "g", (handle,)), lambda rt, h: rt.handles.kind(h))
+    tools.add(ToolSpec("release", "g", (handle,)), lambda rt, h: rt.handles.release(h))
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        other = engine.session()
+        first, second = engine.call("g.new"), engine.call("g.new")
+
+        assert type(first) is str and first != second and first.startswith("thing-")
+        assert engine.call("g.get", [first, "thing"]) == {"n": 1}
+        assert engine.call("g.kind", [Handle(first)]) == "thing"
+        for caller, kind, code in ((engine, "tree", "handle.kind"), (other, "thing", "handle.unknown")):
+            with pytest.raises(ToolFailed) as caught:
+                caller.call("g.get", [first, kind])
+            assert (caught.value.code, caught.value.retry) == (code, "model")
+        assert [engine.call("g.release", [first]) for _ in range(2)] == [True, False]
+        assert engine.call("g.kind", [first]) is None
+        theirs = other.call("g.new")
+        other.close()
+        assert released == ["thing", "thing"] and theirs
+    assert released == ["thing"] * 3
+
+
+@pytest.mark.parametrize("kind", ["", "a b", "é", "x" * 200, "a:b"])
+def test_a_kind_is_a_word(kind: str) -> None:
+    """Else its handle could not be given back as an argument."""
+    with pytest.raises(ToolFailed) as caught:
+        seen(lambda rt: rt.handles.new(1, kind))
+
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_a_handle_whose_release_fails_is_released() -> None:
+    """And so are the others."""
+    released: list[int] = []
+
+    def made(rt: Runtime) -> None:
+        rt.handles.new(1, "a", lambda: released.append(1))
+        rt.handles.new(2, "a", lambda: 1 / 0)
+        rt.handles.new(3, "a", lambda: released.append(3))
+
+    seen(made)
+
+    assert released == [3, 1]
+
+
+# Clock, chance, secrets, progress
+
+
+def test_the_clock_and_chance_are_the_hosts() -> None:
+    """So that a test can hold them still; the defaults are the process's."""
+    host = Host(clock=lambda: 5.5, random=random.Random(7))
+
+    assert seen(lambda rt: [rt.now(), rt.random.randrange(10**9)], host=host) == [
+        5.5,
+        random.Random(7).randrange(10**9),
+    ]
+    assert seen(lambda rt: rt.now() > 1e9 and 0 <= rt.random.random() < 1) is True
+
+
+def test_progress_reaches_the_host_and_never_fails_the_tool() -> None:
+    """It is an observer."""
+    told: list[Progress] = []
+
+    def tell(progress: Progress) -> None:
+        told.append(progress)
+        raise RuntimeError
+
+    seen(lambda rt: rt.progress(1, 4, "quarter"), host=Host(progress=tell))
+    seen(lambda rt: rt.progress(1))
+
+    assert told == [Progress("g.t", 1, 4, "quarter")]
+
+
+def test_a_secret_needs_a_grant_and_a_declared_need() -> None:
+    """Both, and neither error tells what it is."""
+    host = Host(secrets={"key": "canary"})
+    policy = ExecutionPolicy(grants=["secret:read:k*"])
+    needy = ToolPolicy(capabilities=("secret:read:key", "secret:read:kay"))
+
+    def read(name: str, needs: ToolPolicy, **options: Any) -> Any:
+        tools = tool_of(lambda rt, *xs: rt.secret(name), policy=needs)
+        with Engine(host=host, toolsets=[tools], plugins="none", **options) as engine:
+            return engine.call("g.t")
+
+    assert read("key", needy, policy=policy) == "canary"
+    for name, needs, options in (
+        ("key", needy, {}),
+        ("key", ToolPolicy(), {"policy": policy}),
+        ("other", needy, {"policy": policy}),
+    ):
+        with pytest.raises(PolicyError) as refused:
+            read(name, needs, **options)
+        assert refused.value.code == "policy.capability"
+    with pytest.raises(ToolFailed) as caught:
+        read("kay", needy, policy=policy)
+    assert (caught.value.code, caught.value.text) == ("secret.unknown", "this host lends no secret called kay")
+
+
+# The model
+
+
+class Parrot:
+    """A model of an embedder's own."""
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        return Turn("assistant", turns[-1].content.upper())
+
+    def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
+        return Turn("assistant", tool_calls=(ToolCall(tools[0].full_name, {}, id="1"),))
+
+    def embed(self, text: str) -> Sequence[float]:
+        return [float(len(text))]
+
+
+def test_a_model_is_lent_under_model_use() -> None:
+    """In the seed's three members; without the grant, or the need, it is refused."""
+    needs = ToolPolicy(capabilities=("model:use",))
+
+    def asked(rt: Runtime, *xs: Any) -> Any:
+        spec = rt.tools["g.t"].spec
+        turn = rt.llm.ask_with_tools([Turn("user", "go")], [spec])
+        return [rt.llm.ask([Turn("user", "hi")]).content, turn.tool_calls[0].name, rt.llm.embed("abc")]
+
+    def engine_of(needs: ToolPolicy, **options: Any) -> Engine:
+        return Engine(toolsets=[tool_of(asked, policy=needs)], plugins="none", **options)
+
+    granted = ExecutionPolicy(grants=["model:use:*"])
+    assert engine_of(needs, host=Host(llm=Parrot()), policy=granted).call("g.t") == ["HI", "g.t", [3.0]]
+    for declared, options in ((needs, {}), (ToolPolicy(), {"policy": granted})):
+        with pytest.raises(PolicyError):
+            engine_of(declared, host=Host(llm=Parrot()), **options).call("g.t")
+
+
+def test_a_host_without_a_model_says_so() -> None:
+    """With an error that a tool may catch, and that keeps its code when it does not."""
+    with pytest.raises(ToolFailed) as caught:
+        seen(lambda rt: rt.llm.embed("x"))
+
+    assert (caught.value.code, caught.value.text, caught.value.retry) == (
+        "llm.none",
+        "this host lends no model",
+        "host",
+    )
+    assert isinstance(caught.value.__cause__, LLMError)
+
+
+# Other tools
+
+
+def test_a_tool_sees_the_tools_that_may_be_called_without_their_functions() -> None:
+    """Read-only, with spec, policy and origin; what is denied is not there."""
+    tools = tool_of(lambda rt, *xs: None)
+    for name in ("open", "shut", "trusted"):
+        tools.add(ToolSpec(name, "g"), lambda rt: None, ToolPolicy(requires_trust=name == "trusted"))
+    found: list[Any] = []
+
+    with Engine(toolsets=[tools], plugins="none", policy=ExecutionPolicy(deny=["g.shut"])) as engine:
+        more = Toolset("h")
+        more.add(ToolSpec("look", "h"), lambda rt: found.append(rt.tools))
+        engine.register(more, origin="acme 1.0")
+        engine.call("h.look")
+
+    assert [*found[0]] == ["g.open", "g.t", "h.look"]
+    assert found[0]["h.look"] == ToolInfo(engine.tools["h.look"].spec, ToolPolicy(), "acme 1.0")
+    assert found[0]["g.open"].origin == "host"
+    with pytest.raises(TypeError):
+        found[0]["x"] = 1
+    assert not [name for name in dir(found[0]["g.open"]) if "func" in name]
+
+
+# Authority of nested calls
+
+
+def files_of(policy: ExecutionPolicy, **needs: tuple[str, ...]) -> Engine:
+    """Return an engine in which each tool takes the tools to call, in order, and the last one looks at ``data/a``."""
+    tools = Toolset("n")
+
+    def run(rt: Runtime, path: list[str]) -> Any:
+        return rt.call_tool(f"n.{path[0]}", [path[1:]]) if path else rt.require("fs:read:data/a")
+
+    for name, capabilities in needs.items():
+        spec = ToolSpec(name, "n", (ArgSpec("path", ArgType.SLICE_STRING),))
+        tools.add(spec, run, ToolPolicy(capabilities=capabilities))
+    return Engine(toolsets=[tools], plugins="none", policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("path", "ok"),
+    [
+        (["a"], True),
+        (["b"], True),
+        (["none"], False),
+        (["other"], False),
+        (["all", "a"], True),
+        (["all", "b", "a"], True),
+        (["a", "b"], False),
+        (["none", "a"], False),
+        (["other", "a"], False),
+        (["all", "none", "a"], False),
+        (["all", "none"], False),
+    ],
+)
+def test_nested_calls_only_lose_authority(path: list[str], ok: bool) -> None:
+    """A need must be covered by the host and by every tool above; what is not declared is not there."""
+    engine = files_of(
+        ExecutionPolicy(grants=["fs:read,write:*"]),
+        a=("fs:read:data/a",),
+        b=("fs:read:data/*",),
+        all=("fs:read",),
+        other=("fs:read:other", "fs:write:data/a"),
+        none=(),
+    )
+
+    if ok:
+        engine.call(f"n.{path[0]}", [path[1:]])
+    else:
+        with pytest.raises(PolicyError) as caught:
+            engine.call(f"n.{path[0]}", [path[1:]])
+        assert caught.value.code == "policy.capability"
+
+
+def test_the_hosts_grant_is_asked_for_each_call() -> None:
+    """Of the coerced arguments, before the function runs; from every door."""
+    tools = Toolset("g")
+    ran: list[str] = []
+    tools.add(
+        ToolSpec("read", "g", (ArgSpec("paths", ArgType.SLICE_STRING),)),
+        lambda rt, paths: ran.extend(paths),
+        ToolPolicy(capabilities=("fs:read:{paths}",)),
+    )
+    with Engine(toolsets=[tools], plugins="none", policy=ExecutionPolicy(grants=["fs:read:data/**"])) as engine:
+        engine.call("g.read", ['["data/a", "data/b/c"]'])
+        engine.call_named("g.read", {"paths": []})
+        asyncio.run(engine.acall("g.read", [["data/x"]]))
+        assert ran == ["data/a", "data/b/c", "data/x"]
+        for refused in (
+            lambda: engine.call("g.read", [["data/a", "data/../x"]]),
+            lambda: engine.call_named("g.read", {"paths": '["x"]'}),
+            lambda: asyncio.run(engine.acall("g.read", [["/etc/passwd"]])),
+            lambda: engine.stream("g.read", [["x"]]),
+            lambda: engine.astream("g.read", [["x"]]),
+        ):
+            with pytest.raises(PolicyError):
+                refused()
+        assert engine.execute(ToolCall("g.read", {"paths": ["x"]})).error.code == "policy.capability"  # type: ignore[union-attr]
+        assert engine.execute(ToolCall("g.read", {"paths": 5})).error.code == "coercion.type"  # type: ignore[union-attr]
+    assert len(ran) == 3
+
+
+def test_a_session_does_not_take_what_is_no_plain_value() -> None:
+    """As the host does not."""
+    with Engine(plugins="none") as engine, pytest.raises(CoercionError):
+        engine.session(variables={"x": object()})

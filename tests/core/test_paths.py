@@ -1,0 +1,186 @@
+"""A path by its letters alone, on every system's rules, and the one spelling of a network place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from neuroscript import SandboxError
+from neuroscript.paths import host_port, names_directory, relative, spelling
+
+CASES = json.loads((Path(__file__).parents[1] / "vectors" / "paths.json").read_text())["cases"]
+WINDOWS = [case for case in CASES if case["platforms"] == ["windows"]]
+
+
+def code(path: Any, windows: bool = False) -> str:
+    """Return the word that a path is refused with."""
+    with pytest.raises(SandboxError) as raised:
+        relative(path, windows=windows)
+    assert raised.value.retry == "model"
+    return raised.value.code
+
+
+@pytest.mark.parametrize("case", WINDOWS, ids=lambda case: case["id"])
+def test_a_name_that_means_something_else_on_windows_is_refused_there(case: dict[str, Any]) -> None:
+    """And is a name as any other elsewhere."""
+    assert code(case["input"], windows=True) == case["error"].replace("path.", "sandbox.")
+    assert relative(case["input"], windows=False) == tuple(case["input"].split("/"))
+
+
+@pytest.mark.parametrize("path", ["NUL", "a/con.txt", "lpt¹", "COM²/x", "x.", "x /y", "a:b/c", "PROGRA~1", "conout$"])
+def test_more_names_of_windows(path: str) -> None:
+    """In any case, with any extension, anywhere in the path."""
+    assert code(path, windows=True) in ("sandbox.name", "sandbox.absolute")
+
+
+@pytest.mark.parametrize("path", ["console.txt", "nullable", "com", "a.con", "lpt10", "x~y", "auxiliary/prn2.txt"])
+def test_names_that_only_look_like_those_of_windows(path: str) -> None:
+    """Are names."""
+    assert relative(path, windows=True) == tuple(path.split("/"))
+
+
+@pytest.mark.parametrize(
+    ("path", "segments"),
+    [
+        (".", ()),
+        ("a/..", ()),
+        ("./a//b/./c/", ("a", "b", "c")),
+        ("a/../~x/../b", ("b",)),
+        ("a/~b", ("a", "~b")),
+        ("..data/...", ("..data", "...")),
+        ("é" * 127, ("é" * 127,)),
+        ("/".join("d" * 256), tuple("d" * 256)),
+    ],
+)
+def test_a_path_becomes_its_names(path: str, segments: tuple[str, ...]) -> None:
+    """Without what does not lead further."""
+    assert relative(path) == segments
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        (b"a", "argtype"),
+        (None, "argtype"),
+        ("", "empty"),
+        ("a\0", "nul"),
+        ("\udcff", "encoding"),
+        ("a\tb", "control"),
+        ("a\x7f", "control"),
+        ("\u202egnp.exe", "control"),
+        ("a\u2028b", "control"),
+        ("a\U000e0041", "control"),
+        ("a\\b", "separator"),
+        ("/", "absolute"),
+        ("c:", "absolute"),
+        ("./C:/x", "absolute"),
+        ("./~", "name"),
+        ("x/../~root", "name"),
+        ("..", "escape"),
+        ("a/../../a", "escape"),
+        ("é" * 128, "toolong"),
+        ("/".join("d" * 257), "toolong"),
+        ("é/" * 1400, "toolong"),
+    ],
+)
+def test_a_path_is_refused(path: Any, word: str) -> None:
+    """With a word for each reason."""
+    assert code(path) == f"sandbox.{word}"
+
+
+def test_a_refusal_does_not_repeat_the_path() -> None:
+    """It may be anything."""
+    with pytest.raises(SandboxError) as raised:
+        relative("../canary")
+
+    assert str(raised.value) == "the path leads out of the sandbox"
+
+
+def test_a_subclass_of_str_is_read_through_strs_own_slots() -> None:
+    """What it says of itself does not count."""
+
+    class Lying(str):
+        def __contains__(self, part: object) -> bool:
+            raise AssertionError
+
+        def split(self, *args: Any) -> Any:
+            raise AssertionError
+
+        startswith = __getitem__ = __len__ = encode = rpartition = split  # type: ignore[assignment]
+
+    assert code(Lying("../x")) == "sandbox.escape"
+    segments = relative(Lying("a/b"))
+    assert segments == ("a", "b")
+    assert [type(name) for name in segments] == [str, str]
+
+
+@given(some.text(some.one_of(some.sampled_from("./~a\\:\0"), some.characters()), max_size=30))
+def test_whatever_is_accepted_leads_downwards_and_is_its_own_spelling(path: str) -> None:
+    """No name is empty, a dot or two, or holds a separator; reading the spelling again changes nothing."""
+    try:
+        segments = relative(path)
+    except SandboxError:
+        return
+
+    assert not {"", ".", ".."} & {*segments}
+    assert not any("/" in name or "\0" in name for name in segments)
+    assert relative(spelling(segments)) == segments
+
+
+@pytest.mark.parametrize(("path", "means"), [("a", False), ("a/", True), ("a/.", True), (".", True), ("a/..", True)])
+def test_some_paths_can_only_mean_a_directory(path: str, means: bool) -> None:
+    """By their end."""
+    assert names_directory(path) is means
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("Example.COM", "example.com"),
+        ("example.com.", "example.com"),
+        ("example.com.:443", "example.com:443"),
+        ("*.Example.com:80", "*.example.com:80"),
+        ("127.0.0.1:8080", "127.0.0.1:8080"),
+        ("[::1]", "[::1]"),
+        ("[0:0:0:0:0:0:0:1]:443", "[::1]:443"),
+        ("[2001:DB8::0:1]", "[2001:db8::1]"),
+        ("example.com:00443", "example.com:443"),
+    ],
+)
+def test_a_network_place_has_one_spelling(text: str, normal: str) -> None:
+    """And it is its own."""
+    assert host_port(text) == normal
+    assert host_port(normal) == normal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a b",
+        "a:b",
+        "a:",
+        ":80",
+        "::1",
+        "[::1",
+        "[::1]x",
+        "[:::]",
+        "a/b",
+        "u@a",
+        "a?b",
+        "a#b",
+        "a:65536",
+        "a:80:80",
+        ".",
+        "a..",
+    ],
+)
+def test_what_is_no_network_place_is_refused(text: str) -> None:
+    """Without repeating it."""
+    with pytest.raises(ValueError, match=r"^expected (host or host:port|an IPv6 address in the brackets)$"):
+        host_port(text)

@@ -1,0 +1,221 @@
+"""What a host permits: patterns of tools, trust, approval, and the words of a refusal."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuroscript import ArgType, Capability, ExecutionPolicy, Grant, PolicyError, SpecError, ToolPolicy
+from neuroscript.policy import refused
+from neuroscript.templates import Template
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "authority.md").read_text()
+PATTERNS = re.findall(r"^\| `([^`]+)` \| ([^|]*)\| ([^|]*)\|$", PAGE, re.MULTILINE)
+
+NAMES = ("math.add", "math.add_all", "fs.read", "fs.read_all", "fs.deep.read", "fs_evil.read", "my.fs.read", "system.io.read",
+         "audio.play", "tools.run")  # fmt: skip
+MATCHES = {
+    "*": NAMES,
+    "math.add": ("math.add",),
+    "tool.math.add": ("math.add",),
+    "Tool.TOOL.Math.Add": ("math.add",),
+    "fs.*": ("fs.read", "fs.read_all", "fs.deep.read"),
+    "tool.fs.*": ("fs.read", "fs.read_all", "fs.deep.read"),
+    "fs*": ("fs.read", "fs.read_all", "fs.deep.read", "fs_evil.read"),
+    "*fs.read": ("fs.read", "my.fs.read"),
+    "*.read": ("fs.read", "fs.deep.read", "fs_evil.read", "my.fs.read", "system.io.read"),
+    "*.fs.*": ("my.fs.read",),
+    "*io*": ("system.io.read", "audio.play"),
+    "tool*": ("tools.run",),
+}
+
+
+def permits(policy: ExecutionPolicy, name: str, needs: ToolPolicy = ToolPolicy()) -> bool:  # noqa: B008
+    """Tell whether a tool may run as far as its arguments do not matter."""
+    return policy.verdict(name, needs) is None
+
+
+@pytest.mark.parametrize(("pattern", "name"), list(itertools.product(MATCHES, NAMES)))
+def test_a_pattern_matches_whole_canonical_names(pattern: str, name: str) -> None:
+    """120 pairs, each as what is allowed and as what is denied."""
+    expected = name in MATCHES[pattern]
+
+    assert expected is permits(ExecutionPolicy(allow=(pattern,)), name)
+    assert expected is not permits(ExecutionPolicy(deny=(pattern,)), name)
+
+
+@pytest.mark.parametrize(("pattern", "matching", "others"), PATTERNS)
+def test_a_pattern_matches_what_the_page_says(pattern: str, matching: str, others: str) -> None:
+    """Each row of the table on patterns."""
+    policy = ExecutionPolicy(allow=(pattern,))
+
+    assert all(permits(policy, name) for name in re.findall("`([^`]+)`", matching))
+    assert not any(permits(policy, name) for name in re.findall("`([^`]+)`", others))
+
+
+@pytest.mark.parametrize(
+    ("policy", "needs", "expected"),
+    [
+        (ExecutionPolicy(), ToolPolicy(), None),
+        (ExecutionPolicy(), ToolPolicy(capabilities=("fs:read:{path}",)), None),
+        (ExecutionPolicy(), ToolPolicy(requires_trust=True),
+         ("g.t: needs a host that trusts it", "policy.trust", "trust", "trust")),
+        (ExecutionPolicy(trusted=True), ToolPolicy(requires_trust=True), None),
+        (ExecutionPolicy(deny=("x.y", "g.*", "*")), ToolPolicy(),
+         ("g.t: is denied by the host", "policy.denied", "", "g.*")),
+        (ExecutionPolicy(allow=("G.T",), deny=("tool.g.t",)), ToolPolicy(),
+         ("g.t: is denied by the host", "policy.denied", "", "g.t")),
+        (ExecutionPolicy(allow=("x.y", "g")), ToolPolicy(),
+         ("g.t: is not allowed by the host", "policy.not_allowed", "", "allow")),
+        (ExecutionPolicy(allow=()), ToolPolicy(),
+         ("g.t: is not allowed by the host", "policy.not_allowed", "", "allow")),
+        (ExecutionPolicy(trusted=True, grants=("*:*:*",)), ToolPolicy(requires_approval=True),
+         ("g.t: needs an approval, and nobody here can give it", "policy.approval", "approval", "approval")),
+    ],
+)  # fmt: skip
+def test_a_verdict_says_what_decided(policy: ExecutionPolicy, needs: ToolPolicy, expected: Any) -> None:
+    """In words and as data; of the patterns only the one that denied."""
+    for name in ("g.t", "Tool.G.T"):
+        verdict = policy.verdict(name, needs)
+
+        said = verdict and (str(verdict), verdict.code, verdict.need, verdict.rule)
+        assert expected == said
+        assert verdict is None or (verdict.tool, verdict.number, verdict.retry) == ("g.t", 1003, "host")
+
+
+ORDER = {
+    "policy.trust": {"trusted": False},
+    "policy.denied": {"deny": ("g.t",)},
+    "policy.not_allowed": {"allow": ()},
+}
+
+
+@pytest.mark.parametrize("wrong", [each for count in (1, 2, 3) for each in itertools.combinations(ORDER, count)])
+def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval(wrong: tuple[str, ...]) -> None:
+    """Of all that is wrong, the first in that order is told."""
+    settings: dict[str, Any] = {"trusted": True}
+    for code in wrong:
+        settings |= ORDER[code]
+
+    verdict = ExecutionPolicy(**settings).verdict("g.t", ToolPolicy(requires_trust=True, requires_approval=True))
+
+    assert isinstance(verdict, PolicyError)
+    assert verdict.code == next(code for code in ORDER if code in wrong)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"allow": "fs.*"}, "allow must be a tuple of texts"),
+        ({"deny": (5,)}, "deny must be a tuple of texts"),
+        ({"allow": ("",)}, "allow:  matches no tool; write a name, or a pattern such as fs.*"),
+        ({"deny": ("fs.[ab]", "fs/*")}, "deny: fs.[ab] matches no tool; write a name, or a pattern such as fs.*; deny: fs/* "
+         "matches no tool; write a name, or a pattern such as fs.*"),
+        ({"deny": ("fs:delete:*",)}, "deny: fs:delete:* matches no tool; write a name, or a pattern such as fs.*"),
+        ({"grants": "fs:read:*"}, "grants must be a tuple of texts or Grants"),
+        ({"grants": (Capability.parse("fs:read"),)}, "grants must be a tuple of texts or Grants"),
+        ({"grants": ("fs:read",)}, "a grant has a scope; write fs:read:* for the whole resource"),
+        ({"trusted": 1}, "trusted must be True or False"),
+        ({"allow": None, "grants": ("fs", "net:read:a*"), "trusted": "no"}, "allow must be a tuple of texts; fs is not a "
+         "capability; write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt; a* is no scope of net: a * in "
+         "a host stands for whole labels; write *.example.com; trusted must be True or False"),
+    ],
+)  # fmt: skip
+def test_a_bad_policy_can_not_be_made(settings: dict[str, Any], text: str) -> None:
+    """With everything that is wrong with it; a blank or a slip would else silently deny nothing."""
+    with pytest.raises(SpecError) as caught:
+        ExecutionPolicy(**settings)
+
+    assert f"execution policy: {text}" == str(caught.value)
+
+
+def test_a_policy_is_a_value() -> None:
+    """Two that say the same are equal, whichever way they were written, and none can be changed."""
+    first = ExecutionPolicy(allow=["TOOL.FS.*", "fs.*"], grants=["FS:read:*"])
+    second = ExecutionPolicy(allow=("fs.*",), grants=(Grant.parse("fs:read:*"),))
+
+    assert first == second
+    assert hash(first) == hash(second)
+    assert repr(second) == (
+        "ExecutionPolicy(allow=('fs.*',), deny=(), "
+        "grants=(Grant(resource='fs', verbs=('read',), scopes=('*',)),), trusted=False)"
+    )
+    with pytest.raises(AttributeError):
+        first.trusted = True  # type: ignore[misc]
+
+
+def test_patterns_that_match_no_tool_are_reported() -> None:
+    """A slip in a deny would else permit what was meant to be refused."""
+    policy = ExecutionPolicy(allow=("math.*", "maths.*"), deny=("Tool.fs.delete", "fs.rm"))
+
+    assert policy.unmatched(["math.add", "tool.fs.Delete"]) == ("maths.*", "fs.rm")
+    assert policy.unmatched([]) == ("math.*", "maths.*", "fs.delete", "fs.rm")
+
+
+def test_the_first_need_that_is_not_covered_is_told() -> None:
+    """As a single need."""
+    policy = ExecutionPolicy(grants=("fs:read:data/**", "fs:write:data/out/*"))
+    needs = [Capability.parse("fs:read:data/a"), Capability.parse("fs:read,write:data/out/a,data/b")]
+
+    assert policy.uncovered(needs) == Capability.parse("fs:write:data/b")
+    assert policy.uncovered(needs[:1]) is None
+    assert policy.uncovered([]) is None
+    assert ExecutionPolicy().uncovered([Capability.parse("pure:use")]) == Capability.parse("pure:use")
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "said"),
+    [
+        ("fs:read:{x}", "data/a.txt", "fs:read:data/a.txt"),
+        ("fs:read:{x}/**", "data", "fs:read:data/**"),
+        ("fs:read:{x}", None, "fs:read"),
+        ("fs:read:{x}", "a" * 100, f"fs:read:{'a' * 64}…"),
+        ("env:read:{x}", "hunter2", "env:read"),
+        ("net:read:{x.host}", "http://hunter2.com", "net:read"),
+    ],
+)
+def test_a_refusal_names_the_need_and_no_value_of_the_call(template: str, value: Any, said: str) -> None:
+    """Only a path below the sandbox is shown, cut to 64 characters."""
+    (need,) = Template.parse(template, {"x": ArgType.STRING}).fill([value])
+
+    error = refused("g.t", need)
+
+    assert f"g.t: needs {said}" == str(error)
+    assert ("policy.capability", said, "grants") == (error.code, error.need, error.rule)
+
+
+@pytest.mark.parametrize("value", ["../hunter2", "/home/hunter2", "a\x00b"])
+def test_a_path_that_no_grant_can_mean_is_the_callers_to_mend(value: str) -> None:
+    """It is refused for what it is, and not repeated; another argument may do."""
+    (need,) = Template.parse("fs:read:{x}", {"x": ArgType.STRING}).fill([value])
+
+    error = refused("g.t", need)
+
+    said = "needs fs:read of something that no grant can mean, such as a path that leaves the sandbox"
+    assert f"g.t: {said}" == str(error)
+    assert ("policy.capability", "fs:read", "model") == (error.code, error.need, error.retry)
+
+
+patterns = st.lists(
+    st.text("ab.*", min_size=1, max_size=5) | st.sampled_from(["*", "a.b", "a.*", "*.b", "tool.a.*"]), max_size=4
+)
+names = st.sampled_from(["a.b", "a.a", "b.a", "b.b", "a.b.a", "aa.b", "tool.a.b"])
+
+
+@given(patterns, patterns, patterns, names, st.booleans())
+def test_another_deny_never_allows_more_and_another_allow_never_denies_more(
+    allow: list[str], deny: list[str], more: list[str], name: str, trust: bool
+) -> None:
+    """Whatever the patterns are."""
+    needs = ToolPolicy(requires_trust=trust)
+    before = permits(ExecutionPolicy(allow=allow, deny=deny, trusted=True), name, needs)
+
+    assert before or not permits(ExecutionPolicy(allow=allow, deny=[*deny, *more], trusted=True), name, needs)
+    assert not before or permits(ExecutionPolicy(allow=[*allow, *more], deny=deny, trusted=True), name, needs)
+    assert not permits(ExecutionPolicy(allow=[*allow, *more], deny=["*"], trusted=True), name, needs)

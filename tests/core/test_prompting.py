@@ -1,0 +1,497 @@
+"""Questions at the console: real pipes, real devices, real terminals, and processes that have none of them."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import PromptError
+from neuroscript.prompting import LONGEST, ConsolePrompter, Prompter
+
+NOBODY = ("no terminal, pipe or file is there to answer", "prompt.noninteractive", "host")
+NO_OUTPUT = ("no output is there to ask on", "prompt.noninteractive", "host")
+ENDED = ("the input ended before an answer came", "prompt.eof", "host")
+TOO_LONG = ("the answer is longer than 65536 bytes", "prompt.toolong", "host")
+
+ASK = """
+from neuroscript import PromptError
+from neuroscript.prompting import ConsolePrompter
+
+prompter = ConsolePrompter()
+
+def ask(prompt="Name?", **options):
+    try:
+        print(repr(prompter.ask(prompt, **options)), flush=True)
+    except PromptError as error:
+        print(error.code, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+def refused(prompter: Prompter, *, secret: bool = False) -> tuple[str, str, str]:
+    """Return what whoever asks is told."""
+    with pytest.raises(PromptError) as caught:
+        prompter.ask("Name?", secret=secret)
+    return str(caught.value), caught.value.code, caught.value.retry
+
+
+def piped(data: bytes) -> io.TextIOWrapper:
+    """Return the reading end of a pipe that holds *data* and whose other end is closed."""
+    ours, theirs = os.pipe()
+    threading.Thread(target=fill, args=(theirs, data)).start()
+    return os.fdopen(ours, encoding="utf-8")
+
+
+def fill(descriptor: int, data: bytes) -> None:
+    with os.fdopen(descriptor, "wb") as pipe:
+        pipe.write(data)
+
+
+# Piped answers
+
+
+def test_piped_answers_are_used_one_by_one() -> None:
+    """Lines with either end, an empty one, and a last one without an end; then the input has ended, and stays so."""
+    with piped("Ada\n\r\n  blanks stay \r\ngrüße\nlast".encode()) as stdin:
+        prompter = ConsolePrompter(stdin, io.StringIO())
+        answers = [prompter.ask("?") for _ in range(5)]
+
+        assert ["Ada", "", "  blanks stay ", "grüße", "last"] == answers
+        assert ENDED == refused(prompter) == refused(prompter)
+
+
+def test_no_byte_behind_the_answer_is_taken() -> None:
+    """A second prompter, and whoever reads the descriptor afterwards, find what the first has left."""
+    with piped(b"first\nsecond\nrest of it\n") as stdin:
+        answers = [ConsolePrompter(stdin, io.StringIO()).ask("?") for _ in range(2)]
+
+        assert ["first", "second"] == answers
+        assert b"rest of it\n" == os.read(stdin.fileno(), 100)
+
+
+def test_a_descriptor_that_does_not_wait_is_waited_for() -> None:
+    """Whoever shares a pipe can set it so; an answer in two parts is one answer all the same."""
+    answers_out, answers_in = os.pipe()
+    questions_out, questions_in = os.pipe()
+    os.set_blocking(answers_out, False)
+
+    def answer() -> None:
+        read_until(questions_out, b"Name? ")
+        for part in (b"Gr\xc3", b"\xbc\xc3\x9fe\n"):
+            os.write(answers_in, part)
+            wait_until_read(answers_out)
+
+    human = threading.Thread(target=answer)
+    human.start()
+    with os.fdopen(answers_out, encoding="utf-8") as stdin, os.fdopen(questions_in, "w") as output:
+        assert "Grüße" == ConsolePrompter(stdin, output).ask("Name?")
+        human.join()
+    os.close(answers_in)
+    os.close(questions_out)
+
+
+def wait_until_read(pipe: int) -> None:
+    """Wait until somebody has taken all that is in a pipe."""
+    while any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))):
+        pass
+
+
+def read_until(descriptor: int, end: bytes) -> bytes:
+    """Return what comes on a descriptor until it ends with *end*, or until nothing comes any more."""
+    came = b""
+    while not came.endswith(end):
+        try:
+            part = os.read(descriptor, 1024)
+        except OSError:  # Linux says so when the other side of a terminal has closed
+            part = b""
+        if not part:
+            raise AssertionError(f"{end!r} did not come, but {came!r}")
+        came += part
+    return came
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [(b"\xff\xfe\n", "\ufffd\ufffd"), (b"ab\xc3\n", "ab\ufffd"), (b"\xed\xa0\x80\n", "\ufffd\ufffd\ufffd")],
+    ids=["no-utf8", "cut", "surrogate"],
+)
+def test_what_is_no_unicode_is_replaced(data: bytes, expected: str) -> None:
+    """An answer is a text that can be written again; the one behind it is whole."""
+    with piped(data + b"next\n") as stdin:
+        prompter = ConsolePrompter(stdin, io.StringIO())
+
+        assert [expected, "next"] == [prompter.ask("?"), prompter.ask("?")]
+
+
+def test_an_answer_may_be_as_long_as_it_says() -> None:
+    """65,536 bytes, with or without an end of the line."""
+    with piped(b"a" * LONGEST + b"\n" + b"b" * LONGEST) as stdin:
+        prompter = ConsolePrompter(stdin, io.StringIO())
+
+        assert ["a" * LONGEST, "b" * LONGEST] == [prompter.ask("?"), prompter.ask("?")]
+
+
+@pytest.mark.parametrize("length", [LONGEST + 1, 2 * LONGEST, 2 * LONGEST + 1, 3 * LONGEST])
+def test_a_longer_answer_is_refused_and_dropped(length: int) -> None:
+    """Nothing of it is taken for the next answer."""
+    with piped(b"a" * length + b"\nnext\n" + b"b" * length) as stdin:
+        prompter = ConsolePrompter(stdin, io.StringIO())
+
+        assert TOO_LONG == refused(prompter)
+        assert "next" == prompter.ask("?")
+        assert TOO_LONG == refused(prompter)
+        assert ENDED == refused(prompter)
+
+
+def test_answers_may_stand_in_a_file(tmp_path: Path) -> None:
+    """A regular file is data, as a pipe is."""
+    (tmp_path / "answers").write_text("one\ntwo\n")
+    with (tmp_path / "answers").open() as stdin:
+        prompter = ConsolePrompter(stdin, io.StringIO())
+
+        assert ["one", "two"] == [prompter.ask("?"), prompter.ask("?", secret=True)]
+
+
+def test_answers_may_come_on_a_socket() -> None:
+    """Some hosts give their children sockets for pipes."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ours.makefile(encoding="utf-8") as stdin:
+        theirs.sendall(b"one\n")
+
+        assert "one" == ConsolePrompter(stdin, io.StringIO()).ask("?")
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [io.StringIO("one\ntwo"), io.TextIOWrapper(io.BytesIO(b"one\ntwo"), encoding="utf-8")],
+    ids=["text", "bytes"],
+)
+def test_answers_may_come_from_a_stream_without_a_descriptor(stdin: Any) -> None:
+    """As hosts that have no console lend it."""
+    prompter = ConsolePrompter(stdin, io.StringIO())
+
+    assert ["one", "two"] == [prompter.ask("?"), prompter.ask("?", secret=True)]
+    assert ENDED == refused(prompter)
+
+
+# Nobody to ask
+
+
+def test_a_closed_input_answers_nothing() -> None:
+    """Neither a closed stream, nor one whose descriptor has been closed under it."""
+    with Path(os.devnull).open() as closed:
+        pass
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, closefd=False) as orphan:
+        os.close(ours)
+        os.close(theirs)
+
+        assert NOBODY == refused(ConsolePrompter(closed, io.StringIO()))
+        assert NOBODY == refused(ConsolePrompter(orphan, io.StringIO()))
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/zero"])
+def test_a_device_that_is_no_terminal_answers_nothing(device: str) -> None:
+    """Neither one that is empty nor one that never ends, and no question is written."""
+    output = io.StringIO()
+    with Path(device).open() as stdin:
+        assert NOBODY == refused(ConsolePrompter(stdin, output))
+        assert NOBODY == refused(ConsolePrompter(stdin, output), secret=True)
+    assert "" == output.getvalue()
+
+
+def test_nobody_is_asked_where_nobody_sees_the_question(tmp_path: Path) -> None:
+    """A closed output, a full disk and a pipe that nobody reads; the answer stays where it is."""
+    closed = io.StringIO()
+    closed.close()
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with piped(b"one\n") as stdin:
+        assert NO_OUTPUT == refused(ConsolePrompter(stdin, closed))
+        for descriptor in (theirs, os.open("/dev/full", os.O_WRONLY)):
+            output = io.TextIOWrapper(io.FileIO(descriptor, "w"), write_through=True)
+            assert NO_OUTPUT == refused(ConsolePrompter(stdin, output))
+            output.close()
+        assert "one" == ConsolePrompter(stdin, io.StringIO()).ask("?")
+
+
+@pytest.mark.parametrize(
+    ("redirections", "expected"),
+    [
+        ("</dev/null", "prompt.noninteractive"),
+        ("<&-", "prompt.noninteractive"),
+        ("2>&-", "prompt.noninteractive"),
+        ("<&- 2>&-", "prompt.noninteractive"),
+    ],
+)
+@pytest.mark.parametrize("secret", [False, True])
+def test_a_process_without_a_console_is_told_so(redirections: str, expected: str, secret: bool) -> None:
+    """At once, and with no traceback."""
+    command = f'exec "$0" -c "$1" {redirections}'
+    code = f"{ASK}\nask(secret={secret})"
+
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, code], input=b"Ada\n", capture_output=True, timeout=60, check=False
+    )
+
+    assert (f"{expected}\n".encode(), b"", 0) == (done.stdout, done.stderr, done.returncode)
+
+
+def test_a_process_takes_its_answers_from_its_pipe() -> None:
+    """Questions stand on the error output alone, whatever the encodings of the process."""
+    code = f"{ASK}\nask('Name →'); ask(); ask(secret=True); ask()"
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1:strict"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="ä\nb\nc".encode("latin-1"), capture_output=True, env=environment
+    )
+
+    assert ["'ä'", "'b'", "'c'", "prompt.eof"] == done.stdout.decode("latin-1").splitlines()
+    assert "Name \\u2192 Name? Name? Name? " == done.stderr.decode("latin-1")
+
+
+def test_the_streams_are_those_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prompter that was made before the host changed its streams asks on the new ones."""
+    prompter = ConsolePrompter()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Ada\n"))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+
+    assert "Ada" == prompter.ask("Name?")
+    assert "Name? " == sys.stderr.getvalue()  # type: ignore[attr-defined]
+
+
+# What is written
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Name?", "Name? "),
+        ("Name: ", "Name: "),
+        ("Grüße, 名前 →\n", "Grüße, 名前 → "),
+        ("\x1b[2J\x1b]0;title\x07x", "\\x1b[2J\\x1b]0;title\\x07x "),
+        ("Delete?\rKeep?", "Delete?\\rKeep? "),
+        ("a\nAllow? yes", "a\\nAllow? yes "),
+        ("a\u202ecba\u2066\u200f", "a\\u202ecba\\u2066\\u200f "),
+        ("pay\u200bpal\u200d\ufeff\u00ad", "pay\\u200bpal\\u200d\\ufeff\\xad "),
+        ("\x9b2J\x85\u2028", "\\x9b2J "),
+        ("\ud800", "\\ud800 "),
+    ],
+    ids=ascii,
+)
+def test_a_question_can_not_steer_the_terminal(prompt: str, expected: str) -> None:
+    """One line, in which everything that moves, turns or hides is an escape."""
+    output = io.StringIO()
+
+    ConsolePrompter(io.StringIO("\n"), output).ask(prompt)
+
+    assert expected == output.getvalue()
+
+
+def test_one_question_at_a_time(full_counts: bool) -> None:
+    """Each of eight threads receives the answer to its own question, for none is written before the last is answered."""
+    rounds, threads = (1000 if full_counts else 50), 8
+    answers_out, answers_in = os.pipe()
+    questions_out, questions_in = os.pipe()
+    wrong: list[tuple[int, str]] = []
+
+    with os.fdopen(answers_out) as stdin, os.fdopen(questions_in, "w") as output:
+        prompter = ConsolePrompter(stdin, output)
+
+        def ask(number: int) -> None:
+            for _ in range(rounds):
+                answer = prompter.ask(f"{number} of eight?")
+                if answer != f"answer to {number}":
+                    wrong.append((number, answer))
+
+        workers = [threading.Thread(target=ask, args=(number,)) for number in range(threads)]
+        for worker in workers:
+            worker.start()
+        for _ in range(rounds * threads):
+            question = read_until(questions_out, b"? ").decode()
+            os.write(answers_in, f"answer to {question.removesuffix(' of eight? ')}\n".encode())
+        for worker in workers:
+            worker.join()
+
+    for descriptor in (answers_in, questions_out):
+        os.close(descriptor)
+    assert [] == wrong
+
+
+# Terminals
+
+
+class Terminal:
+    """A terminal with a process in it, as its user sees it."""
+
+    def __init__(self, code: str) -> None:
+        self.ours, self.theirs = pty.openpty()
+        begin = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+        self.child = subprocess.Popen(
+            [sys.executable, "-c", f"{begin}{ASK}\n{code}"],
+            stdin=self.theirs,
+            stdout=self.theirs,
+            stderr=self.theirs,
+            start_new_session=True,
+        )
+
+    def see(self, end: str) -> str:
+        """Wait for a text, and return what came until then."""
+        return read_until(self.ours, end.encode()).decode()
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self.ours, keys.encode())
+
+    @property
+    def echoes(self) -> bool:
+        """Whether what is typed is to be seen."""
+        return bool(termios.tcgetattr(self.theirs)[3] & termios.ECHO)
+
+    def close(self) -> None:
+        """Wait for the process, which is to have ended well."""
+        try:
+            assert 0 == self.child.wait(10)
+        finally:
+            self.child.kill()
+            os.close(self.ours)
+            os.close(self.theirs)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Any]:
+    """Takes the code of a process, and gives the terminal it runs in."""
+    terminals: list[Terminal] = []
+
+    def started(code: str) -> Terminal:
+        terminals.append(Terminal(code))
+        return terminals[-1]
+
+    yield started
+    for each in terminals:
+        each.close()
+
+
+def test_a_terminal_echoes_an_answer(terminal: Any) -> None:
+    """What is typed is to be seen, unless it is a secret."""
+    seen = terminal("ask()")
+
+    seen.see("Name? ")
+    assert seen.echoes
+    seen.type("Adx\x7fa\n")
+
+    assert "Adx\b \ba\r\n'Ada'\r\n" == seen.see("'Ada'\r\n")
+
+
+def test_a_secret_is_not_echoed(terminal: Any) -> None:
+    """Only the end of the line is; afterwards the terminal echoes again, and the next answer is to be seen."""
+    seen = terminal("ask(secret=True); ask('Again?')")
+
+    assert "Name? " == seen.see("Name? ")
+    assert not seen.echoes
+    seen.type("hunter2\n")
+    assert "\r\n'hunter2'\r\nAgain? " == seen.see("Again? ")
+    assert seen.echoes
+    seen.type("Ada\n")
+
+    assert "Ada\r\n'Ada'\r\n" == seen.see("'Ada'\r\n")
+
+
+def test_a_terminal_that_did_not_echo_before_does_not_afterwards(terminal: Any) -> None:
+    """What was there is restored, whatever it was."""
+    seen = terminal("ask(secret=True); ask('Again?')")
+    settings = termios.tcgetattr(seen.theirs)
+    settings[3] &= ~termios.ECHO
+    termios.tcsetattr(seen.theirs, termios.TCSANOW, settings)
+
+    seen.see("Name? ")
+    assert termios.tcgetattr(seen.theirs)[3] == settings[3] | termios.ECHONL
+    seen.type("a\n")
+    seen.see("Again? ")
+    assert termios.tcgetattr(seen.theirs) == settings
+    seen.type("b\n")
+    seen.see("'b'\r\n")
+
+
+@pytest.mark.parametrize("secret", [False, True])
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [("\x03", "interrupted"), ("\x04", "prompt.eof"), ("a\x04\x04", "'a'")],
+    ids=["ctrl-c", "ctrl-d", "ctrl-d-in-a-line"],
+)
+def test_control_keys_end_a_question(terminal: Any, secret: bool, keys: str, expected: str) -> None:
+    """Ctrl-C interrupts, Ctrl-D ends the input for this question alone; the terminal is as it was before."""
+    seen = terminal(f"ask(secret={secret}); ask('Again?')")
+
+    seen.see("Name? ")
+    assert secret is not seen.echoes
+    seen.type(keys)
+    assert expected in seen.see("Again? ")
+    assert seen.echoes
+    seen.type("Ada\n")
+    seen.see("'Ada'\r\n")
+
+
+def test_what_is_typed_ahead_is_the_next_answer(terminal: Any) -> None:
+    """Also where the next one is a secret: no line is lost."""
+    seen = terminal("ask(); ask(secret=True); ask('Again?')")
+
+    seen.see("Name? ")
+    seen.type("one\ntwo\nthree\n")
+
+    came = re.findall(r"'(\w+)'", seen.see("'three'\r\n"))
+    assert ["one", "two", "three"] == came
+
+
+@pytest.mark.parametrize("secret", [False, True])
+def test_a_terminal_that_goes_away_ends_a_question(secret: bool) -> None:
+    """Its user has closed the window; a process that is told so by no signal has an error, no traceback."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"{ASK}\nask(secret={secret})"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    read_until(ours, b"Name? ")
+    os.close(ours)
+
+    assert child.communicate(timeout=60)[0].decode() in ("prompt.eof\n", "prompt.noninteractive\n")
+    assert 0 == child.returncode
+
+
+IN_A_THREAD = """
+import signal, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+threading.Thread(target=ask, kwargs={"secret": True}, daemon=True).start()
+signal.sigwait([signal.SIGUSR1])
+"""
+
+
+def test_a_terminal_echoes_again_when_a_thread_is_left_behind_with_a_secret(terminal: Any) -> None:
+    """An interrupted process ends while its thread still waits for the answer."""
+    seen = terminal(IN_A_THREAD)
+
+    seen.see("Name? ")
+    assert not seen.echoes
+    seen.child.send_signal(signal.SIGUSR1)
+    seen.child.wait(60)
+
+    assert seen.echoes
