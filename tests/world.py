@@ -141,6 +141,7 @@ OPERATIONS: dict[str, Callable[[Files, str, str], Any]] = {
     "walk": lambda files, path, other: [each.path for each in files.walk(path)],
     "glob": lambda files, path, other: [each.path for each in files.glob(path)],
     "pinned": lambda files, path, other: _pinned(files, path),
+    "resolve": lambda files, path, other: os.path.basename(files.resolve(path)) and "somewhere below",
     "write": lambda files, path, other: files.write_bytes(path, b"NEW"),
     "append": lambda files, path, other: files.append(path, b"NEW"),
     "mkdir": lambda files, path, other: files.mkdir(path),

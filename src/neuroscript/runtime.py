@@ -113,6 +113,9 @@ class Files(Protocol):
     def pinned(self, path: str) -> AbstractContextManager[str]:
         """Lend a path for libraries that open files by name; on Linux it stays on that very file or directory."""
 
+    def resolve(self, path: str) -> str:
+        """Return an absolute path. It was right when it was looked at, and no longer than that: `pinned` holds it."""
+
 
 class Handles(Protocol):
     """Things that tools keep for their caller from one call to the next; the caller holds their names alone."""

@@ -21,6 +21,8 @@ from neuroscript import (
     CallError,
     CallTimeout,
     Engine,
+    ExecutionPolicy,
+    Host,
     LimitError,
     Runtime,
     ToolCall,
@@ -164,6 +166,36 @@ def test_a_tool_within_a_call_that_was_left_behind_can_do_nothing_more(never: th
 
     until(lambda: codes)
     assert codes == ["runtime.closed"]
+
+
+def test_a_tool_that_was_left_behind_writes_no_file(never: threading.Event, tmp_path: Path) -> None:
+    """Its Runtime is refused although it still waits, and so is what it took of it before."""
+    refused: list[str] = []
+    done = threading.Event()
+
+    def write(rt: Runtime) -> None:
+        files = rt.fs
+        never.wait()
+        for use in (lambda: files.write_text("a", "late"), lambda: rt.fs.write_text("a", "late")):
+            try:
+                use()
+            except CallError as error:
+                refused.append(error.code)
+        done.set()
+
+    tools = Toolset("g")
+    tools.add(ToolSpec("write", "g"), write, ToolPolicy(capabilities=("fs:write:a",)))
+    policy = ExecutionPolicy(grants=["fs:write:*"])
+    engine = Engine(toolsets=[tools], plugins="none", host=Host(sandbox_dir=tmp_path), policy=policy)
+
+    with pytest.raises(CallTimeout) as caught:
+        engine.call("g.write", timeout=0.2)
+
+    assert (caught.value.state, never.is_set(), done.is_set()) == ("abandoned", False, False)
+    never.set()
+    assert done.wait(10)
+    assert refused == ["runtime.closed"] * 2
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_long_sync_tool_can_see_that_nobody_waits(never: threading.Event) -> None:

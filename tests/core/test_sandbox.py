@@ -23,6 +23,11 @@ from neuroscript.sandbox import Sandbox
 from neuroscript.sandbox.files import Files
 from neuroscript.sandbox.named import Named
 
+UPSTREAM = [
+    case
+    for case in json.loads((Path(__file__).parents[1] / "vectors" / "upstream.json").read_text())
+    if case["area"] == "sandbox"
+]
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "paths.json").read_text())["cases"]
 
 ELSEWHERE = {case["id"]: "a rule of Windows, see test_paths" for case in CASES if case["platforms"] == ["windows"]}
@@ -161,6 +166,23 @@ def test_the_same_path_escapes_where_nobody_guards_it(case: dict[str, Any], tmp_
         or "/etc/" in told
         or world.outside() != before
     )
+
+
+@pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
+def test_upstreams_own_cases_hold(root: Path, backend: Any, case: Mapping[str, Any]) -> None:
+    """What it resolves to a path below the sandbox leads there here, and what it refuses is refused."""
+    sandbox = Sandbox(str(root), backend=backend)
+
+    def resolved() -> Any:
+        path = os.path.relpath(sandbox.resolve(case["args"][0]), root)
+        return True if case["tool_or_fn"] == "is_path_in_sandbox" else path
+
+    if "error" in case["expect"]:
+        with pytest.raises(SandboxError) as caught:
+            resolved()
+        assert caught.value.code == "sandbox.escape"
+    else:
+        assert case["expect"]["value"] == resolved()
 
 
 AS_NOBODY = """
@@ -541,7 +563,7 @@ def test_what_a_tool_may_is_asked_before_anything_is_touched(root: Path, backend
     for word in OPERATIONS:
         assert outcome(lambda: OPERATIONS[word](files, "./mine//x", "other")) == ":policy.denied"
 
-    reads = ["read", "text", "open", "hash", "stat", "exists", "list", "walk", "glob", "pinned"]
+    reads = ["read", "text", "open", "hash", "stat", "exists", "list", "walk", "glob", "pinned", "resolve"]
     assert asked[: len(reads)] == [("read", "mine/x" if word != "glob" else "mine") for word in reads]
     assert asked[len(reads) :] == [*[("write", "mine/x")] * 3, *[("delete", "mine/x")] * 2, ("delete", "mine")]
     assert os.listdir(root) == []

@@ -169,6 +169,11 @@ class Files:
         finally:
             os.close(descriptor)
 
+    def resolve(self, path: str) -> str:
+        """Return an absolute path, true only while nobody else changes the tree: a look, and no more than that."""
+        place = self._place("read", path)
+        return self._ground.resolve(place.path)
+
     def write_bytes(self, path: str, data: bytes) -> None:
         """Make *data* the content of a file; it has the old content or the new one, whatever happens meanwhile.
 
