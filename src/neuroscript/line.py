@@ -21,7 +21,7 @@ import attrs
 from neuroscript.binding import GLOBALS, Source, bound, named, positional
 from neuroscript.bodies import END, GRACE, Closed, Item, Manner, Steps, close, failure, outcome, reading
 from neuroscript.data import maker_of
-from neuroscript.errors import CallError, ReturnError
+from neuroscript.errors import ArgumentError, CallError, ReturnError
 from neuroscript.frames import CallFrame
 from neuroscript.policy import ExecutionPolicy, refused
 from neuroscript.scalars import EXACT
@@ -75,8 +75,13 @@ class Line:
 
         Raises:
             PolicyError: The host, or a tool that asks for this call, does not give it.
+            ArgumentError: A value can not say what is needed, such as a URL without a host.
         """
-        needs = tuple(need for template in self.tool.templates for need in template.fill(values))
+        try:
+            needs = tuple(need for template in self.tool.templates for need in template.fill(values))
+        except ArgumentError as error:
+            error.tool = self.tool.name
+            raise
         lacking = self.policy.uncovered(needs)
         if lacking is None and frame.parent is not None:
             lacking = frame.parent.uncovered(needs)

@@ -216,6 +216,8 @@ class Session:
     def _found(self, name: object, by_name: bool) -> Compiled:
         function = self._entry(name).function(by_name)
         (self._named if by_name else self._positional)[str.__str__(name)] = function
+        if self.is_closed:  # since it was looked at
+            self.forget()
         return function
 
     def _entry(self, name: object) -> Known:

@@ -15,6 +15,7 @@ import pytest
 from neuroscript import (
     ArgSpec,
     ArgType,
+    ArgumentError,
     CallError,
     CoercionError,
     Engine,
@@ -494,6 +495,20 @@ def test_the_hosts_grant_is_asked_for_each_call() -> None:
         assert engine.execute(ToolCall("g.read", {"paths": ["x"]})).error.code == "policy.capability"  # type: ignore[union-attr]
         assert engine.execute(ToolCall("g.read", {"paths": 5})).error.code == "coercion.type"  # type: ignore[union-attr]
     assert len(ran) == 3
+
+
+def test_a_url_without_a_host_is_the_callers_to_mend() -> None:
+    """It is said with the tool's name, as every argument that does not fit."""
+    tools = Toolset("g")
+    spec = ToolSpec("get", "g", (ArgSpec("url", ArgType.STRING),))
+    tools.add(spec, lambda rt, url: url, ToolPolicy(capabilities=("net:read:{url.host}",)))
+    with Engine(toolsets=[tools], plugins="none", policy=ExecutionPolicy(grants=["net:read:*"])) as engine:
+        assert engine.call("g.get", ["https://example.com/a"]) == "https://example.com/a"
+        with pytest.raises(ArgumentError) as caught:
+            engine.call("g.get", ["nowhere"])
+
+    assert (caught.value.tool, caught.value.code, caught.value.retry) == ("g.get", "arg.url", "model")
+    assert [problem.where for problem in caught.value.problems] == ["url"]
 
 
 def test_a_session_does_not_take_what_is_no_plain_value() -> None:
