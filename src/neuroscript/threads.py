@@ -186,6 +186,9 @@ class Threads:
         for each in loops:
             each.close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def refuse_when_full(self, tool: str) -> None:
         """Raise a `LimitError` where too many threads go on that nobody waits for."""
         if self.abandoned >= MOST_ABANDONED:

@@ -35,6 +35,7 @@ from neuroscript import (
     Toolset,
     ToolSpec,
     result_to_data,
+    tool,
 )
 
 WAITS = ToolPolicy(effects=("reads",))
@@ -711,16 +712,21 @@ def test_an_engine_is_an_async_context_too() -> None:
 
 
 def test_an_engine_that_is_dropped_is_collected() -> None:
-    """Nothing global holds on to it."""
+    """Nothing global holds on to it, and the thread with its loop ends too."""
     import weakref
 
     engine = engine_of()
+    engine.register(tool(slow, group="g"))
     engine.call("g.add", (1, 2))
+    engine.call("g.slow", (1,))
+    thread = engine._entries.threads.loop().thread
     gone = weakref.ref(engine)
     del engine
     gc.collect()
 
     assert gone() is None
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def test_calls_go_on_while_tools_are_registered() -> None:
