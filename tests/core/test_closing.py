@@ -344,7 +344,7 @@ def test_close_lets_calls_end_and_says_what_it_left_behind(never: threading.Even
     for _ in range(8):
         assert started.acquire(timeout=10)
 
-    left = engine.close(0.6)
+    left = engine.close(2)
 
     assert left == ("g.forever", "g.long", "g.long")
     assert ending == [["done"]] * 5
@@ -408,9 +408,7 @@ def test_a_tool_that_closes_its_engine_does_not_wait_for_itself() -> None:
     engines.append(engine)
     started = time.monotonic()
 
-    with pytest.raises(ToolFailed):  # a tuple of texts is no ``any`` that it could not be; the engine is closed by then
-        engine.call("g.t")
-        raise ToolFailed("it returned")
+    assert engine.call("g.t") == []  # nothing was left behind
 
     assert time.monotonic() - started < 4
 
