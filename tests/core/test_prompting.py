@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -477,6 +478,13 @@ def test_a_terminal_that_goes_away_ends_a_question(secret: bool) -> None:
     assert 0 == child.returncode
 
 
+def wait_until_asleep(process: int) -> None:
+    """Wait until each thread of a process waits for something."""
+    tasks = Path(f"/proc/{process}/task")
+    while any(" S " not in (task / "stat").read_text() for task in tasks.iterdir()):
+        time.sleep(0.001)
+
+
 IN_A_THREAD = """
 import signal, threading
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
@@ -491,6 +499,7 @@ def test_a_terminal_echoes_again_when_a_thread_is_left_behind_with_a_secret(term
 
     seen.see("Name? ")
     assert not seen.echoes
+    wait_until_asleep(seen.child.pid)  # a thread that still writes when the process ends would abort it
     seen.child.send_signal(signal.SIGUSR1)
     seen.child.wait(60)
 

@@ -90,8 +90,12 @@ def run_case(case: dict[str, Any], world: World, files: Files) -> Any:
     swap = next((line.split(" ")[1:] for line in case.get("setup", ()) if line.startswith("swap")), None)
     if swap is None:
         return outcome(lambda: operation(files, path, other))
+    outcomes: set[str] = set()
     with swapping(world.root, *swap):
-        outcomes = {str(outcome(lambda: operation(files, path, other))) for _ in range(1000)}
+        for tries in range(50_000):
+            if tries > 1000 and len({each.startswith(":") for each in outcomes}) == 2:
+                break
+            outcomes.add(str(outcome(lambda: operation(files, path, other))))
     return next((each for each in outcomes if each.startswith(":")), None) if len(outcomes) > 1 else outcomes
 
 
