@@ -211,7 +211,7 @@ def test_a_plugin_that_claims_what_is_there_adds_nothing(tmp_path: Path) -> None
     with Engine(plugins="none") as engine:
         engine.load_plugin(path)
         before = dict(engine.tools)
-        with pytest.raises(RegistryError, match="already registered: one.f, two.shift"):
+        with pytest.raises(RegistryError, match="already registered"):
             engine.load_plugin(path)
 
         assert before == dict(engine.tools)
