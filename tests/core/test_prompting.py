@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import io
 import os
@@ -337,6 +338,14 @@ def test_one_question_at_a_time(full_counts: bool) -> None:
 # Terminals
 
 
+def wait_until_asleep(process: int) -> None:
+    """Wait until each thread of a process waits for something, or the process has ended."""
+    tasks = Path(f"/proc/{process}/task")
+    with contextlib.suppress(OSError):
+        while any(") R " in (task / "stat").read_text() for task in tasks.iterdir()):
+            time.sleep(0.001)
+
+
 class Terminal:
     """A terminal with a process in it, as its user sees it."""
 
@@ -356,7 +365,8 @@ class Terminal:
         return read_until(self.ours, end.encode()).decode()
 
     def type(self, keys: str) -> None:
-        """Press keys."""
+        """Press keys, when the process waits for them: nobody is quicker than that."""
+        wait_until_asleep(self.child.pid)
         os.write(self.ours, keys.encode())
 
     @property
@@ -476,13 +486,6 @@ def test_a_terminal_that_goes_away_ends_a_question(secret: bool) -> None:
 
     assert child.communicate(timeout=60)[0].decode() in ("prompt.eof\n", "prompt.noninteractive\n")
     assert 0 == child.returncode
-
-
-def wait_until_asleep(process: int) -> None:
-    """Wait until each thread of a process waits for something."""
-    tasks = Path(f"/proc/{process}/task")
-    while any(" S " not in (task / "stat").read_text() for task in tasks.iterdir()):
-        time.sleep(0.001)
 
 
 IN_A_THREAD = """
