@@ -21,9 +21,10 @@ def report(rt: Runtime, path: str) -> str:
 
 
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(name)s: %(message)s")
+world = {"logger": logging.getLogger("desk"), "prompter": World(), "llm": World(), "variables": {"greeting": "Dear"}}
 (app := Toolset("app")).tool(policy=ToolPolicy(capabilities=("fs:read:{path}", "model:use")))(report)
 with tempfile.TemporaryDirectory() as directory:
     Path(directory, "numbers.txt").write_text("2 40")
-    host = Host(sandbox_dir=directory, variables={"greeting": "Dear"}, prompter=World(), llm=World())
+    host = Host(sandbox_dir=directory, **world)
     with Engine(host=host, policy=ExecutionPolicy(grants=["fs:read:*", "model:use:*"]), toolsets=[app]) as engine:
         print(engine.call("app.report", ["numbers.txt"]))

@@ -154,4 +154,4 @@ def test_a_host_is_a_short_program() -> None:
 
     assert len(program.read_text().splitlines()) <= 30
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "neuroscript.app.report: numbers.txt adds up to 42.0\nDEAR ADA, 42.0\n"
+    assert done.stdout == "desk.app.report: numbers.txt adds up to 42.0\nDEAR ADA, 42.0\n"
