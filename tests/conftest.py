@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,12 @@ settings.load_profile("all" if ALL else "ci")
 def full_counts() -> bool:
     """Whether the full counts are wanted."""
     return ALL
+
+
+def pytest_configure() -> None:
+    """Take interrupts again where a shell in the background has had them ignored: the processes of the tests inherit it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
