@@ -120,6 +120,11 @@ async def close_awaited(source: Any) -> None:
         await source.aclose()
 
 
+def ended_with_engine() -> CallError:
+    """Return what a caller is told whose call was stopped when its engine was closed."""
+    return CallError("was stopped, for the engine is closed", code="engine.closed")
+
+
 def failure(error: BaseException, tool: str) -> BaseException:
     """Return what the caller of *tool* is told when its function raised *error*.
 

@@ -19,7 +19,19 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.binding import GLOBALS, Source, bound, named, positional
-from neuroscript.bodies import END, GRACE, Closed, Item, Manner, Steps, close, failure, outcome, reading
+from neuroscript.bodies import (
+    END,
+    GRACE,
+    Closed,
+    Item,
+    Manner,
+    Steps,
+    close,
+    ended_with_engine,
+    failure,
+    outcome,
+    reading,
+)
 from neuroscript.data import maker_of
 from neuroscript.errors import ArgumentError, CallError, ReturnError
 from neuroscript.frames import CallFrame
@@ -126,6 +138,8 @@ class Line:
         try:
             while (item := (yield from outcome(frame, step, (source,), manner))) is not END:
                 yield self._item(item)
+                if frame.session.is_over:
+                    raise ended_with_engine()
         except Closed:
             yield from outcome(frame, end, (source,), manner, GRACE)
         except GeneratorExit:  # nobody is left who could run anything

@@ -16,14 +16,17 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.bodies import Body, Ended, failure
-from neuroscript.errors import CallError, CallTimeout, LimitError
+from neuroscript.bodies import Body, Ended, ended_with_engine, failure
+from neuroscript.errors import CallTimeout, LimitError
 
 MOST_THREADS: Final = 64
 """How many threads of one engine wait for tools at once; further calls wait for a thread."""
 
 MOST_ABANDONED: Final = 8
 """How many threads of one engine may go on although nobody waits for them."""
+
+LOOK: Final = 1.0
+"""Seconds between two looks whether a loop still runs."""
 
 IDLE: Final = 5.0
 """Seconds after which a thread without work ends."""
@@ -57,6 +60,11 @@ def late(body: Body, *, stopped: bool) -> Outcome:
     return Outcome(error=Ended(CallTimeout(text, tool=body.tool, state="stopped" if stopped else "abandoned")))
 
 
+def stopped() -> Outcome:
+    """Return what becomes of a tool that was stopped with the engine."""
+    return Outcome(error=Ended(ended_with_engine()))
+
+
 class LoopThread:
     """A thread that runs an event loop, so that coroutine tools can be called from anywhere.
 
@@ -76,15 +84,23 @@ class LoopThread:
         """Run a coroutine to its end and return what came of it."""
         import asyncio
 
-        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         try:
-            outcome = future.result()
-        except BaseException as error:
-            future.cancel()
-            return Outcome(error=Ended(error))
-        if isinstance(outcome.error, Ended) and isinstance(outcome.error.error, asyncio.CancelledError):
-            return Outcome(error=Ended(CallError("was stopped, for the engine is closed", code="engine.closed")))
-        return outcome
+            future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        except RuntimeError:  # the loop has been closed
+            coroutine.close()
+            return stopped()
+        while True:
+            try:
+                outcome = future.result(LOOK)
+                break
+            except TimeoutError:  # nobody tells a future that its loop has ended
+                if not self.thread.is_alive() and not future.done():
+                    return stopped()
+            except BaseException as error:
+                future.cancel()
+                return Outcome(error=Ended(error))
+        was_cancelled = isinstance(outcome.error, Ended) and isinstance(outcome.error.error, asyncio.CancelledError)
+        return stopped() if was_cancelled else outcome
 
     def close(self) -> None:
         """Cancel what still runs on the loop, and stop it."""

@@ -8,7 +8,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +355,47 @@ def test_close_lets_calls_end_and_says_what_it_left_behind(never: threading.Even
         with pytest.raises(CallError) as caught:
             caller.call("g.short")
         assert caught.value.code == "engine.closed"
+
+
+def test_a_coroutine_tool_that_does_not_end_holds_up_nobody() -> None:
+    """The engine's loop ends without it, and its caller is told."""
+    started = threading.Event()
+
+    async def stubborn(rt: Runtime) -> None:
+        try:
+            started.set()
+            await asyncio.sleep(600)
+        finally:
+            await asyncio.sleep(600)
+
+    engine = engine_of(stubborn=stubborn)
+    outcome = in_thread(lambda: engine.call("g.stubborn"))
+    assert started.wait(10)
+
+    assert engine.close(0) == ("g.stubborn",)
+    until(lambda: outcome)
+    assert isinstance(outcome[0], CallError) and outcome[0].code == "engine.closed"
+
+
+def test_a_stream_of_a_closed_engine_ends() -> None:
+    """The next item is refused, for the loop on which it would be made has gone."""
+
+    async def numbers(rt: Runtime) -> AsyncIterator[int]:
+        for number in range(1000):
+            yield number
+
+    tools = Toolset("g")
+    tools.add(ToolSpec("numbers", "g", return_type=ArgType.INT, stream=True), numbers)
+    engine = Engine(toolsets=[tools], plugins="none")
+    items = engine.stream("g.numbers")
+    assert next(items) == 0
+
+    assert engine.close(0) == ("g.numbers",)
+    until(lambda: not engine._entries.threads._loops)
+    with pytest.raises(CallError) as caught:
+        list(items)
+
+    assert caught.value.code == "engine.closed"
 
 
 def test_a_closing_engine_refuses_at_once(never: threading.Event) -> None:
