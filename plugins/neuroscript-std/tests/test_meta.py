@@ -141,3 +141,12 @@ def test_what_may_not_be_called_is_not_shown(acme: Toolset) -> None:
     assert not any("acme.scan(" in text or "math.add(" in text for text in texts)
     assert {"acme.scan", "math.add", "crypto.signjwt"}.isdisjoint(names)
     assert ("meta.unknown", "model") == (caught.value.code, caught.value.retry)
+
+
+def test_a_stream_is_shown_as_one() -> None:
+    """Its result is one item of many."""
+    tools = Toolset("beat")
+    tools.add(ToolSpec("ticks", "beat", return_type=ArgType.INT, stream=True), lambda rt: iter((1, 2)))
+    with Engine(toolsets=[tools], plugins=["neuroscript-std"]) as engine:
+        assert engine.call("meta.listtoolnames", ["beat"]) == "beat.ticks() -> stream of int"
+        assert engine.call("meta.show", ["beat.ticks"])["stream"] is True

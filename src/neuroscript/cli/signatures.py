@@ -38,8 +38,13 @@ def _parameter(arg: ArgSpec, further: bool) -> str:
 
 
 def returned(spec: ToolSpec) -> str:
-    """Return the type of a tool's result."""
-    return _kind(spec.return_type, spec.return_nullable)
+    """Return the type of a tool's result, or of each item of its stream.
+
+    >>> returned(ToolSpec("lines", "x", return_type=ArgType.STRING, stream=True))
+    'stream of string'
+    """
+    kind = _kind(spec.return_type, spec.return_nullable)
+    return f"stream of {kind}" if spec.stream else kind
 
 
 def _kind(type: ArgType, nullable: bool) -> str:

@@ -14,7 +14,9 @@ def signature(spec: ToolSpec) -> str:
     """Return the name, the arguments and the result of a tool in one line, in the contract's words for types."""
     last = len(spec.args) - 1
     arguments = [_argument(arg, spec.variadic and index == last) for index, arg in enumerate(spec.args)]
-    return f"{spec.full_name}({', '.join(arguments)}) -> {_kind(spec.return_type, spec.return_nullable)}"
+    kind = _kind(spec.return_type, spec.return_nullable)
+    returned = f"stream of {kind}" if spec.stream else kind
+    return f"{spec.full_name}({', '.join(arguments)}) -> {returned}"
 
 
 def help_of(info: ToolInfo) -> str:
