@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def test_a_long_sync_tool_can_see_that_nobody_waits(never: threading.Event) -> N
 
     engine = engine_of(work=work)
 
-    with pytest.raises(CallTimeout):
+    with suppress(CallTimeout):  # which of the two sees the end of the time first is nobody's promise
         engine.call("g.work", timeout=0.05)
 
     assert ended.wait(10)
