@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -259,6 +261,29 @@ def test_a_cancelled_await_leaves_a_sync_tool_behind(never: threading.Event) -> 
             await task
 
     asyncio.run(main())
+
+    assert kept[0].cancelled
+    assert engine._entries.threads.abandoned == 1
+
+
+def test_an_interrupt_frees_whoever_waits(never: threading.Event) -> None:
+    """It passes to the caller, and what it waited for is left behind and counted."""
+    kept: list[Runtime] = []
+
+    def wait(rt: Runtime) -> None:
+        kept.append(rt)
+        never.wait()
+
+    def interrupt() -> None:
+        until(lambda: kept)
+        time.sleep(0.05)  # until the main thread waits
+        os.kill(os.getpid(), signal.SIGINT)
+
+    engine = engine_of(wait=wait)
+    threading.Thread(target=interrupt).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.call("g.wait", timeout=60)
 
     assert kept[0].cancelled
     assert engine._entries.threads.abandoned == 1
