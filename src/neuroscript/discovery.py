@@ -124,11 +124,11 @@ def registered(plugin: str | os.PathLike[str] | object) -> tuple[str, tuple[Tool
     Raises:
         PluginError: It can not be loaded, has no such function, or that fails.
     """
-    is_file = isinstance(plugin, (str, os.PathLike))
-    origin = os.fspath(plugin) if is_file else _name_of(plugin)  # type: ignore[arg-type]
+    origin = os.fspath(plugin) if isinstance(plugin, (str, os.PathLike)) else _name_of(plugin)
     registrar = Registrar()
     try:
-        register = getattr(_module_of(origin) if is_file else plugin, "register", None)
+        offered = _module_of(origin) if isinstance(plugin, (str, os.PathLike)) else plugin
+        register = getattr(offered, "register", None)
         if not callable(register):
             raise PluginError(shown(origin), "it has no function register(registrar)")
         register(registrar)
