@@ -97,9 +97,9 @@ def outcome(
 def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[..., Any], Callable[..., Any], Manner]:
     """Return what gives the next item of an iterator, what closes it, and how both are run."""
     if hasattr(type(source), "__anext__"):
-        return _next_awaited, close_awaited, "coroutine"
+        return _next_awaited, _end_awaited, "coroutine"
     if hasattr(type(source), "__next__"):
-        return _next, close, manner
+        return _next, _end, manner
     close(source)
     raise ReturnError(f"result: expected an iterator, got {type_name(source)}", tool=tool)
 
@@ -115,7 +115,12 @@ async def _next_awaited(source: Any) -> Any:
         return END
 
 
-async def close_awaited(source: Any) -> None:
+def _end(source: Any) -> None:
+    if hasattr(source, "close"):  # an open file is an iterator too
+        source.close()
+
+
+async def _end_awaited(source: Any) -> None:
     if hasattr(source, "aclose"):
         await source.aclose()
 

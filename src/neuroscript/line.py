@@ -141,13 +141,14 @@ class Line:
                 if frame.session.is_over:
                     raise ended_with_engine()
         except Closed:
-            yield from outcome(frame, end, (source,), manner, GRACE)
+            pass
         except GeneratorExit:  # nobody is left who could run anything
             raise
         except BaseException:
             with suppress(CallError):
                 yield from outcome(frame, end, (source,), manner, GRACE)
             raise
+        yield from outcome(frame, end, (source,), manner, GRACE)
 
     def _item(self, item: object) -> Item:
         walk = Walk(RESULT)

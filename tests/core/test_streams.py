@@ -6,6 +6,8 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -245,6 +247,26 @@ def test_what_is_no_iterator_is_a_return_error(returned: Any) -> None:
 
     with pytest.raises(ReturnError, match=r"t\.t: result: expected an iterator, got "):
         engine.call("t.t")
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+def test_an_iterator_that_is_no_generator_is_closed_too(tmp_path: Path, most: int) -> None:
+    """An open file gives its lines, and is closed when the reader closes the stream and when it has read them all."""
+    (tmp_path / "f").write_text("a\nb\n")
+    opened: list[Any] = []
+
+    def lines(rt: Runtime) -> Any:
+        opened.append((tmp_path / "f").open())
+        return opened[-1]
+
+    engine = of_engine(ToolSpec("t", "t", return_type=ArgType.STRING, stream=True), lines)
+    items = engine.stream("t.t")
+
+    assert [*islice(items, most)] == ["a\n", "b\n"][:most]
+    items.close()  # type: ignore[attr-defined]
+    assert opened[0].closed
+    assert engine.call("t.t") == ["a\n", "b\n"]
+    assert opened[1].closed
 
 
 def test_a_coroutine_function_may_return_either_iterator() -> None:
