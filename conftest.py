@@ -10,10 +10,13 @@ from pathlib import Path
 
 from sybil import Example, Sybil
 from sybil.document import PythonDocStringDocument
-from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
 ROOT = Path(__file__).parent
+NOWHERE = str(ROOT / "nowhere")
+"""Where the user has no policy."""
+
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -26,7 +29,7 @@ def run_console(example: Example) -> str | None:
             line, _, expected = expected.partition("\n")
             command = f"{command[:-1]}{line.strip()}"
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100"}
+        environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "XDG_CONFIG_HOME": NOWHERE}
         done = subprocess.run(
             ["bash", "-c", command], cwd=ROOT, env=environment, text=True, stdout=-1, stderr=subprocess.STDOUT
         )
@@ -40,6 +43,7 @@ pytest_collect_file = (
         parsers=[
             PythonCodeBlockParser(doctest_optionflags=FLAGS),
             CodeBlockParser(language="console", evaluator=run_console),
+            SkipParser(),
         ],
         patterns=["*.md"],
         excludes=["CHANGELOG.md", "sandbox/**"],

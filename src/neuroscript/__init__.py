@@ -8,16 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuroscript.approval import Approval, ApprovalRequest, Approver
     from neuroscript.argtypes import ArgType
+    from neuroscript.audit.database import SqliteAudit
+    from neuroscript.audit.file import FileAudit
+    from neuroscript.audit.memory import MemoryAudit
     from neuroscript.binding import bind, bind_named
     from neuroscript.capability import Capability, Grant
     from neuroscript.coercion import coerce
     from neuroscript.data import policy_from_data, policy_to_data, result_to_data, spec_from_data, spec_to_data
+    from neuroscript.decision import Decision
     from neuroscript.discovery import Registrar
     from neuroscript.engine import Engine
     from neuroscript.errors import (
         UNSET,
         ArgumentError,
+        AuditError,
         CallError,
         CallTimeout,
         CoercionError,
@@ -36,9 +42,16 @@ if TYPE_CHECKING:
         ToolFailed,
         ToolNotFound,
     )
+    from neuroscript.hookspecs import hookimpl
     from neuroscript.host import Host, Progress
-    from neuroscript.policy import ExecutionPolicy, ToolPolicy
+    from neuroscript.limits import Limits
+    from neuroscript.needs import ToolPolicy
+    from neuroscript.pending import PendingApproval, suspending
+    from neuroscript.policy import ExecutionPolicy
+    from neuroscript.policyfile import load_policy
     from neuroscript.prompting import ConsolePrompter, Prompter
+    from neuroscript.record import AuditSink, CallRecord, PendingCall, ToolFacts
+    from neuroscript.recording import Recording
     from neuroscript.runtime import (
         LLM,
         RUNTIME_API,
@@ -55,6 +68,7 @@ if TYPE_CHECKING:
     from neuroscript.scalars import Handle
     from neuroscript.session import Session
     from neuroscript.spec import ArgSpec, Example, ToolSpec
+    from neuroscript.terminal import TerminalApprover
     from neuroscript.tools import ToolImplementation, Toolset, tool
     from neuroscript.walk import SizeLimits
 
@@ -64,18 +78,26 @@ __all__ = [
     "LLM",
     "RUNTIME_API",
     "UNSET",
+    "Approval",
+    "ApprovalRequest",
+    "Approver",
     "ArgSpec",
     "ArgType",
     "ArgumentError",
+    "AuditError",
+    "AuditSink",
     "CallError",
+    "CallRecord",
     "CallTimeout",
     "Capability",
     "CoercionError",
     "ConsolePrompter",
+    "Decision",
     "Engine",
     "Entry",
     "Example",
     "ExecutionPolicy",
+    "FileAudit",
     "Files",
     "Grant",
     "Handle",
@@ -84,13 +106,18 @@ __all__ = [
     "LLMError",
     "LentError",
     "LimitError",
+    "Limits",
+    "MemoryAudit",
     "NeuroScriptError",
+    "PendingApproval",
+    "PendingCall",
     "PluginError",
     "PolicyError",
     "Problem",
     "Progress",
     "PromptError",
     "Prompter",
+    "Recording",
     "Registrar",
     "RegistryError",
     "Repair",
@@ -100,7 +127,10 @@ __all__ = [
     "Session",
     "SizeLimits",
     "SpecError",
+    "SqliteAudit",
+    "TerminalApprover",
     "ToolCall",
+    "ToolFacts",
     "ToolFailed",
     "ToolImplementation",
     "ToolInfo",
@@ -113,34 +143,50 @@ __all__ = [
     "bind",
     "bind_named",
     "coerce",
+    "hookimpl",
+    "load_policy",
     "policy_from_data",
     "policy_to_data",
     "result_to_data",
     "spec_from_data",
     "spec_to_data",
+    "suspending",
     "tool",
 ]
 
 _HOMES = {
+    "approval": "Approval ApprovalRequest Approver",
     "argtypes": "ArgType",
+    "audit.database": "SqliteAudit",
+    "audit.file": "FileAudit",
+    "audit.memory": "MemoryAudit",
     "binding": "bind bind_named",
     "capability": "Capability Grant",
     "coercion": "coerce",
     "data": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
+    "decision": "Decision",
     "discovery": "Registrar",
     "engine": "Engine",
     "errors": """
-        UNSET ArgumentError CallError CallTimeout CoercionError LLMError LentError LimitError NeuroScriptError
-        PluginError PolicyError Problem PromptError RegistryError ReturnError SandboxError SpecError ToolFailed
-        ToolNotFound
+        UNSET ArgumentError AuditError CallError CallTimeout CoercionError LLMError LentError LimitError
+        NeuroScriptError PluginError PolicyError Problem PromptError RegistryError ReturnError SandboxError
+        SpecError ToolFailed ToolNotFound
     """,
+    "hookspecs": "hookimpl",
     "host": "Host Progress",
-    "policy": "ExecutionPolicy ToolPolicy",
+    "pending": "PendingApproval suspending",
+    "limits": "Limits",
+    "needs": "ToolPolicy",
+    "policy": "ExecutionPolicy",
+    "policyfile": "load_policy",
     "prompting": "ConsolePrompter Prompter",
+    "record": "AuditSink CallRecord PendingCall ToolFacts",
+    "recording": "Recording",
     "runtime": "RUNTIME_API Entry Files Handles LLM Repair Runtime ToolCall ToolInfo ToolResult Turn",
     "scalars": "Handle",
     "session": "Session",
     "spec": "ArgSpec Example ToolSpec",
+    "terminal": "TerminalApprover",
     "tools": "ToolImplementation Toolset tool",
     "walk": "SizeLimits",
 }

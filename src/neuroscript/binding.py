@@ -125,16 +125,21 @@ class Source:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.heads: list[str] = []
         self.objects: list[object] = []
 
     def add(self, text: str, *lines: str, indent: int = 0) -> None:
         """Add lines, each *indent* levels in."""
         self.lines.extend("    " * indent + line for line in (text, *lines))
 
+    def head(self, line: str) -> None:
+        """Add a line that is executed once, when the function is made."""
+        self.heads.append(line)
+
     def inner(self) -> Source:
-        """Return an empty source that names its objects together with this one."""
+        """Return an empty source that names its objects together with this one, and has its head."""
         inner = Source()
-        inner.objects = self.objects
+        inner.objects, inner.heads = self.objects, self.heads
         return inner
 
     def name(self, thing: object) -> str:
@@ -143,8 +148,11 @@ class Source:
         return f"k{len(self.objects) - 1}"
 
 
-def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str) -> bool:
+def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
     """Add the statements that bind the list or tuple ``given`` to ``a0``, ``a1`` …; *doubt* is the way out.
+
+    Args:
+        mark: What is executed where a value had to be changed.
 
     Returns:
         Whether there are any; False where every call would have to take the way out.
@@ -165,11 +173,11 @@ def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str) -
         source.add("else:", f"    {doubt}")
     else:
         _add_unpacking(names, "given", source, doubt)
-    _add_checks(spec, coercion, source, doubt)
+    _add_checks(spec, coercion, source, doubt, mark)
     return True
 
 
-def named(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str) -> bool:
+def named(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
     """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` …, as `positional` does."""
     if not _may_be_fast(spec, coercion):
         return False
@@ -181,7 +189,7 @@ def named(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str) -> boo
         _add_lookups(names, "given", keys, source, doubt)
     else:
         _add_optional_lookups(spec, names, keys, source, doubt)
-    _add_checks(spec, coercion, source, doubt)
+    _add_checks(spec, coercion, source, doubt, mark)
     return True
 
 
@@ -247,7 +255,7 @@ def _may_be_omitted(arg: ArgSpec) -> bool:
     return not arg.required and arg.default is UNSET
 
 
-def _add_checks(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str) -> None:
+def _add_checks(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str) -> None:
     sized = any(arg.element in (ArgType.STRING, ArgType.BLOB) or arg.keys for arg in spec.args)
     counted = any(arg.type in ELEMENTS for arg in spec.args)
     if sized:
@@ -255,22 +263,22 @@ def _add_checks(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str) 
     if counted:
         source.add(f"nodes = {_fixed_nodes(spec)}")
     for name, arg in zip(_names(spec), spec.args, strict=True):
-        _add_check(name, arg, coercion, source, doubt)
+        _add_check(name, arg, coercion, source, doubt, mark, mark)
     if sized:  # four bytes a character at the most
         source.add(f"if text > {coercion.sizes.text // 4}:", f"    {doubt}")
     if counted:
         source.add(f"if nodes > {coercion.sizes.nodes}:", f"    {doubt}")
 
 
-def _add_check(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, store: str = "pass") -> None:
-    """Add what makes *name* exact; *store* keeps a value that had to be changed where it came from."""
+def _add_check(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, store: str, mark: str) -> None:
+    """Add what makes *name* exact; *store* keeps a value that had to be changed where it came from, and marks it."""
     inner = source.inner()
     if _is_plain(arg):
         _add_plain(name, arg, coercion, inner, doubt, store)
     elif _is_list(arg):
         _add_list(name, arg, inner, doubt)
     elif _is_declared(arg):
-        _add_declared(name, arg, coercion, inner, doubt)
+        _add_declared(name, arg, coercion, inner, doubt, mark)
     else:
         inner.add(doubt)
     if arg.required and not arg.nullable:
@@ -307,14 +315,14 @@ def _add_list(name: str, arg: ArgSpec, source: Source, doubt: str) -> None:
     source.add(f"            {doubt}", *(["        text += len(item)"] if has_text else []))
 
 
-def _add_declared(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str) -> None:
+def _add_declared(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, mark: str) -> None:
     """Add what copies a map, or each map of a list, and then looks at the copy, which nobody else can change."""
     keys = [source.name(key.name) for key in arg.keys]
     key_text = sum(len(key.name) for key in arg.keys)
     if arg.type not in ELEMENTS:
         source.add(f"if type({name}) is not dict:", f"    {doubt}", f"{name} = {name}.copy()", f"text += {key_text}")
         _add_key_check(len(keys), source, name, doubt)
-        _add_members(name, arg, keys, coercion, source, doubt)
+        _add_members(name, arg, keys, coercion, source, doubt, mark)
         return
     source.add(f"if type({name}) is not list:", f"    {doubt}", f"maps = {name}[:]", f"{name} = []")
     source.add(f"nodes += {1 + len(keys)} * len(maps)", f"text += {key_text} * len(maps)")
@@ -325,14 +333,16 @@ def _add_declared(name: str, arg: ArgSpec, coercion: Coercion, source: Source, d
     _add_unpacking(these, "item", inner, doubt)
     inner.add(f"if not ({' and '.join(f'{a} is {b}' for a, b in zip(these, seen, strict=True))}):")
     inner.add(f"    if not ({_all_texts(these)}):", f"        {doubt}", f"    {_tupled(seen)} = {_tupled(these)}")
-    _add_members("item", arg, keys, coercion, inner, doubt)
+    _add_members("item", arg, keys, coercion, inner, doubt, mark)
     source.add(*inner.lines, f"{name}.append(item)", indent=1)
 
 
-def _add_members(name: str, arg: ArgSpec, keys: Sequence[str], coercion: Coercion, source: Source, doubt: str) -> None:
+def _add_members(
+    name: str, arg: ArgSpec, keys: Sequence[str], coercion: Coercion, source: Source, doubt: str, mark: str
+) -> None:
     _add_lookups([f"v{index}" for index in range(len(keys))], name, keys, source, doubt)
     for index, (key, spec) in enumerate(zip(keys, arg.keys, strict=True)):
-        _add_check(f"v{index}", spec, coercion, source, doubt, f"{name}[{key}] = v{index}")
+        _add_check(f"v{index}", spec, coercion, source, doubt, f"{name}[{key}] = v{index}; {mark}", mark)
 
 
 def _add_key_check(count: int, source: Source, what: str, doubt: str) -> None:

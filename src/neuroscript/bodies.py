@@ -13,6 +13,7 @@ import attrs
 
 from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ReturnError, ToolFailed
 from neuroscript.frames import CallFrame
+from neuroscript.policy import told
 from neuroscript.walk import type_name
 
 Manner = Literal["plain", "waits", "coroutine"]
@@ -55,12 +56,14 @@ class Item:
         value: The item.
         nodes: How many values it is made of.
         text: How many bytes of text are in it.
+        size: How many bytes the stream has given with it, as limits count them.
     """
 
     tool: str
     value: Any
     nodes: int
     text: int
+    size: int
 
 
 class Closed(Exception):
@@ -91,7 +94,7 @@ def outcome(
     except Ended as end:
         raise end.error from None
     except BaseException as error:
-        raise failure(error, frame.tool)
+        raise failed(error, frame)
 
 
 def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[..., Any], Callable[..., Any], Manner]:
@@ -139,7 +142,7 @@ def failure(error: BaseException, tool: str) -> BaseException:
 
     Source: contract section 6.
     """
-    if isinstance(error, (PolicyError, LimitError, GeneratorExit)) or _is_interrupt(error):
+    if isinstance(error, (PolicyError, LimitError, GeneratorExit)) or is_interrupt(error):
         return error
     if isinstance(error, ToolFailed) and error.tool in ("", tool):
         error.tool = tool
@@ -152,6 +155,25 @@ def failure(error: BaseException, tool: str) -> BaseException:
     return failed
 
 
+def failed(error: BaseException, frame: CallFrame) -> BaseException:
+    """Return what the caller of *frame* is told when its tool raised *error*, without any secret."""
+    found = failure(error, frame.tool)
+    secrets = frame.session.secrets
+    if secrets is None or not isinstance(found, CallError):
+        return found
+    if secrets.text(found.tool) is not found.tool and found.tool not in frame.session._world.registry.tools:
+        found.tool = frame.tool  # whose function has made up that name
+    hidden: BaseException = secrets.error(found)
+    return hidden
+
+
+def needs_told(frame: CallFrame) -> tuple[str, ...]:
+    """Return what a call needs, as people and records are told, without any secret."""
+    secrets = frame.session.secrets
+    texts = tuple(map(told, frame.needs))
+    return texts if secrets is None else tuple(map(secrets.text, texts))
+
+
 def _told(error: BaseException) -> str:
     if isinstance(error, CallError):
         done = f"its call of {error.tool} failed" if error.tool else "what it asked for was refused"
@@ -159,7 +181,8 @@ def _told(error: BaseException) -> str:
     return f"the tool failed ({type_name(error)})"
 
 
-def _is_interrupt(error: BaseException) -> bool:
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an error is an interrupt of the main thread, which ends whatever stands around."""
     if not isinstance(error, KeyboardInterrupt):
         return False
     from threading import current_thread, main_thread

@@ -16,7 +16,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
-from neuroscript.scopes import WHOLE, Covers, Key, Unfit, covers, key_of, literal
+from neuroscript.scopes import SURROGATE, WHOLE, Covers, Key, Unfit, covers, key_of, literal
 
 WORD: Final = re.compile(r"[a-z][a-z0-9_]*")
 SCOPE: Final = re.compile(r"(?:\\.|\{[^{}]*\}|[^\\,{}])+", re.DOTALL)
@@ -178,6 +178,18 @@ def scope_key(need: Capability) -> Key | None:
         return key_of(need.resource, need.scopes[0]) if need.scopes else WHOLE
     except Unfit:
         return None
+
+
+def normal(need: Capability) -> Capability:
+    """Return a single need as whoever decides about it is to see it: of a path the one spelling that the sandbox opens.
+
+    >>> print(normal(Capability.parse("fs:read:data/./x")))
+    fs:read:data/x
+    """
+    key = scope_key(need)
+    if need.resource != "fs" or not need.scopes or key is None or SURROGATE.search(key):
+        return need
+    return Capability.literal("fs", need.verbs[0], key.removesuffix("/") or ".")
 
 
 def parts(text: object) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

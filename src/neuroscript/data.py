@@ -22,7 +22,7 @@ from neuroscript.capability import parts
 from neuroscript.coercion import named_type
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, Problem, SpecError
-from neuroscript.policy import ToolPolicy
+from neuroscript.needs import ToolPolicy
 from neuroscript.runtime import ToolResult
 from neuroscript.scalars import Handle, lax_blob
 from neuroscript.spec import ArgSpec, Example, ToolSpec

@@ -11,10 +11,11 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Final, Literal
 
-from neuroscript.entries import Entries
+from neuroscript.entries import Entries, World
 from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.host import Host
 from neuroscript.policy import ExecutionPolicy
+from neuroscript.record import AuditSink, CallRecord
 from neuroscript.registry import HOST
 from neuroscript.session import Session
 from neuroscript.tools import ToolImplementation, Toolset
@@ -22,6 +23,9 @@ from neuroscript.walk import LAX, Coercion, SizeLimits
 
 GRACE: Final = 5.0
 """Seconds that calls in flight are given to end when an engine is closed."""
+
+OWN: Final = "engine"
+"""What the session is called that the engine itself is."""
 
 LOOK: Final = 0.002
 """Seconds between two looks at what is in flight."""
@@ -40,6 +44,11 @@ class Engine(Session):
         size_limits: How large the arguments of one call may be.
         adapters: For classes that are no built-ins, what makes a built-in of an object of that class; for callers whom
             the host trusts.
+        hooks: Plugins that may refuse calls and are told of them, see `neuroscript.hookspecs`.
+        audit: A sink that keeps a record of each call, or several.
+        audit_required: Which calls are refused when a sink can not keep their records: those of tools with the effects
+            ``writes``, ``deletes``, ``exec`` and ``net``, ``"all"`` or ``"none"``.
+        recording: What keeps the content of calls, for `neuroscript.replay.replay`.
 
     Raises:
         RegistryError: Two of *toolsets* claim one name.
@@ -64,34 +73,72 @@ class Engine(Session):
         mode: Literal["lax", "strict"] = "lax",
         size_limits: SizeLimits = LAX.sizes,
         adapters: Mapping[type, Callable[[Any], object]] | None = None,
+        hooks: Iterable[object] = (),
+        audit: AuditSink | Iterable[AuditSink] = (),
+        audit_required: Literal["effects", "all", "none"] = "effects",
+        recording: Any = None,
     ) -> None:
         if mode not in ("lax", "strict"):
             raise SpecError("Engine", ["mode is 'lax' or 'strict'"])
+        if audit_required not in ("effects", "all", "none"):
+            raise SpecError("Engine", ["audit_required is 'effects', 'all' or 'none'"])
         coercion = Coercion(mode, size_limits, tuple((adapters or {}).items()))
-        super().__init__(Entries(host or Host(), policy or ExecutionPolicy(), coercion))
+        host, policy = host or Host(), policy or ExecutionPolicy()
+        world = World(host, coercion, policy, **_watching(hooks, audit, audit_required, recording))
+        super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
         self.plugin_errors: tuple[PluginError, ...] = ()
         for toolset in toolsets:
             self.register(toolset)
         if plugins != "none":
             self._load_installed(plugins)
 
-    def session(self, *, variables: Mapping[str, Any] | None = None) -> Session:
-        """Return a caller of its own, with variables and handles of its own, over the same tools.
+    def session(
+        self,
+        *,
+        variables: Mapping[str, Any] | None = None,
+        id: str = "",
+        policy: ExecutionPolicy | None = None,
+    ) -> Session:
+        """Return a caller of its own, with variables, handles and a ledger of its own, over the same tools.
 
         Args:
             variables: What its variables are at first, besides those of the host.
+            id: What it is called in records and approvals. One that is resumed later, perhaps by another process, has
+                to be called the same again; by default it is a word that nobody guesses.
+            policy: What it permits; it can only narrow what the engine permits.
 
         Raises:
-            CoercionError: One of them is no plain value.
+            CoercionError: One of the variables is no plain value.
         """
-        return Session(self._entries, variables)
+        entries = self._entries.narrowed(policy)
+        own = tuple(layer for layer in entries.policy.layers if layer not in self.policy.layers)
+        return Session(entries, id, variables, _ledger(own, self.host, self.ledger))
+
+    @property
+    def refusals(self) -> tuple[CallRecord, ...]:
+        """The latest refusals by policy or limits, the oldest first; they are remembered without an audit too."""
+        return tuple(self._world.watch.refusals)
+
+    @property
+    def idle_rules(self) -> tuple[str, ...]:
+        """The patterns and names of its policy that match none of its tools, and the grants that none of them needs."""
+        needs = (need for tool in self.tools.values() for need in tool.policy.capabilities)
+        return (*self.policy.unmatched(self.tools), *map(str, self.policy.unused(needs)))
+
+    def add_hooks(self, *plugins: object) -> None:
+        """Have the hooks of further plugins asked and told, from the next call on.
+
+        Raises:
+            PluginError: One of them has no such hook, or was added before.
+        """
+        self._world.add_hooks(plugins)
 
     # Tools
 
     @property
     def tools(self) -> Mapping[str, ToolImplementation]:
         """All tools by canonical name: a snapshot, read-only."""
-        return self._entries.registry.tools
+        return self._world.registry.tools
 
     def register(self, tools: ToolImplementation | Toolset, *, origin: str = HOST) -> None:
         """Add one tool, or all tools of a set.
@@ -102,7 +149,7 @@ class Engine(Session):
         Raises:
             RegistryError: A name is taken; nothing has been added then.
         """
-        self._entries.register((tools,) if isinstance(tools, ToolImplementation) else tuple(tools), origin)
+        self._world.register((tools,) if isinstance(tools, ToolImplementation) else tuple(tools), origin)
 
     def load_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
         """Add the tools of a plugin: a file, a module or an object that has a function ``register(registrar)``.
@@ -116,7 +163,7 @@ class Engine(Session):
         from neuroscript.discovery import registered
 
         origin, tools = registered(plugin)
-        self._entries.register(tools, origin)
+        self._world.register(tools, origin)
 
     def _load_installed(self, plugins: str | Collection[str]) -> None:
         if isinstance(plugins, str) and plugins != "installed":
@@ -163,22 +210,51 @@ class Engine(Session):
         return self._left_behind(left)
 
     def _refuse(self) -> None:
-        self._entries.is_closed = True
-        for session in tuple(self._entries.sessions):
+        self._world.is_closed = True
+        for session in tuple(self._world.sessions):
             session.refuse()
 
     def _in_flight(self) -> tuple[str, ...]:
         from neuroscript.inflight import in_flight
 
-        return () if self._entries.is_over else in_flight(self._entries)
+        return () if self._world.is_over else in_flight(self._world)
 
     def _left_behind(self, left: tuple[str, ...]) -> tuple[str, ...]:
-        for session in tuple(self._entries.sessions):
+        for session in tuple(self._world.sessions):
             session.end()
-        self._entries.close()
+        self._world.close(left)
         return left
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _watching(hooks: Iterable[object], audit: Any, required: str, recording: Any) -> dict[str, Any]:
+    """Return what a `Watch` is made of, and nothing where nobody watches."""
+    plugins = tuple(hooks)
+    sinks = (audit,) if hasattr(audit, "write") else tuple(audit)
+    found: dict[str, Any] = {}
+    if plugins:
+        from neuroscript.hooks import Hooks
+
+        found["hooks"] = Hooks(plugins)
+    if sinks:
+        found |= {"sinks": sinks, "required": required}
+    if recording is not None:
+        found["recording"] = recording
+    return found
+
+
+def _ledger(layers: tuple[ExecutionPolicy, ...], host: Host, above: Any) -> Any:
+    """Return what counts for these layers under what counts above, or None where nothing is counted."""
+    limits = [layer.limits for layer in reversed(layers) if layer.limits is not None and not layer.limits.is_idle]
+    if not limits and above is None:
+        return None
+    from neuroscript.ledger import Ledger
+
+    ledger = above
+    for each in limits or [None]:
+        ledger = Ledger(each, host.clock, ledger)
+    return ledger

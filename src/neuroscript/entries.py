@@ -1,4 +1,4 @@
-"""The tools of an engine, by any spelling of their names: each with its line, and what the line may count on.
+"""The tools of an engine, by any spelling of their names, each with its line under a policy; and what they share.
 
 Source: contract section 2.
 """
@@ -9,24 +9,28 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 from weakref import WeakSet
 
 from neuroscript.binding import bound
+from neuroscript.compiled import Compiled, compiled
 from neuroscript.display import shown
-from neuroscript.errors import ToolNotFound
+from neuroscript.errors import CallError, LimitError, PolicyError, ToolNotFound
 from neuroscript.frames import CallFrame
-from neuroscript.host import Host
-from neuroscript.lent import CallRuntime
-from neuroscript.line import Compiled, Line
+from neuroscript.host import Host, secrets_of
+from neuroscript.lent import CallRuntime, CountedRuntime
+from neuroscript.line import Line
 from neuroscript.names import canonical, near
 from neuroscript.policy import ExecutionPolicy
-from neuroscript.registry import Registry
+from neuroscript.registry import HOST, Registry
 from neuroscript.running import drive
 from neuroscript.runtime import ToolInfo
 from neuroscript.threads import Threads
 from neuroscript.tools import ToolImplementation
 from neuroscript.walk import Coercion, type_name
+
+DEEPEST: Final = 16
+"""How many calls may stand in each other where no limit says it."""
 
 
 class Entry:
@@ -48,7 +52,7 @@ class Entry:
             careful = self._careful(by_name)
             direct = self.line.is_direct
             maker = self._makers[by_name] = (
-                self.line.compiled(careful, by_name) if direct else partial(_from_outside, careful)
+                compiled(self.line, careful, by_name) if direct else partial(_from_outside, careful)
             )
         return maker(root)
 
@@ -57,10 +61,16 @@ class Entry:
         line, threads = self.line, self._threads
         spec, coercion = line.tool.spec, line.coercion
 
-        def careful(given: object, frame: CallFrame) -> Any:
+        def unwatched(given: object, frame: CallFrame) -> Any:
+            if frame.session.secrets is not None:
+                return careful(given, frame)
             return drive(line.steps(bound(spec, coercion, given, by_name=by_name), frame), threads)
 
-        return careful
+        def careful(given: object, frame: CallFrame) -> Any:
+            values = line.bind(frame, given, by_name)
+            return drive(line.steps(values, frame, line.repairs(given, values)), threads)
+
+        return unwatched if line.gate is None else careful
 
 
 def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
@@ -70,88 +80,83 @@ def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
     return line
 
 
-class Entries:
-    """What all sessions of one engine share.
+class World:
+    """What all sessions of one engine share, whatever their policies are.
 
     Attributes:
         host: What the host lends.
-        policy: What the host permits.
+        coercion: The terms on which arguments are taken.
+        secrets: What hides the values that must not be seen, a `Secrets`; None as long as there are none.
         registry: All tools, at this moment.
         threads: The threads of the engine.
         sessions: The sessions that somebody still holds.
+        views: The tools as policies let them be called.
         running: The calls that are carried out in steps.
+        is_watched: Whether every call is told to somebody.
         is_closed: Whether no further call begins.
         is_over: Whether calls that have not ended are left behind.
     """
 
-    def __init__(self, host: Host, policy: ExecutionPolicy, coercion: Coercion) -> None:
+    def __init__(self, host: Host, coercion: Coercion, policy: ExecutionPolicy, **watching: Any) -> None:
         self.host = host
-        self.policy = policy
+        self.coercion = coercion
+        self.secrets = secrets_of(host, policy)
         self.registry = Registry()
         self.threads = Threads()
         self.sessions: WeakSet[Any] = WeakSet()
+        self.views: WeakSet[Entries] = WeakSet()
         self.running: set[CallFrame] = set()
+        self.is_watched = any(watching.values())
         self.is_closed = False
         self.is_over = False
-        self._coercion = coercion
-        self._entries: dict[str, Entry] = {}
         self._lock = threading.Lock()
         self._sandbox: Any = None
-        self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (self.registry, MappingProxyType({}))
+        self._watching = watching
+        self._watch: Any = None
         if host.sandbox_dir is not None:
             self._sandbox = self._opened()
-
-    @property
-    def count(self) -> int:
-        """How many tools there are."""
-        return len(self.registry.tools)
 
     def register(self, added: tuple[ToolImplementation, ...], origin: str) -> None:
         """Add tools: all of them, or a `RegistryError` and none."""
         with self._lock:
             self.registry = self.registry.with_tools(added, origin)
+        if self._watching.get("hooks"):
+            for tool in added:
+                self.watch.registered(ToolInfo(tool.spec, tool.policy, origin), origin)
 
-    def of(self, spelling: str | None, name: object) -> Entry:
-        """Return the tool that a spelling means, if it may be called.
+    def add_hooks(self, plugins: tuple[object, ...]) -> None:
+        """Have the hooks of plugins asked and told from the next call on; the tools get new lines for it."""
+        from neuroscript.hooks import Hooks
 
-        Args:
-            spelling: The name as a text, or None where *name* is none.
-
-        Raises:
-            ToolNotFound: There is none, or the host does not permit any of that name.
-            PolicyError: It needs what the host does not give.
-        """
-        if spelling is None:
-            raise ToolNotFound(f"<{type_name(name)}>")
-        tools = self.registry.tools
-        tool = tools.get(canonical(spelling))
-        if tool is None:
-            raise ToolNotFound(shown(spelling), near(spelling, self.infos))
-        refused = self.policy.verdict(tool.name, tool.policy)
-        if refused is not None:
-            raise refused
-        entry = self._entries.get(tool.name)
-        if entry is None:
-            entry = self._entries.setdefault(
-                tool.name, Entry(Line(tool, self._coercion, self.policy, CallRuntime), self.threads)
-            )
-        return entry
+        with self._lock:
+            known = self._watching.get("hooks")
+            hooks = self._watching["hooks"] = Hooks((*(known.plugins if known else ()), *plugins))
+            if self._watch is not None:
+                self._watch.listen(hooks)
+            self.is_watched = True
+        for view in tuple(self.views):
+            view.forget()
+        for session in tuple(self.sessions):
+            session.forget()
 
     @property
-    def infos(self) -> Mapping[str, ToolInfo]:
-        """The tools that may be called, by canonical name, without their functions."""
-        registry, infos = self._infos
-        if registry is not self.registry:
-            registry = self.registry
-            infos = MappingProxyType(
-                {
-                    name: ToolInfo(tool.spec, tool.policy, registry.origins[name])
-                    for name, tool in sorted(registry.tools.items())
-                    if self.policy.verdict(name, tool.policy) is None
-                }
-            )
-            self._infos = registry, infos
-        return infos
+    def watch(self) -> Any:
+        """Who is told of calls; made when it is first needed."""
+        if self._watch is None:
+            from neuroscript.watch import Watch
+
+            with self._lock:
+                self._watch = self._watch or Watch(self.host, secrets=lambda: self.secrets, **self._watching)
+        return self._watch
+
+    def hide(self, value: object) -> None:
+        """Let nobody see a value of a call from now on, see `Secrets.hide`."""
+        if self.secrets is None:
+            from neuroscript.redaction import Secrets
+
+            with self._lock:
+                self.secrets = self.secrets or Secrets()
+        self.secrets.hide(value)
 
     @property
     def sandbox(self) -> Any:
@@ -170,10 +175,109 @@ class Entries:
 
         return Sandbox(self.host.directory())
 
-    def close(self) -> None:
-        """Leave behind what still runs, stop the threads and close the sandbox."""
-        self.is_closed = self.is_over = True
+    def close(self, left: tuple[str, ...]) -> None:
+        """Leave behind what still runs, stop the threads, close the sandbox, and tell whoever watches."""
+        already, self.is_closed, self.is_over = self.is_over, True, True
         self.threads.close()
         with self._lock:
             if self._sandbox is not None:
                 self._sandbox.close()
+        if self.is_watched and not already:
+            self.watch.close(left)
+
+
+class Entries:
+    """The tools of an engine as one policy lets them be called.
+
+    Attributes:
+        world: What does not depend on the policy.
+        policy: What the host permits.
+        depth: How deep calls may stand in each other.
+    """
+
+    def __init__(self, world: World, policy: ExecutionPolicy) -> None:
+        self.world = world
+        self.policy = policy
+        self.depth: int = policy.least("depth", DEEPEST)
+        self._is_gated = world.is_watched or policy.counts
+        self._entries: dict[str, Entry] = {}
+        self._gates: dict[str, Any] = {}
+        self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (Registry(), MappingProxyType({}))
+        world.views.add(self)
+
+    def narrowed(self, policy: ExecutionPolicy | None) -> Entries:
+        """Return the same tools under a policy that is within this one; None is this one."""
+        return self if policy is None else Entries(self.world, policy.inside(self.policy))
+
+    def forget(self) -> None:
+        """Make the lines of all tools anew when they are next called, for what stands before them has changed."""
+        self._is_gated = self.world.is_watched or self.policy.counts
+        self._gates = {}
+        self._entries = {}  # last: whoever puts a line into this one finds the gates of now
+
+    @property
+    def count(self) -> int:
+        """How many tools there are."""
+        return len(self.world.registry.tools)
+
+    def of(self, spelling: str | None, name: object) -> Entry:
+        """Return the tool that a spelling means, if it may be called.
+
+        Args:
+            spelling: The name as a text, or None where *name* is none.
+
+        Raises:
+            ToolNotFound: There is none, or the host does not permit any of that name.
+            PolicyError: It needs what the host does not give.
+        """
+        if spelling is None:
+            raise ToolNotFound(f"<{type_name(name)}>")
+        tool = self.world.registry.tools.get(canonical(spelling))
+        if tool is None:
+            raise ToolNotFound(shown(spelling), near(spelling, self.infos))
+        refused = self.policy.verdict(tool.name, tool.policy)
+        if refused is not None:
+            raise refused
+        entries = self._entries  # which are forgotten, with what is put into them, if something changes meanwhile
+        entry = entries.get(tool.name)
+        if entry is None:
+            gate = self.gate(tool) if self._is_gated else None
+            runtime = CallRuntime if gate is None else CountedRuntime
+            line = Line(tool, self.world.coercion, self.policy, runtime, gate)
+            entry = entries.setdefault(tool.name, Entry(line, self.world.threads))
+        return entry
+
+    def gate(self, tool: ToolImplementation) -> Any:
+        """Return what stands before a tool, and tells what becomes of its calls."""
+        gates = self._gates
+        gate = gates.get(tool.name)
+        if gate is None:
+            from neuroscript.gate import Gate
+
+            origin = self.world.registry.origins.get(tool.name, HOST)
+            gate = gates.setdefault(tool.name, Gate(tool, origin, self.policy, self.world.watch))
+        return gate
+
+    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+        """Tell whoever has to know that the call of *frame* was refused, and return *error*."""
+        if not (self.world.is_watched or isinstance(error, (PolicyError, LimitError))):
+            return error
+        tool = self.world.registry.tools.get(frame.tool)
+        told: CallError = (self.world.watch if tool is None else self.gate(tool)).refused(frame, error, values)
+        return told
+
+    @property
+    def infos(self) -> Mapping[str, ToolInfo]:
+        """The tools that may be called, by canonical name, without their functions."""
+        registry, infos = self._infos
+        if registry is not self.world.registry:
+            registry = self.world.registry
+            infos = MappingProxyType(
+                {
+                    name: ToolInfo(tool.spec, tool.policy, registry.origins[name])
+                    for name, tool in sorted(registry.tools.items())
+                    if self.policy.verdict(name, tool.policy) is None
+                }
+            )
+            self._infos = registry, infos
+        return infos

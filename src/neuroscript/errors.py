@@ -4,6 +4,7 @@ NeuroScriptError
 ├── SpecError (ValueError)      the author     when a spec or a tool is made
 ├── RegistryError               the host       two tools claim one name
 ├── PluginError                 the host       names the distribution and why
+├── AuditError                  the host       a trail of calls can not be written, gone on with or read
 ├── LentError                   .text .code .retry   what the host lends could not be used
 │   ├── SandboxError            the tool       a path would leave the sandbox, or the sandbox is unusable
 │   ├── PromptError             the host       nobody is there to answer
@@ -61,17 +62,25 @@ class SpecError(NeuroScriptError, ValueError):
     """A spec, a policy or a tool that can not exist; raised when it is made, never when it is called.
 
     Attributes:
-        subject: What was being made, for example ``math.add``.
+        subject: What was being made, for example ``math.add``, or the name of the file that says so.
         problems: Every fault found, one sentence each.
+        lines: Of a file, the line of each problem; else none.
     """
 
-    def __init__(self, subject: str, problems: Sequence[str]) -> None:
-        super().__init__(subject, tuple(problems))
+    def __init__(self, subject: str, problems: Sequence[str], lines: Sequence[int] = ()) -> None:
+        super().__init__(subject, tuple(problems), tuple(lines))
         self.subject = subject
         self.problems = tuple(problems)
+        self.lines = tuple(lines)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Each problem as a sentence of its own, with the subject, and with its line where there is one."""
+        places = [f"{self.subject}:{line}" for line in self.lines] or [self.subject] * len(self.problems)
+        return tuple(f"{place}: {problem}" for place, problem in zip(places, self.problems, strict=True))
 
     def __str__(self) -> str:
-        return f"{self.subject}: {'; '.join(self.problems)}"
+        return "; ".join(self.sentences) if self.lines else f"{self.subject}: {'; '.join(self.problems)}"
 
 
 class RegistryError(NeuroScriptError):
@@ -93,6 +102,10 @@ class PluginError(NeuroScriptError):
 
     def __str__(self) -> str:
         return f"{self.distribution}: {self.reason}"
+
+
+class AuditError(NeuroScriptError):
+    """A trail of calls can not be written, gone on with or read; what the system says of files stays an OSError."""
 
 
 class LentError(NeuroScriptError):

@@ -28,6 +28,9 @@ class CallFrame:
         timeout: Seconds that its caller gives it, or None.
         deadline: When nobody will wait for it any more, on the clock of `time.monotonic`.
         ended: Whether nobody waits for it any more. Frames of compiled lines serve many calls, and never end.
+        spent: What this call and those within have used of the limits, where somebody counts.
+        call: Its number within the run of the engine, where somebody counts, from 1.
+        told: What the records of this call tell of its beginning.
     """
 
     session: Any
@@ -39,6 +42,9 @@ class CallFrame:
     deadline: float | None = None
     ended: bool = False
     _held: tuple[Grant, ...] | None = None
+    spent: dict[str, Any] | None = None
+    call: int = 0
+    told: Any = None
 
     def chain(self) -> Iterator[CallFrame]:
         """Yield this frame and those that it stands in, the innermost first."""
@@ -56,7 +62,16 @@ class CallFrame:
         if seconds is not None:
             end = monotonic() + seconds
             deadline = end if deadline is None else min(deadline, end)
-        return CallFrame(self.session, self.tool, self.depth, self.parent, self.needs, seconds, deadline)
+        return CallFrame(
+            self.session, self.tool, self.depth, self.parent, self.needs, seconds, deadline, spent=self.spent
+        )
+
+    def numbered(self, call: int) -> CallFrame:
+        """Return a frame for one call alone, which has a number and counts what it spends."""
+        return CallFrame(
+            self.session, self.tool, self.depth, self.parent, self.needs, self.timeout, self.deadline,
+            False, None, {}, call,
+        )  # fmt: skip
 
     def uncovered(self, needs: Iterable[Capability]) -> Capability | None:
         """Return the first of *needs* that a tool in this chain of calls did not ask for itself."""

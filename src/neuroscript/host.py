@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, TextIO
 
 import attrs
@@ -16,12 +17,17 @@ import attrs
 from neuroscript.display import shown
 from neuroscript.errors import CoercionError, SpecError
 from neuroscript.memory import plain_copy
+from neuroscript.policy import ExecutionPolicy
 from neuroscript.prompting import ConsolePrompter, Prompter
 from neuroscript.runtime import LLM, Logger, Random
+from neuroscript.scopes import SURROGATE, Unfit, key_of
 from neuroscript.walk import type_name
 
 APPLICATION: Final = "neuroscript"
 """What the host's directories and loggers are called where it says nothing else."""
+
+CONFIG: Final = "neuroscript.toml"
+"""The file in a user's directory of configuration that says what the command line permits."""
 
 
 @attrs.frozen
@@ -57,7 +63,8 @@ class Host:
         llm: The model that tools may use.
         variables: What each session's variables are at first: plain values by name.
         constants: Plain values by name that no tool can set.
-        secrets: Texts by name, for tools that are granted ``secret:read:NAME``.
+        secrets: Texts by name, for tools that are granted ``secret:read:NAME``; each has 6 characters or more, and is
+            seen in nothing that leaves a tool.
         clock: Seconds since 1970-01-01 UTC.
         random: Where `Runtime.random` comes from; by default the operating system.
         progress: Called with a `Progress` whenever a tool tells how far it is; what it raises is let go.
@@ -133,3 +140,56 @@ def _plain_faults(host: Host, part: str) -> Iterator[str]:
 def _secret_faults(secrets: object) -> Iterator[str]:
     if not isinstance(secrets, Mapping) or not all(type(each) is str for pair in secrets.items() for each in pair):
         yield "secrets must be texts by name"
+        return
+    if secrets:  # as most hosts have none, and then nothing is loaded for it
+        from neuroscript.forms import SHORTEST
+    for name, value in secrets.items():
+        if len(value) < SHORTEST:
+            why = f"{SHORTEST} characters or more, for hiding a shorter one would hide much else"
+            yield f"secrets[{shown(name)!r}] must have {why}"
+
+
+def secrets_of(host: Host, policy: ExecutionPolicy) -> Any:
+    """Return what hides the values that nobody may see, a `Secrets`, or None where there are none to begin with.
+
+    They are the secrets of the host, and of this process's environment what a grant ``env:read:NAME`` names exactly,
+    unless that has fewer than 6 characters.
+    """
+    names = frozenset(_named(policy))
+    if not host.secrets and not names:
+        return None
+    from neuroscript.forms import SHORTEST
+    from neuroscript.redaction import Secrets
+
+    secrets = Secrets()
+    for value in host.secrets.values():
+        secrets.add(value)
+    for name, value in os.environ.items():
+        if name.lower() in names and len(value) >= SHORTEST:
+            secrets.add(value)
+    return None if secrets.is_empty else secrets
+
+
+def _named(policy: ExecutionPolicy) -> Iterator[str]:
+    """Yield the names, in lower case, of environment variables that a grant names without a glob."""
+    for grant in (grant for layer in policy.layers for grant in layer.grants):
+        if grant.resource not in ("env", "*") or not {"read", "*"}.intersection(grant.verbs):
+            continue
+        for scope in grant.scopes:
+            with suppress(Unfit):
+                key = key_of("env", scope)
+                if not SURROGATE.search(key):
+                    yield key
+
+
+def config_file() -> str | None:
+    """Return where this user's own policy stands, whether it is there or not.
+
+    Returns:
+        An absolute path, or None where the environment names none: nothing is read from the working directory unless it
+        is named.
+    """
+    from platformdirs import user_config_path
+
+    path = user_config_path(APPLICATION, appauthor=False) / CONFIG
+    return str(path) if path.is_absolute() else None

@@ -13,18 +13,18 @@ from collections.abc import Iterator
 from threading import get_ident
 from types import FrameType
 
-from neuroscript.entries import Entries
+from neuroscript.compiled import FILE
+from neuroscript.entries import World
 from neuroscript.frames import CallFrame
-from neuroscript.line import FILE
 
 
-def in_flight(entries: Entries) -> tuple[str, ...]:
+def in_flight(world: World) -> tuple[str, ...]:
     """Return the tools whose calls have not ended, in order; those around the caller's own thread do not count."""
     own = set(_frames_of(sys._getframe()))
-    calls = set(entries.running)
+    calls = set(world.running)
     for thread, top in sys._current_frames().items():
         if thread != get_ident():
-            calls.update(frame for frame in _frames_of(top) if frame.session._entries is entries)
+            calls.update(frame for frame in _frames_of(top) if frame.session._world is world)
     return tuple(sorted(frame.tool for frame in calls - own if frame.depth == 1))
 
 

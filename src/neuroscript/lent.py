@@ -20,7 +20,7 @@ from neuroscript.frames import CallFrame
 from neuroscript.host import Progress
 from neuroscript.memory import Handles
 from neuroscript.policy import refused
-from neuroscript.runtime import LLM, Files, Random, ToolInfo
+from neuroscript.runtime import LLM, Files, Random, Reservation, ToolInfo
 from neuroscript.scalars import Handle
 
 
@@ -34,21 +34,31 @@ class CallRuntime:
 
     def println(self, *values: object) -> None:
         """Write one line to the host's output, in one piece, control characters escaped."""
-        output = self._alive().session.host.output
-        line = escaped(" ".join(map(str, values)))
+        session = self._alive().session
+        output = session.host.output
+        line = escaped(_redacted(session, " ".join(map(str, values))))
         output.write(f"{line}\n")
         output.flush()
 
     def prompt_user(self, prompt: str, *, secret: bool = False) -> str:
         """Return what a user answers, one line."""
-        answer: str = self._alive().session.host.prompter.ask(prompt, secret=secret)
+        session = self._alive().session
+        answer: str = session.host.prompter.ask(_redacted(session, prompt), secret=secret)
+        if secret:
+            session.hide(answer)
         return answer
 
     @property
     def logger(self) -> Any:
-        """The host's logger of this tool."""
+        """The host's logger of this tool; where there are secrets, what keeps them out of it."""
         frame = self._alive()
-        return frame.session.host.logger_of(frame.tool)
+        logger = frame.session.host.logger_of(frame.tool)
+        secrets = _secrets(frame.session)
+        if secrets is None:
+            return logger
+        from neuroscript.discreet import DiscreetLogger
+
+        return DiscreetLogger(logger, secrets)
 
     @property
     def sandbox_dir(self) -> str:
@@ -62,21 +72,35 @@ class CallRuntime:
         files: Files = self._alive().session.sandbox.files(self._may_use_file, self._spend)
         return files
 
-    def _spend(self, count: int) -> None:
-        """Refuse bytes of a file that outlived its call; how many they are is nobody's limit yet."""
-        self._alive()
+    def _spend(self, what: str, count: int) -> None:
+        """Count bytes and entries of files; those of a file that outlived its call are refused."""
+        frame = self._alive()
+        if frame.session.ledger is not None:  # a count of our own needs no check, which would load something
+            frame.session.spend(frame, what, count)
 
     def _may_use_file(self, verb: str, path: str) -> None:
         self._hold_to(Capability.literal("fs", verb, path))
 
     @property
     def llm(self) -> LLM:
-        """The model that the host lends, under ``model:use``."""
-        model: LLM | None = self._alive().session.host.llm
+        """The model that the host lends, under ``model:use``; where there are secrets, it is told none."""
+        session = self._alive().session
+        model: LLM | None = session.host.llm
         if model is None:
             raise LLMError("this host lends no model")
         self._hold_to(Capability("model", ("use",)))
-        return model
+        secrets = _secrets(session)
+        if secrets is None:
+            return model
+        from neuroscript.discreet import DiscreetModel
+
+        return DiscreetModel(model, secrets)
+
+    def spend(self, what: str, amount: object) -> Reservation:
+        """Reserve what the tool is about to take of a limit."""
+        frame = self._alive()
+        reserved: Reservation = frame.session.spend(frame, what, amount)
+        return reserved
 
     def secret(self, name: str) -> str:
         """Return a value that the host lends under ``secret:read:NAME``."""
@@ -107,7 +131,7 @@ class CallRuntime:
         tell = frame.session.host.progress
         if tell is not None:
             with suppress(Exception):
-                tell(Progress(frame.tool, done, total, text))
+                tell(Progress(frame.tool, done, total, _redacted(frame.session, text)))
 
     # The caller's scope
 
@@ -189,6 +213,19 @@ class CallRuntime:
             raise refused(frame.tool, lacking)
 
 
+class CountedRuntime(CallRuntime):
+    """The same in a compiled line that counts: a tool that uses it gets a frame of its own, and others pay for none."""
+
+    __slots__ = ("_call",)
+    _call: int
+
+    def _alive(self) -> CallFrame:
+        frame = super()._alive()
+        if not frame.call:
+            frame = self._frame = frame.numbered(self._call)
+        return frame
+
+
 class CallHandles:
     """The handles of a caller's scope, for as long as one call lasts."""
 
@@ -212,6 +249,20 @@ class CallHandles:
     def release(self, handle: Handle | str) -> bool:
         """Give a thing up, and tell whether it was kept."""
         return self._rt._handles().release(handle)
+
+
+def _secrets(session: Any) -> Any:
+    """Return what hides the secrets that a session knows of, or None where it knows of none."""
+    secrets = session.secrets
+    return None if secrets is None or secrets.is_empty else secrets
+
+
+def _redacted(session: Any, text: str) -> str:
+    secrets = _secrets(session)
+    if secrets is None:
+        return text
+    redacted: str = secrets.text(text)
+    return redacted
 
 
 def _is_over(deadline: float | None) -> bool:

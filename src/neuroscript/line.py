@@ -1,24 +1,23 @@
-"""One call, from its arguments to its result: the one line of the contract, and a compiled form of it.
+"""One call, from its arguments to its result: the one line of the contract.
 
 `Line.steps` is the line. It does no waiting: where something has to be run it yields a `Body`, and a driver hands it
-what came of that; of a stream it yields each `Item`. `Line.compiled` is the same line written as one function, for a
-tool whose function is simply called; at the first doubt about an argument that function leaves the call to the steps.
-Nothing that a tool raises gets past either of them as it is.
+what came of that; of a stream it yields each `Item`. `compiled.py` writes the same line as one function, for a tool
+whose function is simply called. Nothing that a tool raises gets past either of them as it is.
 
 Source: contract sections 2 and 6; design.md, rules 4 and 6; performance.md part 2.
 """
 
 from __future__ import annotations
 
-import functools
+from array import array
 from collections.abc import Callable
 from contextlib import suppress
-from types import CodeType
+from itertools import chain
 from typing import Any, Final
 
 import attrs
 
-from neuroscript.binding import GLOBALS, Source, bound, named, positional
+from neuroscript.binding import bound
 from neuroscript.bodies import (
     END,
     GRACE,
@@ -28,26 +27,23 @@ from neuroscript.bodies import (
     Steps,
     close,
     ended_with_engine,
-    failure,
+    is_interrupt,
     outcome,
     reading,
 )
+from neuroscript.capability import Capability, Grant, uncovered
 from neuroscript.data import maker_of
-from neuroscript.errors import ArgumentError, CallError, ReturnError
+from neuroscript.errors import ArgumentError, CallError, LimitError, ReturnError
 from neuroscript.frames import CallFrame
-from neuroscript.policy import ExecutionPolicy, refused
-from neuroscript.scalars import EXACT
-from neuroscript.tools import ToolImplementation, WithoutRuntime, fit_result
+from neuroscript.policy import ExecutionPolicy, fault, refused
+from neuroscript.repairs import repairs
+from neuroscript.runtime import Repair
+from neuroscript.tools import ToolImplementation, fit_result
+from neuroscript.values import copied
 from neuroscript.walk import RESULT, Coercion, Walk
 
-FILE: Final = "<neuroscript line>"
-"""What compiled lines name as their file, in tracebacks and on stacks."""
-
-DOUBT: Final = "return careful(given, frame)"
-INDENT: Final = "    "
-
-Compiled = Callable[..., Any]
-"""``(given, frame)`` in, the result out; without a frame the call comes from outside."""
+VALUE: Final = 8
+"""Bytes that one value of a result counts, besides its text."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -59,28 +55,82 @@ class Line:
         coercion: The terms on which its arguments are taken.
         policy: What the host permits.
         runtime: Makes the Runtime of one call, which is alive while its ``_frame`` is set.
+        gate: What stands before the function where there are limits or hooks, or where somebody watches; else None.
         manner: How its function is run.
+        approvers: Who has to approve each call.
+        makers: What makes an instance of a class of an argument, by its index.
+        is_secret: Whether an argument, or a key within one, is secret.
+        most: How many bytes a result may have, or None.
     """
 
     tool: ToolImplementation
     coercion: Coercion
     policy: ExecutionPolicy
     runtime: Callable[[], Any]
+    gate: Any = None
     manner: Manner = attrs.field(init=False)
-    _makers: tuple[tuple[int, Callable[[Any], Any]], ...] = attrs.field(init=False)
+    approvers: tuple[Callable[..., Any], ...] = attrs.field(init=False)
+    _granted: tuple[tuple[Grant, ...], ...] = attrs.field(init=False)
+    is_secret: bool = attrs.field(init=False)
+    _limit: float | None = attrs.field(init=False)
+    most: int | None = attrs.field(init=False)
+    makers: tuple[tuple[int, Callable[[Any], Any]], ...] = attrs.field(init=False)
 
     @manner.default
     def _find_manner(self) -> Manner:
         return "coroutine" if self.tool.is_coroutine else "waits" if self.tool.policy.waits else "plain"
 
-    @_makers.default
+    @approvers.default
+    def _find_approvers(self) -> tuple[Callable[..., Any], ...]:
+        return (self.policy.approvers(self.tool.name) or ()) if self.tool.policy.requires_approval else ()
+
+    @_granted.default
+    def _find_granted(self) -> tuple[tuple[Grant, ...], ...]:
+        """Return the grants of each layer that can cover a need of this tool; a host may grant much else."""
+        if not self.tool.templates:
+            return ()
+        from neuroscript.templates import may_cover
+
+        texts = self.tool.policy.capabilities
+        return tuple(
+            tuple(grant for grant in layer.grants if any(may_cover(grant, text) for text in texts))
+            for layer in self.policy.layers
+        )
+
+    @is_secret.default
+    def _find_secret(self) -> bool:
+        return any(arg.holds_secret for arg in self.tool.spec.args)
+
+    @_limit.default
+    def _find_limit(self) -> float | None:
+        seconds: float | None = self.policy.least("seconds")
+        return seconds
+
+    @most.default
+    def _findmost(self) -> int | None:
+        most: int | None = self.policy.least("result_bytes")
+        return most
+
+    @makers.default
     def _find_makers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
         makers = ((index, maker_of(arg, self.tool.name)) for index, arg in enumerate(self.tool.spec.args))
         return tuple((index, maker) for index, maker in makers if maker is not None)
 
-    def bind(self, given: object, by_name: bool) -> tuple[Any, ...]:
+    def bind(self, frame: CallFrame, given: object, by_name: bool) -> tuple[Any, ...]:
         """Return the exact values of the arguments, which every gate and record sees, or raise an `ArgumentError`."""
-        return bound(self.tool.spec, self.coercion, given, by_name=by_name)
+        try:
+            return bound(self.tool.spec, self.coercion, given, by_name=by_name)
+        except ArgumentError as error:
+            raise self.refused(frame, error) from None
+
+    def repairs(self, given: object, values: tuple[Any, ...]) -> tuple[Repair, ...]:
+        """Return what was converted, where somebody keeps account of it."""
+        return () if self.gate is None else repairs(self.tool.spec, given, values)
+
+    def repaired(self, given: object, values: tuple[Any, ...]) -> tuple[Repair, ...]:
+        """Return the same as records tell it."""
+        told: tuple[Repair, ...] = self.gate.repaired(self.repairs(given, values))
+        return told
 
     def admitted(self, frame: CallFrame, *values: Any) -> CallFrame:
         """Return a frame in which the tool may do what it needs for these arguments.
@@ -90,19 +140,43 @@ class Line:
             ArgumentError: A value can not say what is needed, such as a URL without a host.
         """
         try:
-            needs = tuple(need for template in self.tool.templates for need in template.fill(values))
+            needs = self._filled(values)
+            lacking = self._lacking(needs, frame)
         except ArgumentError as error:
             error.tool = self.tool.name
-            raise
-        lacking = self.policy.uncovered(needs)
-        if lacking is None and frame.parent is not None:
-            lacking = frame.parent.uncovered(needs)
+            raise self.refused(frame, error) from None
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            raise self.refused(frame, fault(self.tool.name, "needs", error), values) from error
         if lacking is not None:
-            raise refused(self.tool.name, lacking)
+            raise self.refused(frame, refused(self.tool.name, lacking), values)
         return CallFrame(frame.session, frame.tool, frame.depth, frame.parent, needs, frame.timeout, frame.deadline)
 
-    def steps(self, values: tuple[Any, ...], frame: CallFrame) -> Steps:
+    def _filled(self, values: tuple[Any, ...]) -> tuple[Capability, ...]:
+        """Return the single needs of a call; a template that gives something else is no template."""
+        filled = [template.fill(values) for template in self.tool.templates]
+        if not all(type(needs) is tuple for needs in filled):
+            raise TypeError
+        return filled[0] if len(filled) == 1 else tuple(chain.from_iterable(filled))
+
+    def _lacking(self, needs: tuple[Capability, ...], frame: CallFrame) -> Capability | None:
+        for grants in self._granted:
+            lacking = uncovered(needs, grants)
+            if lacking is not None:
+                return lacking
+        return None if frame.parent is None else frame.parent.uncovered(needs)
+
+    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+        """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
+        told: CallError = frame.session.refused(frame, error, values)
+        return told
+
+    def steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...] = ()) -> Steps:
         """Take one call from its exact values to its exact result, or to the items of its stream.
+
+        Args:
+            made: What was converted on the way to these values.
 
         Yields:
             What is to be run, for which the driver sends what it returned, or throws what it raised; and each `Item`.
@@ -112,10 +186,56 @@ class Line:
             CallError: Whatever goes wrong.
             KeyboardInterrupt: Of the main thread.
         """
-        return self._steps(values, self.admitted(frame, *values) if self.tool.templates else frame)
+        return self._steps(values, self._fit(values, frame), made)
 
-    def _steps(self, values: tuple[Any, ...], frame: CallFrame) -> Steps:
-        frame = frame.started(self.tool.policy.timeout)
+    def _fit(self, values: tuple[Any, ...], frame: CallFrame) -> CallFrame:
+        """Return the frame in which the tool may run with these values; nobody sees the secret ones from now on."""
+        self.hidden(frame, values)
+        return self.admitted(frame, *values) if self.tool.templates else frame
+
+    def hidden(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
+        """Let nobody see the values of secret arguments from now on."""
+        if self.is_secret:
+            from neuroscript.masking import secret_values
+
+            for value in secret_values(self.tool.spec, values):
+                frame.session.hide(value)
+
+    def _steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...]) -> Steps:
+        self._decided(values, frame)
+        if self.approvers:
+            from neuroscript.asking import asked
+
+            values, frame = yield from asked(self, values, frame)
+        frame = frame.started(self._seconds(frame))
+        if self.gate is None:
+            return (yield from self._body(values, frame))
+        frame = self.gate.enter(frame, values, made)
+        try:
+            result = yield from self._body(values, frame)
+        except BaseException as error:
+            self.gate.leave(frame, error)
+            raise
+        self.gate.leave(frame, None, result)
+        return result
+
+    def _decided(self, values: tuple[Any, ...], frame: CallFrame) -> None:
+        if self.gate is not None and self.gate.decides:
+            self.gate.decide(frame, values)
+
+    def again(self, arguments: object, frame: CallFrame) -> tuple[tuple[Any, ...], CallFrame]:
+        """Return values and frame of the same call with other arguments, by name, which pass every gate anew."""
+        values = self.bind(frame, arguments, by_name=True)
+        frame = self._fit(values, frame)
+        self._decided(values, frame)
+        return values, frame
+
+    def _seconds(self, frame: CallFrame) -> float | None:
+        """Return how many seconds the call has by its tool, and by the host if it comes from outside."""
+        given = (self.tool.policy.timeout, self._limit if frame.depth == 1 else None)
+        return min((each for each in given if each is not None), default=None)
+
+    def _body(self, values: tuple[Any, ...], frame: CallFrame) -> Steps:
         handed = self._handed(values)
         rt = self.runtime()
         rt._frame = frame
@@ -124,7 +244,7 @@ class Line:
         try:
             result = yield from outcome(frame, self.tool.func, (rt, *handed), self.manner)
             if not self.tool.spec.stream:
-                return self.kept(result)
+                return self.kept(result, frame)
             yield from self._items(frame, result)
             return END
         finally:
@@ -136,8 +256,13 @@ class Line:
         """Give each item of what a tool returned; whatever happens, that is closed."""
         step, end, manner = reading(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
         try:
-            while (item := (yield from outcome(frame, step, (source,), manner))) is not END:
-                yield self._item(item)
+            given = 0
+            while (found := (yield from outcome(frame, step, (source,), manner))) is not END:
+                item = self._item(found, given, frame)
+                given = item.size
+                if frame.told is not None and frame.told.items is not None:
+                    frame.told.items.append(copied(item.value))
+                yield item
                 if frame.session.is_over:
                     raise ended_with_engine()
         except Closed:
@@ -150,85 +275,61 @@ class Line:
             raise
         yield from outcome(frame, end, (source,), manner, GRACE)
 
-    def _item(self, item: object) -> Item:
+    def _item(self, item: object, given: int, frame: CallFrame) -> Item:
+        """Return an item of a stream that has given so many bytes before."""
         walk = Walk(RESULT)
-        return Item(self.tool.name, self._fitted(walk, item), walk.nodes, walk.text)
+        exact = self._fitted(walk, item, frame)
+        size = self._sized(walk, exact, given)
+        return Item(self.tool.name, exact, walk.nodes, walk.text, size)
 
     def _handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values as the function receives them: instances where the spec names a class."""
-        if not self._makers:
+        if not self.makers:
             return values
         handed = list(values)
-        for index, maker in self._makers:
+        for index, maker in self.makers:
             end = len(handed) if self.tool.spec.variadic and index == len(self.tool.spec.args) - 1 else index + 1
             handed[index:end] = map(maker, handed[index:end])
         return tuple(handed)
 
-    def kept(self, result: object) -> Any:
-        """Return a result as the exact value of the declared type, or raise a `ReturnError`."""
-        return self._fitted(Walk(RESULT), result)
+    def kept(self, result: object, frame: CallFrame) -> Any:
+        """Return a result as the exact value of the declared type.
 
-    def _fitted(self, walk: Walk, result: object) -> Any:
+        Raises:
+            ReturnError: It is not what the spec promises.
+            LimitError: It is larger than the host permits.
+        """
+        walk = Walk(RESULT)
+        exact = self._fitted(walk, result, frame)
+        self._sized(walk, exact, 0)
+        return exact
+
+    def _fitted(self, walk: Walk, result: object, frame: CallFrame) -> Any:
         exact = fit_result(walk, self.tool.spec, result)
         if walk.noted:
             close(result)
             text = "; ".join(
                 f"result{problem}" if problem.where else f"result: {problem}" for problem in walk.problems()
             )
-            raise ReturnError(text, tool=self.tool.name)
+            secrets = frame.session.secrets
+            raise ReturnError(text if secrets is None else secrets.text(text), tool=self.tool.name)
         return exact
+
+    def _sized(self, walk: Walk, exact: object, before: int) -> int:
+        """Return how many bytes a result has, with those before it: its text and bytes, and 8 for each value."""
+        values = len(exact) if type(exact) is array else walk.nodes
+        size = before + walk.text + VALUE * values
+        if self.most is not None and size > self.most:
+            text = f"gave a result of more than {self.most} bytes"
+            raise LimitError(text, tool=self.tool.name, code="limit.result_bytes")
+        return size
 
     @property
     def is_direct(self) -> bool:
         """Whether a sync caller simply calls the function, so that the line can be compiled."""
-        return self.manner != "coroutine" and self.tool.policy.timeout is None and not self.tool.spec.stream
-
-    def compiled(self, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
-        """Return what makes the line as one function, for a frame in which calls from outside stand.
-
-        Args:
-            careful: Takes the same call through `steps`; also where nothing can be compiled.
-            by_name: Whether the arguments are a dict.
-        """
-        source = Source()
-        statements = source.inner()
-        if not (named if by_name else positional)(self.tool.spec, self.coercion, statements, DOUBT):
-            statements.add(DOUBT)
-        else:
-            self._add_body(statements)
-        source.add("def line(given, frame=root):")
-        source.add(*statements.lines, indent=1)
-        return _made(source, {"careful": careful, "failure": failure, "tool": self.tool.name})
-
-    def _add_body(self, source: Source) -> None:
-        values = [f"a{index}" for index in range(len(self.tool.spec.args))]
-        if self.tool.templates:
-            source.add(f"frame = {source.name(self.admitted)}({', '.join(['frame', *values])})")
-        for index, maker in self._makers:
-            source.add(f"{values[index]} = {source.name(maker)}({values[index]})")
-        if isinstance(self.tool.func, WithoutRuntime):
-            call, before, after = source.name(self.tool.func.func), [], []
-        else:
-            call, values = source.name(self.tool.func), ["rt", *values]
-            before = [f"rt = {source.name(self.runtime)}()", "rt._frame = frame"]
-            after = ["finally:", "    rt._frame = None"]
-        source.add(*before, "try:", f"    result = {call}({', '.join(values)})", "except BaseException as error:")
-        source.add("    raise failure(error, tool)", *after)
-        test = EXACT.get(self.tool.spec.return_type, "False").format("result")
-        source.add(f"if {test}:", "    return result", f"return {source.name(self.kept)}(result)")
-
-
-def _made(source: Source, names: dict[str, object]) -> Callable[[CallFrame], Compiled]:
-    """Return what makes the function that a source describes; sources of one text are compiled once."""
-    parameters = [*names, *(f"k{index}" for index in range(len(source.objects))), "root"]
-    text = "\n".join(
-        [f"def make({', '.join(parameters)}):", *(f"{INDENT}{line}" for line in source.lines), f"{INDENT}return line"]
-    )
-    namespace: dict[str, Any] = dict(GLOBALS)
-    exec(_code(text), namespace)
-    return functools.partial(namespace["make"], *names.values(), *source.objects)
-
-
-@functools.lru_cache(maxsize=1024)
-def _code(text: str) -> CodeType:
-    return compile(text, FILE, "exec")
+        return (
+            self.manner != "coroutine"
+            and not (self.tool.spec.stream or self.approvers)
+            and self.tool.policy.timeout is None
+            and self._limit is None
+        )

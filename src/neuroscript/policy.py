@@ -1,4 +1,4 @@
-"""What a tool needs of its host, and what a host permits; decisions that depend on nothing else.
+"""What a host permits: decisions that depend on nothing else, and change nothing.
 
 Source: contract section 5.
 """
@@ -6,32 +6,23 @@ Source: contract section 5.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, Final, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, Protocol, cast
 
 import attrs
 
 from neuroscript.capability import Capability, Grant, scope_key, uncovered
+from neuroscript.decision import Decision
 from neuroscript.display import shown
-from neuroscript.errors import PolicyError, SpecError
+from neuroscript.errors import ArgumentError, PolicyError, SpecError
 from neuroscript.names import canonical
+from neuroscript.needs import ToolPolicy, listed
 from neuroscript.scopes import Covers, covers, key_of
-
-EFFECTS: Final = frozenset(
-    {"pure", "idempotent", "reads", "writes", "deletes", "net", "exec", "model", "clock", "random", "prompts"}
-)
-"""The closed set of words for what a tool does beyond giving its result."""
-
-QUICK: Final = frozenset({"pure", "idempotent", "clock", "random"})
-"""Effects for which nothing is waited for."""
+from neuroscript.walk import type_name
 
 PATTERN: Final = re.compile(r"[a-z0-9_.*?]+")
 """What a pattern of tools is made of; with any other character it would match no name."""
-
-
-def _needs(given: Collection[str | Capability]) -> tuple[str, ...]:
-    """Tell type checkers what is taken; it gets its form with the other fields, so that all faults are told at once."""
-    return cast(tuple[str, ...], given)
 
 
 def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
@@ -39,90 +30,20 @@ def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
     return cast(tuple[Grant, ...], given)
 
 
-@attrs.frozen
-class ToolPolicy:
-    """What a tool needs.
-
-    Attributes:
-        requires_trust: Whether it runs only for a host that says ``trusted=True``.
-        capabilities: Needs as text, ``resource:verb[,verb][:scope[,scope]]``, or as `Capability`; a scope may name
-            arguments in braces. They are kept as text.
-        effects: Words of `EFFECTS`.
-        requires_approval: Whether each call is to be approved.
-        timeout: Seconds after which its caller is freed.
-        blocking: Whether ``acall`` runs it on a thread; None means "if it has effects that wait for something".
-
-    Raises:
-        SpecError: With everything that is wrong with it.
-    """
-
-    requires_trust: bool = attrs.field(default=False, kw_only=True)
-    capabilities: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_needs)
-    effects: tuple[str, ...] = attrs.field(default=(), kw_only=True)
-    requires_approval: bool = attrs.field(default=False, kw_only=True)
-    timeout: float | None = attrs.field(default=None, kw_only=True)
-    blocking: bool | None = attrs.field(default=None, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        faults = list(_settled(self))
-        if faults:
-            raise SpecError("policy", faults)
+class Implementation(Protocol):
+    """A tool as far as a policy looks at it."""
 
     @property
-    def waits(self) -> bool:
-        """Whether ``acall`` has to run the tool on a thread, so that the event loop goes on."""
-        return not QUICK.issuperset(self.effects) if self.blocking is None else self.blocking
+    def name(self) -> str:
+        """The canonical name."""
 
+    @property
+    def policy(self) -> ToolPolicy:
+        """What it needs."""
 
-def _settled(policy: ToolPolicy) -> Iterator[str]:
-    for name in ("requires_trust", "requires_approval"):
-        if type(getattr(policy, name)) is not bool:
-            yield f"{name} must be True or False"
-    if policy.blocking is not None and type(policy.blocking) is not bool:
-        yield "blocking must be True, False or None"
-    yield from _capabilities(policy)
-    yield from _effects(policy)
-    if "pure" in policy.effects and not {"pure", "idempotent"}.issuperset(policy.effects):
-        yield "a pure tool has no other effect but idempotent"
-    if policy.timeout is not None and not _is_duration(policy.timeout):
-        yield "timeout must be a finite number of seconds above 0"
-
-
-def _capabilities(policy: ToolPolicy) -> Iterator[str]:
-    needs = _listed(policy.capabilities, str, Capability)
-    if needs is None:
-        yield "capabilities must be a tuple of texts"
-        return
-    if needs:  # most tools need nothing, and then nothing is loaded for it
-        from neuroscript.templates import normal
-    texts: list[str] = []
-    for need in needs:
-        try:
-            texts.append(normal(str(need)))
-        except SpecError as error:
-            yield from error.problems
-    _set(policy, "capabilities", tuple(dict.fromkeys(texts)))
-
-
-def _effects(policy: ToolPolicy) -> Iterator[str]:
-    words = _listed(policy.effects, str)
-    if words is None:
-        yield "effects must be a tuple of texts"
-        return
-    _set(policy, "effects", words)
-    known = ", ".join(sorted(EFFECTS))
-    yield from (f"{shown(word)} is not an effect ({known})" for word in words if word not in EFFECTS)
-
-
-def _listed(values: object, *kinds: type) -> tuple[Any, ...] | None:
-    """Return values of these types once each, a set in the order of its texts, or None where there are others."""
-    if not isinstance(values, (tuple, list, set, frozenset)) or not all(isinstance(each, kinds) for each in values):
-        return None
-    return tuple(dict.fromkeys(values if isinstance(values, (tuple, list)) else sorted(values, key=str)))
-
-
-def _is_duration(seconds: object) -> bool:
-    return type(seconds) in (int, float) and 0 < seconds < float("inf")  # type: ignore[operator]
+    @property
+    def templates(self) -> tuple[Any, ...]:
+        """The same, as what fills it from the arguments of a call."""
 
 
 @attrs.frozen(kw_only=True)
@@ -137,6 +58,11 @@ class ExecutionPolicy:
         deny: Patterns of the tools that may not.
         grants: What they may do, as text or as `Grant`; they are kept as `Grant`.
         trusted: Whether tools that require trust may run.
+        limits: How much they may do; None is ``Limits()``.
+        preapproved: Exact names of tools that require an approval and need not be asked about.
+        approver: Who is asked about the others: a callable, sync or async, that takes an `ApprovalRequest` and returns
+            an `Approval`. Without one they are refused.
+        within: What this can only narrow: a call has to be permitted there too.
 
     Raises:
         SpecError: With everything that is wrong with it.
@@ -148,79 +74,205 @@ class ExecutionPolicy:
     deny: tuple[str, ...] = ()
     grants: tuple[Grant, ...] = attrs.field(default=(), converter=_permits)
     trusted: bool = False
+    limits: Any = attrs.field(default=None, hash=False)
+    preapproved: tuple[str, ...] = ()
+    approver: Callable[..., Any] | None = None
+    within: ExecutionPolicy | None = None
     _matchers: dict[str, Covers] = attrs.field(init=False, eq=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        faults = [*_patterns(self, "allow"), *_patterns(self, "deny"), *_grants(self)]
+        faults = [*_patterns(self, "allow"), *_patterns(self, "deny"), *_grants(self), *_preapproved(self)]
+        faults.extend(_limit_faults(self.limits))
         if type(self.trusted) is not bool:
             faults.append("trusted must be True or False")
+        if self.approver is not None and not callable(self.approver):
+            faults.append("approver can not be called")
+        if self.within is not None and not isinstance(self.within, ExecutionPolicy):
+            faults.append("within must be an ExecutionPolicy")
         if faults:
             raise SpecError("execution policy", faults)
         self._matchers.update((each, covers("tool", key_of("tool", each))) for each in (*self.allow, *self.deny))
 
+    def narrowed(self, **changes: Any) -> ExecutionPolicy:
+        """Return the same policy with some fields changed, within this one: it can permit no more.
+
+        Args:
+            changes: Fields by name. Limits that are not given are none of its own; those of this one hold on.
+
+        >>> ExecutionPolicy(deny=("fs.*",)).narrowed(deny=()).verdict("fs.read", ToolPolicy()).code
+        'policy.denied'
+        """
+        return attrs.evolve(self, within=self, **{"limits": None, **changes})
+
+    @property
+    def layers(self) -> tuple[ExecutionPolicy, ...]:
+        """This policy and those that it is within, the outermost last; each of them has to permit a call."""
+        return (self,) if self.within is None else (self, *self.within.layers)
+
+    def least(self, limit: str, otherwise: Any = None) -> Any:
+        """Return the lowest of a limit of one call (``seconds``, ``depth``, ``result_bytes``), by all layers."""
+        given = (getattr(layer.limits, limit) for layer in self.layers if layer.limits is not None)
+        return min((each for each in given if each is not None), default=otherwise)
+
+    @property
+    def counts(self) -> bool:
+        """Whether something has to be counted, by any layer."""
+        return any(layer.limits is not None and not layer.limits.is_idle for layer in self.layers)
+
+    @property
+    def compares(self) -> bool:
+        """Whether calls are compared with those before them, by any layer."""
+        return any(layer.limits is not None and layer.limits.repeats is not None for layer in self.layers)
+
+    def inside(self, ceiling: ExecutionPolicy) -> ExecutionPolicy:
+        """Return the same policy with *ceiling* as its outermost layer."""
+        if any(layer is ceiling for layer in self.layers):
+            return self
+        return attrs.evolve(self, within=ceiling if self.within is None else self.within.inside(ceiling))
+
     def verdict(self, name: str, needs: ToolPolicy) -> PolicyError | None:
         """Return why the tool *name* may not run at all, or None; no argument is looked at.
 
-        Trust is asked first, then what is denied, then what is allowed, then whether each call needs an approval, which
+        Trust is asked first, then what is denied, then what is allowed, then whether each call needs an approval that
         nobody can give here.
 
         Source: the order is that of contract section 2; upstream ``CanCall``.
         """
         tool = canonical(name)
-        if needs.requires_trust and not self.trusted:
-            return PolicyError(
-                "needs a host that trusts it", tool=tool, code="policy.trust", need="trust", rule="trust"
-            )
-        denied = next((pattern for pattern in self.deny if self._matchers[pattern](tool)), None)
-        if denied is not None:
-            return PolicyError("is denied by the host", tool=tool, code="policy.denied", rule=denied)
-        if not any(self._matchers[pattern](tool) for pattern in self.allow):
-            return PolicyError("is not allowed by the host", tool=tool, code="policy.not_allowed", rule="allow")
-        if not needs.requires_approval:
-            return None
-        text = "needs an approval, and nobody here can give it"
-        return PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
+        for asked in (ExecutionPolicy._trust, ExecutionPolicy._denied, ExecutionPolicy._allowed):
+            for layer in self.layers:
+                refusal = asked(layer, tool, needs)
+                if refusal is not None:
+                    return refusal
+        if needs.requires_approval and self.approvers(tool) is None:
+            text = "needs an approval, and nobody here can give it"
+            return PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
+        return None
 
-    def uncovered(self, needs: Iterable[Capability]) -> Capability | None:
-        """Return the first single need that no grant covers, or None."""
-        return uncovered(needs, self.grants)
+    def _trust(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
+        if self.trusted or not needs.requires_trust:
+            return None
+        return PolicyError("needs a host that trusts it", tool=tool, code="policy.trust", need="trust", rule="trust")
+
+    def _denied(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
+        denied = next((pattern for pattern in self.deny if self._matchers[pattern](tool)), None)
+        if denied is None:
+            return None
+        return PolicyError("is denied by the host", tool=tool, code="policy.denied", rule=denied)
+
+    def _allowed(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
+        if self.allowing(tool):
+            return None
+        return PolicyError("is not allowed by the host", tool=tool, code="policy.not_allowed", rule="allow")
+
+    def allowing(self, name: str) -> str:
+        """Return the first pattern of *allow* that matches a tool, or ``""``."""
+        tool = canonical(name)
+        return next((pattern for pattern in self.allow if self._matchers[pattern](tool)), "")
+
+    def approvers(self, name: str) -> tuple[Callable[..., Any], ...] | None:
+        """Return who has to approve each call of a tool that requires it, the innermost first; None where nobody can.
+
+        A layer that lists the tool in *preapproved* asks nobody; one that is within another and has no approver leaves
+        it to that one.
+        """
+        asking = [layer for layer in self.layers if canonical(name) not in layer.preapproved]
+        if any(layer.approver is None and layer.within is None for layer in asking):
+            return None
+        return tuple(dict.fromkeys(layer.approver for layer in asking if layer.approver is not None))
+
+    def uncovered(self, needs: Iterable[Capability], above: Iterable[Sequence[Grant]] = ()) -> Capability | None:
+        """Return the first single need that not every layer and every tool above grants, or None.
+
+        Args:
+            above: What the tools above in a chain of calls hold.
+        """
+        asked = tuple(needs)
+        held = chain((layer.grants for layer in self.layers), above)
+        return next((lacking for grants in held if (lacking := uncovered(asked, grants)) is not None), None)
+
+    def check(self, tool: Implementation, values: Sequence[Any], above: Iterable[Sequence[Grant]] = ()) -> Decision:
+        """Return whether a call may run, and what decides it; nothing is changed by asking.
+
+        Args:
+            tool: Its name, what it needs, and the templates of that.
+            values: One coerced value for each argument, in order.
+            above: What the tools above in a chain of calls hold, see `CallFrame.held`.
+
+        Limits are not asked, for they depend on what was called before.
+        """
+        refusal = self.verdict(tool.name, tool.policy)
+        if refusal is not None:
+            return Decision.of(refusal)
+        try:
+            needs = tuple(need for template in tool.templates for need in template.fill(values))
+        except ArgumentError as error:
+            return Decision.of(error, tool.name)
+        lacking = self.uncovered(needs, above)
+        if lacking is not None:
+            return Decision.of(refused(tool.name, lacking))
+        asks = tool.policy.requires_approval and bool(self.approvers(tool.name))
+        return Decision(tool.name, True, rule=self.allowing(tool.name), asks=asks)
 
     def unmatched(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the patterns of *allow* and *deny* that match none of these names."""
-        tools = [canonical(name) for name in names]
-        return tuple(pattern for pattern, matches in self._matchers.items() if not any(map(matches, tools)))
+        """Return the patterns of *allow* and *deny*, and the names elsewhere, that match none of these names."""
+        tools = {canonical(name) for name in names}
+        limited = () if self.limits is None else self.limits.patterns
+        others = {each: covers("tool", key_of("tool", each)) for each in (*self.preapproved, *limited)}
+        return tuple(each for each, matches in {**self._matchers, **others}.items() if not any(map(matches, tools)))
+
+    def unused(self, needs: Iterable[str]) -> tuple[Grant, ...]:
+        """Return the grants that can cover none of these needs, which are templates as tools write them."""
+        from neuroscript.templates import may_cover
+
+        texts = tuple(dict.fromkeys(needs))
+        return tuple(grant for grant in self.grants if not any(may_cover(grant, text) for text in texts))
 
 
 def refused(tool: str, need: Capability) -> PolicyError:
     """Return the refusal of a tool for a single need that no grant covers.
 
-    It names the resource and the verb. The scope may be a value of the call, so it is shown of a path alone, and only
-    if that stays below the sandbox. A scope that no grant can cover is the caller's to mend.
+    A scope that no grant can cover is the caller's to mend.
 
     Source: contract section 6.
     """
-    text = f"{need.resource}:{need.verbs[0]}"
+    text = told(need)
     if scope_key(need) is None:
         said = f"needs {text} of something that no grant can mean, such as a path that leaves the sandbox"
         return PolicyError(said, tool=tool, code="policy.capability", need=text, rule="grants", retry="model")
-    if need.resource == "fs" and need.scopes:
-        text = f"{text}:{shown(need.scopes[0])}"
     return PolicyError(f"needs {text}", tool=tool, code="policy.capability", need=text, rule="grants")
 
 
+def told(need: Capability) -> str:
+    """Return a single need as errors and records tell it: the resource and the verb.
+
+    The scope may be a value of the call, so it is shown of a path alone, and only if that stays below the sandbox.
+    """
+    text = f"{need.resource}:{need.verbs[0]}"
+    if need.resource == "fs" and need.scopes and scope_key(need) is not None:
+        return f"{text}:{shown(need.scopes[0])}"
+    return text
+
+
+def fault(tool: str, gate: str, error: BaseException) -> PolicyError:
+    """Return the refusal of a call for a gate that failed."""
+    text = f"can not run, for what decides about it failed ({gate}, {type_name(error)})"
+    return PolicyError(text, tool=tool, code="policy.fault", rule=gate)
+
+
 def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
-    patterns = _listed(getattr(policy, name), str)
+    patterns = listed(getattr(policy, name), str)
     if patterns is None:
         yield f"{name} must be a tuple of texts"
         return
-    _set(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
+    object.__setattr__(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
     for pattern in patterns:
         if PATTERN.fullmatch(canonical(pattern)) is None:
             yield f"{name}: {shown(pattern)} matches no tool; write a name, or a pattern such as fs.*"
 
 
 def _grants(policy: ExecutionPolicy) -> Iterator[str]:
-    grants = _listed(policy.grants, str, Grant)
+    grants = listed(policy.grants, str, Grant)
     if grants is None:
         yield "grants must be a tuple of texts or Grants"
         return
@@ -230,8 +282,24 @@ def _grants(policy: ExecutionPolicy) -> Iterator[str]:
             parsed.append(Grant.parse(grant) if isinstance(grant, str) else grant)
         except SpecError as error:
             yield from error.problems
-    _set(policy, "grants", tuple(parsed))
+    object.__setattr__(policy, "grants", tuple(parsed))
 
 
-def _set(thing: object, name: str, value: object) -> None:
-    object.__setattr__(thing, name, value)
+def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
+    names = listed(policy.preapproved, str)
+    if names is None:
+        yield "preapproved must be a tuple of texts"
+        return
+    object.__setattr__(policy, "preapproved", tuple(dict.fromkeys(map(canonical, names))))
+    for name in names:
+        if PATTERN.fullmatch(canonical(name)) is None or {*"*?"} & {*name}:
+            yield f"preapproved: {shown(name)} is not the exact name of a tool; no pattern counts here"
+
+
+def _limit_faults(limits: object) -> Iterator[str]:
+    if limits is None:  # as most are, and then nothing is loaded for it
+        return
+    from neuroscript.limits import Limits
+
+    if not isinstance(limits, Limits):
+        yield "limits must be Limits"

@@ -12,13 +12,16 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from stat import S_ISFIFO, S_ISREG, S_ISSOCK
 from threading import Lock
-from typing import Any, Final, Protocol, TextIO
+from typing import Any, Final, Protocol, TextIO, TypeGuard
 
 from neuroscript.display import escaped
 from neuroscript.errors import PromptError
 
 LONGEST: Final = 64 * 1024
 """Bytes of an answer."""
+
+TERMINAL: Final = Lock()
+"""Held while a question stands on a terminal: whoever asks there, the process asks one thing at a time."""
 
 ReadLine = Callable[[int], bytes]
 """Takes at most so many bytes of the next line, its end included; none at the end of the input."""
@@ -64,21 +67,51 @@ class ConsolePrompter:
         with self._lock:
             stdin = sys.stdin if self._stdin is None else self._stdin
             descriptor = _descriptor(stdin)
-            with _silent(descriptor) if secret else nullcontext():
-                _show(prompt, sys.stderr if self._output is None else self._output)
-                return _answer(_reader(stdin, descriptor, secret), _encoding(stdin))
+            with alone_on(stdin), _silent(descriptor) if secret else nullcontext():
+                output = sys.stderr if self._output is None else self._output
+                write_out(f"{escaped(prompt.rstrip())} ", output)
+                line = line_of(_reader(stdin, descriptor, secret))
+                return line.decode(encoding_of(stdin), "replace").removesuffix("\n").removesuffix("\r")
+
+
+@contextmanager
+def alone_on(stream: TextIO | None) -> Iterator[None]:
+    """Let nobody else of this process ask on a terminal meanwhile; any other stream holds nobody up."""
+    if not is_terminal(stream):
+        yield
+        return
+    with TERMINAL:
+        yield
+
+
+def is_terminal(stream: TextIO | None) -> TypeGuard[TextIO]:
+    """Tell whether somebody may sit at a stream; nobody does where it is missing or closed."""
+    try:
+        return stream is not None and os.isatty(stream.fileno())
+    except (OSError, ValueError):
+        return False
+
+
+def typed(stdin: TextIO) -> bytes:
+    """Return the next line that somebody types at a terminal, its end included unless the input ended in it.
+
+    Raises:
+        PromptError: As `ConsolePrompter.ask`.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    return line_of(_reader(stdin, _descriptor(stdin), secret=False))
 
 
 def _descriptor(stdin: TextIO | None) -> int | None:
     """Return the descriptor that answers come from, None for a stream that is to be read itself."""
     if stdin is None or stdin.closed:
-        raise _noninteractive("no terminal, pipe or file is there to answer")
+        raise noninteractive("no terminal, pipe or file is there to answer")
     try:
         descriptor = stdin.fileno()
     except OSError:
         return None
     if not _can_answer(descriptor):
-        raise _noninteractive("no terminal, pipe or file is there to answer")
+        raise noninteractive("no terminal, pipe or file is there to answer")
     return None if sys.platform == "win32" else descriptor
 
 
@@ -91,7 +124,8 @@ def _can_answer(descriptor: int) -> bool:
     return S_ISFIFO(mode) or S_ISREG(mode) or S_ISSOCK(mode) or os.isatty(descriptor)
 
 
-def _noninteractive(what: str) -> PromptError:
+def noninteractive(what: str) -> PromptError:
+    """Return the error for a question that nobody can answer here."""
     return PromptError(what, code="prompt.noninteractive")
 
 
@@ -124,33 +158,38 @@ def _set_terminal(descriptor: int, settings: list[Any]) -> None:
         termios.tcsetattr(descriptor, termios.TCSANOW, settings)
 
 
-def _show(prompt: str, output: TextIO | None) -> None:
-    """Write a question in one piece, without anything that steers a terminal."""
+def write_out(text: str, output: TextIO | None) -> None:
+    """Write a question in one piece; what steers a terminal has to be taken out of it before.
+
+    Raises:
+        PromptError: prompt.noninteractive, where it can not be written.
+    """
     if output is None:
-        raise _noninteractive("no output is there to ask on")
-    encoding = _encoding(output)
+        raise noninteractive("no output is there to ask on")
+    encoding = encoding_of(output)
     try:
-        output.write(f"{escaped(prompt.rstrip())} ".encode(encoding, "backslashreplace").decode(encoding))
+        output.write(text.encode(encoding, "backslashreplace").decode(encoding))
         output.flush()
     except (OSError, ValueError):
-        raise _noninteractive("no output is there to ask on") from None
+        raise noninteractive("no output is there to ask on") from None
 
 
-def _encoding(stream: TextIO) -> str:
+def encoding_of(stream: TextIO) -> str:
+    """Return how a stream turns text into bytes."""
     return getattr(stream, "encoding", None) or "utf-8"
 
 
 def _reader(stdin: TextIO, descriptor: int | None, secret: bool) -> ReadLine:
     if descriptor is not None:
-        return partial(_line_of, descriptor)
+        return partial(_bytes_of, descriptor)
     if sys.platform == "win32" and secret and stdin.isatty():
         return _typed_on_windows
     if hasattr(stdin, "buffer"):
         return stdin.buffer.readline
-    return lambda size: stdin.readline(size).encode(_encoding(stdin), "replace")
+    return lambda size: stdin.readline(size).encode(encoding_of(stdin), "replace")
 
 
-def _line_of(descriptor: int, size: int) -> bytes:
+def _bytes_of(descriptor: int, size: int) -> bytes:
     line = bytearray()
     while len(line) < size and not line.endswith(b"\n"):
         byte = _byte_of(descriptor)
@@ -176,14 +215,15 @@ def _typed_on_windows(size: int) -> bytes:
     return f"{getpass('')}\n".encode()
 
 
-def _answer(read: ReadLine, encoding: str) -> str:
+def line_of(read: ReadLine) -> bytes:
+    """Return the next line, or raise a `PromptError` that says why there is none."""
     try:
         line = _whole_line(read)
     except (OSError, ValueError):
-        raise _noninteractive("no terminal, pipe or file is there to answer") from None
+        raise noninteractive("no terminal, pipe or file is there to answer") from None
     if not line:
         raise PromptError("the input ended before an answer came", code="prompt.eof")
-    return line.decode(encoding, "replace").removesuffix("\n").removesuffix("\r")
+    return line
 
 
 def _whole_line(read: ReadLine) -> bytes:

@@ -13,7 +13,7 @@ import attrs
 
 from neuroscript.capability import Capability
 from neuroscript.errors import CallError
-from neuroscript.policy import ToolPolicy
+from neuroscript.needs import ToolPolicy
 from neuroscript.scalars import Handle
 from neuroscript.spec import ToolSpec
 
@@ -193,6 +193,13 @@ class Random(Protocol):
     def randrange(self, start: int, stop: int | None = None, /) -> int: ...
 
 
+class Reservation(Protocol):
+    """What a tool has reserved of a limit."""
+
+    def settle(self, amount: object) -> None:
+        """Say what was really taken, once: less gives the difference back, more is counted too, for it has happened."""
+
+
 class Runtime(Protocol):
     """The first argument of every tool; it ends with the call, and then refuses with ``runtime.closed``."""
 
@@ -247,6 +254,16 @@ class Runtime(Protocol):
 
     def require(self, capability: str | Capability) -> None:
         """Raise a `PolicyError` unless this call may do what *capability* says; for needs known only while running."""
+
+    def spend(self, what: str, amount: object) -> Reservation:
+        """Reserve what is about to be taken of a limit; `LimitError` where there is no more, and nothing is reserved.
+
+        Args:
+            what: ``fs_bytes``, ``fs_entries``, ``net_bytes``, ``net_calls``, ``sleep`` (seconds), or a currency.
+            amount: A whole number; of sleep and money also a decimal, a float or a text such as ``0.10``.
+
+        What goes through `fs` is counted there.
+        """
 
     def secret(self, name: str) -> str:
         """Return a value that the host lends under ``secret:read:NAME``; `ToolFailed` where it lends none."""

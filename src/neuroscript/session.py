@@ -7,29 +7,27 @@ Source: contract sections 1, 2 and 4.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Self
 
 from neuroscript.bodies import Steps
+from neuroscript.compiled import Compiled
+from neuroscript.decision import Decision
 from neuroscript.display import shown
 from neuroscript.entries import Entries, Entry
-from neuroscript.errors import ArgumentError, CallError, LimitError, Problem
+from neuroscript.errors import CallError, LimitError, PolicyError
 from neuroscript.frames import CallFrame
 from neuroscript.host import Host
-from neuroscript.jsontext import NotJSON, parsed
-from neuroscript.line import Compiled
 from neuroscript.memory import Memory
-from neuroscript.names import from_wire
+from neuroscript.names import canonical, from_wire
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.repairs import repairs
 from neuroscript.running import adrive, adrive_stream, drive, drive_stream
 from neuroscript.runtime import ToolCall, ToolInfo, ToolResult
-from neuroscript.walk import type_name
-
-DEEPEST: Final = 16
-"""How many calls may stand in each other (contract section 5, Limits.depth)."""
+from neuroscript.sent import arguments_of, seconds_of
 
 SPELLINGS: Final = 10_000
 """How many spellings of names are remembered beyond the canonical ones."""
@@ -61,24 +59,43 @@ class Session:
     """One caller's way to the tools of an engine; `Engine` is the first one, and `Engine.session` makes others.
 
     Args:
-        entries: What all sessions of the engine share.
+        entries: The tools, as its policy lets them be called.
+        id: What it is called in records and approvals; by default a word that nobody guesses.
         variables: What its variables are at first, besides those of the host.
+        ledger: What its `ledger` is.
 
     Attributes:
+        id: What it is called in records and approvals.
         is_closed: Whether no further call begins.
         is_over: Whether calls that have not ended are left behind.
+        is_stopped: Whether an approver has stopped it.
+        approved: The calls that were approved for the whole session.
+        answers: Approvals that came later, for calls that are resumed, by approver and the digest of the call.
+        ledger: What counts its calls and what they spend against its limits, a `Ledger`; None where nothing is limited.
     """
 
-    def __init__(self, entries: Entries, variables: Mapping[str, Any] | None = None) -> None:
-        host = entries.host
+    def __init__(
+        self,
+        entries: Entries,
+        id: str = "",
+        variables: Mapping[str, Any] | None = None,
+        ledger: Any = None,
+    ) -> None:
+        world = entries.world
         self._entries = entries
+        self._world = world
         self._positional: dict[str, Compiled] = {}
         self._named: dict[str, Compiled] = {}
         self._known: dict[str, Known] = {}
-        self.memory = Memory({**host.variables, **(variables or {})}, host.constants)
-        self.is_closed = entries.is_closed
+        self.memory = Memory({**world.host.variables, **(variables or {})}, world.host.constants)
+        self.id = id or os.urandom(8).hex()
+        self.ledger = ledger
+        self.is_closed = world.is_closed
         self.is_over = False
-        entries.sessions.add(self)
+        self.is_stopped = False
+        self.approved: set[tuple[int, str]] = set()
+        self.answers: dict[tuple[int, str], Any] = {}
+        world.sessions.add(self)
 
     # Calls
 
@@ -97,7 +114,7 @@ class Session:
             CallError: One of its kinds says what went wrong, and who can mend it.
         """
         if timeout is not None:
-            return drive(self._steps(name, args, False, timeout), self._entries.threads)
+            return drive(self._steps(name, args, False, timeout), self._world.threads)
         try:
             line = self._positional[name] if type(name) is str else self._found(name, False)
         except KeyError:
@@ -107,7 +124,7 @@ class Session:
     def call_named(self, name: str, mapping: Mapping[str, Any], timeout: float | None = None) -> Any:
         """Call a tool with arguments by name, a dict, and return its result, as `call` does."""
         if timeout is not None:
-            return drive(self._steps(name, mapping, True, timeout), self._entries.threads)
+            return drive(self._steps(name, mapping, True, timeout), self._world.threads)
         try:
             line = self._named[name] if type(name) is str else self._found(name, True)
         except KeyError:
@@ -126,7 +143,7 @@ class Session:
         known = self._entry(name)
         if timeout is None and known.line.is_direct and known.line.manner == "plain":
             return known.function(by_name)(given)
-        return await adrive(self._steps(name, given, by_name, timeout), self._entries.threads)
+        return await adrive(self._steps(name, given, by_name, timeout), self._world.threads)
 
     def stream(
         self, name: str, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
@@ -143,53 +160,117 @@ class Session:
         Raises:
             CallError: At once where the call can not begin; later where the tool fails.
         """
-        return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._entries.threads)
+        return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
 
     def astream(
         self, name: str, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> AsyncIterator[Any]:
         """Call a tool and give its items as they come, as `stream` does, to a reader that awaits each."""
-        return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._entries.threads)
+        return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
 
     def _steps(self, name: object, given: object, by_name: bool, timeout: float | None) -> Steps:
         known = self._entry(name)
-        return known.line.steps(known.line.bind(given, by_name), self._timed(known, timeout))
+        line, frame = known.line, self._timed(known, timeout)
+        values = line.bind(frame, given, by_name)
+        return line.steps(values, frame, line.repairs(given, values))
 
     def _timed(self, known: Known, timeout: float | None) -> CallFrame:
-        return known.frame if timeout is None else CallFrame(self, known.frame.tool, timeout=_seconds(timeout))
+        return known.frame if timeout is None else CallFrame(self, known.frame.tool, timeout=seconds_of(timeout))
 
     def execute(self, call: ToolCall, timeout: float | None = None) -> ToolResult:
         """Take a call as a model sent it, and return its result or its error; a `CallError` is never raised.
 
-        The name may be spelt for the wire (``math__add``), and the arguments may be JSON text.
+        The name may be spelt for the wire (``math__add``), and the arguments may be JSON text. No secret is in what is
+        returned.
         """
+        result = self._executed(call, timeout)
+        if self.secrets is None:
+            return result
+        from neuroscript.discreet import redacted_result
+
+        return redacted_result(self.secrets, result)
+
+    def _executed(self, call: ToolCall, timeout: float | None) -> ToolResult:
         started = perf_counter()
         name = call.name
         try:
             known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
             line, name = known.line, known.frame.tool
-            given = _arguments(call.arguments, name)
-            values = line.bind(given, isinstance(given, dict))
+            frame = self._timed(known, timeout)
+            given = arguments_of(call.arguments, name)
+            values = line.bind(frame, given, isinstance(given, dict))
             made = repairs(line.tool.spec, given, values)
-            value = drive(line.steps(values, self._timed(known, timeout)), self._entries.threads)
+            value = drive(line.steps(values, frame, made), self._world.threads)
         except CallError as error:
             return ToolResult(call.id, shown(str(name)), error=error, seconds=perf_counter() - started)
         return ToolResult(call.id, name, value, repairs=made, seconds=perf_counter() - started)
 
+    def resume(self, pending: Any, answer: Any, timeout: float | None = None) -> ToolResult:
+        """Take a call that waited for an approval into the line from its start, with the answer that came.
+
+        The answer counts once, and only if the call, the definition of its tool, what the host permits and this session
+        are what they were when it was asked for.
+
+        Args:
+            pending: What was put aside, a `PendingApproval`.
+            answer: What somebody said to it, an `Approval`.
+
+        Returns:
+            What `execute` returns; an error ``policy.stale`` says what is no longer the same.
+        """
+        from neuroscript.asking import stale
+
+        error = stale(self, pending)
+        if error is not None:
+            return ToolResult(pending.call.id, pending.tool, error=error)
+        self.answers[pending.approver, pending.digest] = answer
+        try:
+            return self.execute(pending.call, timeout)
+        finally:
+            self.answers.pop((pending.approver, pending.digest), None)
+
+    def check(self, calls: Iterable[ToolCall]) -> tuple[Decision, ...]:
+        """Return for each call whether it may run and what decides that; no tool is run, and nobody approves anything.
+
+        The calls are taken as `execute` takes them, and each is looked at as if it were the next one: what one of them
+        would use up is not taken from the others. Hooks that may refuse a call are asked. What is only known while a
+        tool runs is not known here.
+        """
+        from neuroscript.preflight import foreseen
+
+        return tuple(foreseen(self, call) for call in calls)
+
     def call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
         """Make the call that the tool of *frame* asks for, through its Runtime."""
-        known = (self._known.get(name) if type(name) is str else None) or self._entry(name)
-        if frame.depth >= DEEPEST:
-            raise LimitError(f"calls may stand {DEEPEST} deep in each other, no deeper", tool=name, code="limit.depth")
+        known = (self._known.get(name) if type(name) is str else None) or self._entry(name, frame)
         inner = CallFrame(self, known.frame.tool, frame.depth + 1, frame, (), None, frame.deadline)
+        if frame.depth >= self._entries.depth:
+            text = f"calls may stand {self._entries.depth} deep in each other, no deeper"
+            raise self.refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
         return known.function(by_name)(given, inner)
+
+    def spend(self, frame: CallFrame, what: str, amount: object) -> Any:
+        """Count what the tool of *frame* spends, in this session and in the calls that the frame stands in.
+
+        Returns:
+            A `Reservation`.
+
+        Raises:
+            LimitError: There is no more of it, or that is no amount.
+        """
+        if self.ledger is None:
+            from neuroscript.ledger import uncounted
+
+            return uncounted(what, amount, frame.tool)
+        tallies = [each.spent for each in frame.chain() if each.spent is not None]
+        return self.ledger.spend(what, amount, frame.tool, tallies)
 
     # What tools see of it
 
     @property
     def host(self) -> Host:
         """What the host lends."""
-        return self._entries.host
+        return self._world.host
 
     @property
     def policy(self) -> ExecutionPolicy:
@@ -197,9 +278,18 @@ class Session:
         return self._entries.policy
 
     @property
+    def secrets(self) -> Any:
+        """What hides the values that must not be seen, a `Secrets`; None as long as there are none."""
+        return self._world.secrets
+
+    def hide(self, value: object) -> None:
+        """Let nobody see a value of a call from now on, in any session of this engine."""
+        self._world.hide(value)
+
+    @property
     def sandbox(self) -> Any:
         """The sandbox, opened when it is first needed."""
-        return self._entries.sandbox
+        return self._world.sandbox
 
     @property
     def infos(self) -> Mapping[str, ToolInfo]:
@@ -209,44 +299,64 @@ class Session:
     @property
     def running(self) -> set[CallFrame]:
         """The calls of all sessions that are carried out in steps."""
-        return self._entries.running
+        return self._world.running
 
     # Names
 
     def _found(self, name: object, by_name: bool) -> Compiled:
-        function = self._entry(name).function(by_name)
-        (self._named if by_name else self._positional)[str.__str__(name)] = function
-        if self.is_closed:  # since it was looked at
-            self.forget()
+        seen = self._named if by_name else self._positional  # before, see `forget`
+        function = seen[str.__str__(name)] = self._entry(name).function(by_name)
         return function
 
-    def _entry(self, name: object) -> Known:
+    def _entry(self, name: object, above: CallFrame | None = None) -> Known:
         """Return the tool that *name* means, if it may be called, and where a call of it from outside stands.
+
+        Args:
+            above: The call whose tool asks for it.
 
         Raises:
             ToolNotFound: There is none, or the engine does not permit any of that name.
             PolicyError: It needs what this engine does not give.
         """
-        if self.is_closed:
-            raise CallError("the engine is closed", code="engine.closed")
         spelling = str.__str__(name) if isinstance(name, str) else None
         known = None if spelling is None else self._known.get(spelling)
-        return self._resolved(spelling, name) if known is None else known
+        if known is not None and not self.is_closed:
+            return known
+        try:
+            return self._resolved(spelling, name)
+        except CallError as error:
+            tool = "" if spelling is None else canonical(spelling)
+            asked = tool if tool in self._world.registry.tools else shown(tool)
+            frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
+            raise self.refused(frame, error) from None
 
     def _resolved(self, spelling: str | None, name: object) -> Known:
-        entry = self._entries.of(spelling, name)
-        canonical = entry.line.tool.name
+        if self.is_stopped:
+            text = "this session was stopped by an approver, and runs nothing further"
+            raise PolicyError(text, code="policy.stopped", rule="approver")
+        if self.is_closed:
+            raise CallError("the engine is closed", code="engine.closed")
         if len(self._known) > self._entries.count + SPELLINGS:
             self.forget()
-        known = self._known.get(canonical) or Known(entry, CallFrame(self, canonical))
-        for each in {canonical, spelling or canonical}:
-            self._known[each] = known
+        seen = self._known  # before, see `forget`
+        entry = self._entries.of(spelling, name)
+        tool = entry.line.tool.name
+        known = seen.get(tool) or Known(entry, CallFrame(self, tool))
+        for each in {tool, spelling or tool}:
+            seen[each] = known
         return known
 
+    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+        """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
+        told = error if self.secrets is None else self.secrets.error(error)
+        return self._entries.refused(frame, told, values)
+
     def forget(self) -> None:
-        """Forget which spellings were seen: there is no end of them, and a closed engine knows none."""
-        for seen in (self._known, self._positional, self._named):
-            seen.clear()
+        """Forget which spellings were seen: there is no end of them, and a closed engine knows none.
+
+        What another thread remembers meanwhile, it does where nobody looks any more.
+        """
+        self._known, self._positional, self._named = {}, {}, {}
 
     # Its end
 
@@ -254,6 +364,11 @@ class Session:
         """Begin no further call."""
         self.is_closed = True
         self.forget()
+
+    def stop(self) -> None:
+        """Begin no further call, for an approver said so."""
+        self.is_stopped = True
+        self.refuse()
 
     def end(self) -> None:
         """Refuse further calls, end the Runtimes of those that run, and give up all handles."""
@@ -280,26 +395,3 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _seconds(timeout: Any) -> float:
-    if type(timeout) not in (int, float) or not 0 < timeout < float("inf"):
-        problem = Problem("timeout", "arg.type", "seconds above 0", type_name(timeout))
-        raise ArgumentError([problem])
-    return float(timeout)
-
-
-def _arguments(given: Any, tool: str) -> Any:
-    """Return the arguments of a call as a dict, a list or a tuple; a blank text and None stand for none."""
-    if given is None or (isinstance(given, str) and not given.strip()):
-        return {}
-    if not isinstance(given, str):
-        return given
-    try:
-        decoded = parsed(given)
-    except NotJSON as error:
-        raise ArgumentError([Problem("", error.code, "arguments as JSON", "str", error.hint)], tool=tool) from None
-    if not isinstance(decoded, (dict, list)):
-        problem = Problem("", "arg.type", "a JSON object or array of arguments", type_name(decoded))
-        raise ArgumentError([problem], tool=tool)
-    return decoded

@@ -82,6 +82,11 @@ class ArgSpec:
             raise SpecError(f"argument {_label(self.name)}", faults)
 
     @property
+    def holds_secret(self) -> bool:
+        """Whether it, or a key within it, is secret."""
+        return self.secret or any(key.holds_secret for key in self.keys)
+
+    @property
     def element(self) -> ArgType:
         """The type of each element of a slice; the type itself where there are none."""
         return ELEMENTS.get(self.type, self.type)
@@ -351,6 +356,14 @@ class ToolSpec:
     def wire_name(self) -> str:
         """The spelling for model APIs that allow no dot, ``group__name``."""
         return wire_name(self.full_name)
+
+    def by_name(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Return exact values in order as a dict by name; of a variadic argument the list of its values."""
+        if not self.variadic:
+            return {arg.name: value for arg, value in zip(self.args, values, strict=True)}
+        count = len(self.args) - 1
+        fixed = {arg.name: value for arg, value in zip(self.args[:-1], values[:count], strict=True)}
+        return {**fixed, self.args[-1].name: list(values[count:])}
 
 
 def _settled_tool(spec: ToolSpec) -> Iterator[str]:

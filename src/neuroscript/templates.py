@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.argtypes import ELEMENTS, ArgType
-from neuroscript.capability import Capability, parts, single, singles
+from neuroscript.capability import Capability, Grant, parts, single, singles
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, Problem, SpecError
 from neuroscript.scopes import Unfit, key_of, literal, literal_host
@@ -98,6 +98,16 @@ def normal(text: str) -> str:
     """
     need = _shape(text)
     return ":".join(filter(None, (need.resource, ",".join(need.verbs), ",".join(parts(text)[2]))))
+
+
+def may_cover(grant: Grant, text: str) -> bool:
+    """Tell whether a grant can cover something that a template, as a tool writes it, may ask for."""
+    need = _shape(text)
+    if grant.resource not in ("*", need.resource) or not {"*", *need.verbs}.intersection(grant.verbs):
+        return False
+    if any(name is not None for scope in parts(text)[2] for _, name in _pieces(scope)):
+        return True
+    return any(grant.covers(each) for each in singles(need))
 
 
 def _shape(text: str) -> Capability:

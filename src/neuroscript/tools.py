@@ -16,7 +16,7 @@ from neuroscript.binding import bind, bind_named
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, ArgumentError, RegistryError, SpecError
 from neuroscript.names import canonical, is_word
-from neuroscript.policy import ToolPolicy
+from neuroscript.needs import ToolPolicy
 from neuroscript.spec import Example, ToolSpec
 from neuroscript.values import exact
 from neuroscript.walk import RESULT, ROOT, Walk

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import attrs
@@ -101,7 +102,10 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
     def fastest(statements: Mapping[int, Statement]) -> Mapping[int, Seconds]:
         return harness.fastest(statements, most=60 if quick else 600)
 
-    rows = rows_of(_chosen([*cases.against_pydantic(engine), *cases.own_cases(engine)], globs), fastest)
+    with TemporaryDirectory() as folder:
+        watched = cases.watched_cases(Path(folder) / "trail.jsonl")
+        found = [*cases.against_pydantic(engine), *watched, *cases.own_cases(engine)]
+        rows = rows_of(_chosen(found, globs), fastest)
     if _matches("registry: look-up among 100,000", globs):  # later, for so many tools change how memory is allocated
         rows += rows_of(cases.registry_cases(), fastest)
     chosen = _chosen(cases.against_fastmcp(engine), globs)

@@ -8,8 +8,10 @@ Source: the issue's "Benchmarks"; performance.md part 8.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -18,13 +20,18 @@ from neuroscript import (
     ArgSpec,
     ArgType,
     ArgumentError,
+    CallRecord,
     Engine,
     ExecutionPolicy,
+    FileAudit,
+    Limits,
+    MemoryAudit,
     Runtime,
     ToolCall,
     ToolPolicy,
     Toolset,
     ToolSpec,
+    hookimpl,
 )
 
 from .harness import Statement
@@ -276,6 +283,56 @@ def engine_of(count: int, called: int) -> Engine:
     for index in range(0, count, called):
         engine.call(f"many.t{index}", (2, 3))
     return engine
+
+
+class Observer:
+    """A hook that is told of every call, and does nothing with it."""
+
+    @hookimpl
+    def neuroscript_call_finished(self, record: CallRecord) -> None:
+        """Be told."""
+
+
+LIMITS: Final = ExecutionPolicy(limits=Limits(calls=10**15))
+
+DUMPS: Final = 8
+"""How many times as long as ``json.dumps`` of one record a trail of JSON lines may take for a call."""
+
+
+def watched_cases(trail: Path) -> list[Case]:
+    """Return the cases of W1 with limits, an observer and audits; a trail of JSON lines is written to *trail*."""
+    audited = engine_with(policy=LIMITS, hooks=[Observer()], audit=MemoryAudit())
+    observed = engine_with(policy=LIMITS, hooks=[Observer()])
+    limited, ring = engine_with(policy=LIMITS), engine_with(audit=MemoryAudit())
+    found = [
+        ("limits", limited, None),
+        ("the memory audit", ring, None),
+        ("limits and an observer", observed, 2.0),
+        ("limits, an observer and the memory audit", audited, 4.0),
+    ]
+    pydantic = _pydantic(COMPARISONS[0])
+    code = "engine.call('bench.two', (2, 3))"
+    cases = [Case("watched", name, "validate_call", Statement(code, {"engine": engine}), pydantic, goal)
+             for name, engine, goal in found]  # fmt: skip
+    plain, lines = engine_with(), engine_with(audit=FileAudit(trail, key=bytes(32)))
+    lines.call("bench.two", (2, 3))
+    record = json.loads(trail.read_bytes().splitlines()[-1])
+    names = {"engine": plain, "dumps": json.dumps, "record": record}
+    peer = Statement(f"{code}\n{chr(10).join(['dumps(record)'] * DUMPS)}", names)
+    ours = Statement(code, {"engine": lines})
+    return [*cases, Case("watched", "a trail of JSON lines", f"W1 and {DUMPS} x json.dumps", ours, peer, 1.0)]
+
+
+def engine_with(**options: Any) -> Engine:
+    """Return an engine with the tools that are measured, and with these options."""
+    return Engine(toolsets=[toolset()], plugins="none", **options)
+
+
+def many_patterns(count: int) -> ExecutionPolicy:
+    """Return a policy of *count* patterns and as many grants, of which the last allows all that is measured."""
+    others = [f"group{index}.tool*" for index in range(count - 1)]
+    grants = [f"fs:read:folder{index}/**" for index in range(count - 1)]
+    return ExecutionPolicy(allow=[*others, "bench.*"], deny=others, grants=grants)
 
 
 STAGES: Final = {

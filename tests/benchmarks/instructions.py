@@ -35,6 +35,10 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 BARE: Final = "bare call"
 AMONG: Final = "W1 among 2,000 tools"
 CHILD: Final = "--child"
+ONE, THOUSAND, WATCHED = "W1 with 1 pattern", "W1 with 1,000 patterns", "W1 limited and observed"
+
+SAME: Final = {THOUSAND: (ONE, 1.005)}
+"""Cases that may take this much of the instructions of another one, whatever the version of Python."""
 
 LONG: Final = frozenset({"100,000 ints", "1,000 declared maps"})
 """Cases whose calls are so long that a few of them will do."""
@@ -58,6 +62,9 @@ GOALS: Final[Mapping[tuple[int, int], Mapping[str, float]]] = {
         "error": 64.6,
         "default omitted": 10.0,
         AMONG: 9.0,
+        ONE: 9.0,
+        THOUSAND: 9.0,
+        WATCHED: 25.5,
     },
 }
 """At most how many times the instructions of ``two(2, 3)``: 4 to 14 % above what was measured when this was written."""
@@ -73,6 +80,7 @@ def main() -> int:
     print(
         f"Python {sys.version.split()[0]}, PYTHONHASHSEED=0; instructions of one call, and over those of a bare call\n"
     )
+    goals = {**goals, **{name: most * slopes[other] / slopes[BARE] for name, (other, most) in SAME.items()}}
     missed = [name for name, slope in slopes.items() if slope / slopes[BARE] > goals.get(name, float("inf"))]
     for name, slope in slopes.items():
         verdict = "MISSED" if name in missed else "ok" if name in goals else ""
@@ -89,6 +97,14 @@ def statements() -> dict[str, Statement]:
     return {
         BARE: Statement("two(2, 3)", {"two": cases.without_runtime}),
         **{each.name: cases.ours(engine, each) for each in counted},
+        **{
+            name: Statement("engine.call('bench.two', (2, 3))", {"engine": cases.engine_with(**options)})
+            for name, options in (
+                (ONE, {"policy": cases.many_patterns(1)}),
+                (THOUSAND, {"policy": cases.many_patterns(1_000)}),
+                (WATCHED, {"policy": cases.LIMITS, "hooks": [cases.Observer()]}),
+            )
+        },
         AMONG: Statement("engine.call('many.t1000', (2, 3))", {"engine": cases.engine_of(2_000, called=10)}),
     }
 

@@ -50,16 +50,19 @@ def _written(stream: io.TextIOWrapper) -> str:
     return stream.buffer.getvalue().decode("utf-8")  # type: ignore[attr-defined, no-any-return]
 
 
-def start(*argv: str, module: str = "neuroscript", shell: str = "", **settings: Any) -> subprocess.Popen[bytes]:
+def start(
+    *argv: str, module: str = "neuroscript", shell: str = "", before: str = "", **settings: Any
+) -> subprocess.Popen[bytes]:
     """Start the command in a process of its own.
 
     Args:
         shell: Redirections, as a shell writes them.
+        before: What the shell does before.
         settings: Further environment variables.
     """
     words = [sys.executable, "-m", module, *argv]
-    if shell:
-        words = ["bash", "-c", f'"$@" {shell}', "bash", *words]
+    if shell or before:
+        words = ["bash", "-c", f'{before} "$@" {shell}', "bash", *words]
     return subprocess.Popen(
         words,
         cwd=ROOT,
@@ -83,9 +86,16 @@ def process(*argv: str, stdin: bytes = b"", **how: Any) -> Ran:
 
 
 @pytest.fixture(autouse=True)
-def _width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page as wide as in the expectations, wherever the tests run."""
+def config(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page as wide as in the expectations, and a user without a policy, wherever the tests run.
+
+    Returns:
+        The file that the user's policy would be.
+    """
+    home = tmp_path_factory.mktemp("config")
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    return home / "neuroscript" / "neuroscript.toml"
 
 
 @pytest.fixture

@@ -270,7 +270,9 @@ def test_arguments_that_can_not_be_read_are_a_matter_of_usage(words: list[str], 
     ("words", "text"),
     [
         pytest.param(
-            [], "a command is missing: list, show, call, execute, completion (see neuroscript --help)", id="no command"
+            [],
+            "a command is missing: list, show, call, execute, approve, policy, audit, replay, completion (see neuroscript --help)",
+            id="no command",
         ),
         pytest.param(
             ["lst"], "no command is called lst; did you mean list? (see neuroscript --help)", id="a near command"

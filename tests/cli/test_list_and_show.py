@@ -159,7 +159,16 @@ def test_the_version_is_shown_without_an_engine() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["list", "-h"], ["show", "-h"], ["call", "x", "-h"], ["execute", "-h"], ["completion", "-h"]]
+    "words",
+    [
+        ["--help"],
+        ["list", "-h"],
+        ["show", "-h"],
+        ["call", "x", "-h"],
+        ["execute", "-h"],
+        ["audit", "-h"],
+        ["completion", "-h"],
+    ],
 )
 def test_every_command_has_help(words: list[str]) -> None:
     """On stdout, with exit code 0, in lines that fit."""

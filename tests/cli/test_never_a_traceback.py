@@ -56,6 +56,7 @@ ODD = (
     *("x" * 100_000, "-" * 50_000, "é" * 20_000, "a=" * 10_000, "\ud800" * 1_000, "*" * 300, "[a" * 300),
 )
 FIRST = {"list": PATTERNS, "show": NAMES, "call": NAMES, "execute": FILES, "completion": ("bash", "zsh", "fish")}
+FIRST["audit"] = ("show", "tail", "verify", "stats", "shw")
 ALL = (*COMMANDS, *NAMES, *OPTIONS, *FILES, *PATTERNS, *VALUES, *ODD)
 
 
@@ -66,8 +67,8 @@ def word_lists(count: int) -> Iterator[list[str]]:
         if index % 2:
             yield [rng.choice(ALL) for _ in range(rng.randrange(7))]
             continue
-        command = rng.choice(("list", "show", "call", "call", "call", "call", "execute", "completion"))
-        further = (*VALUES, *ODD) if command == "call" else OPTIONS
+        command = rng.choice(("list", "show", "call", "call", "call", "call", "execute", "completion", "audit"))
+        further = (*VALUES, *ODD) if command == "call" else (*FILES, *OPTIONS) if command == "audit" else OPTIONS
         words = [rng.choice(FIRST[command]), *rng.choices(further, k=rng.randrange(4 if command == "call" else 2))]
         words[rng.randrange(len(words) + 1) : 0] = rng.choices(OPTIONS, k=rng.choice((0, 0, 1, 2)))
         yield [command, *words]
@@ -175,7 +176,14 @@ def test_500_lists_of_words(calls: bytes) -> None:
 
 def _is_well(ran: Ran) -> bool:
     """Tell whether a command ended as it may, and said why where it did not end well."""
-    told = ran.code == 0 or ran.err.startswith("neuroscript: ") or '"error"' in ran.out or "retry" in ran.out
+    told = (
+        ran.code == 0
+        or ran.err.startswith("neuroscript: ")
+        or '"error"' in ran.out
+        or "retry" in ran.out
+        or "NOT intact" in ran.out
+        or '"intact": false' in ran.out
+    )
     return ran.code in CODES - {5} and "Traceback" not in ran.err + ran.out and told
 
 

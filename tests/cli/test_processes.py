@@ -211,6 +211,8 @@ def test_words_that_are_no_unicode_are_refused() -> None:
         pytest.param("neuroscript sh", {"show "}, id="a command"),
         pytest.param("neuroscript call probe.s", {"probe.said", "probe.slow"}, id="a tool to call"),
         pytest.param("neuroscript show probe.da", {"probe.data", "probe.danger"}, id="a tool to show"),
+        pytest.param("neuroscript call --preapproved probe.da", {"probe.data", "probe.danger"}, id="a tool to approve"),
+        pytest.param("neuroscript approve --re", {"--record", "--reject"}, id="an option"),
         pytest.param("neuroscript call probe.tags l", {"limit="}, id="an argument"),
         pytest.param("neuroscript call nothing l", {""}, id="no argument of no tool"),
         pytest.param("neuroscript completion f", {"fish "}, id="a shell"),

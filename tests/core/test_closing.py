@@ -216,7 +216,7 @@ def test_a_long_sync_tool_can_see_that_nobody_waits(never: threading.Event) -> N
         engine.call("g.work", timeout=0.05)
 
     assert ended.wait(10)
-    until(lambda: engine._entries.threads.abandoned == 0)
+    until(lambda: engine._world.threads.abandoned == 0)
 
 
 def test_only_so_many_threads_are_left_behind(never: threading.Event) -> None:
@@ -235,7 +235,7 @@ def test_only_so_many_threads_are_left_behind(never: threading.Event) -> None:
         assert (caught.value.code, caught.value.retry) == ("limit.abandoned", "later")
     assert engine.call("g.quick") == 1
     never.set()
-    until(lambda: engine._entries.threads.abandoned == 0)
+    until(lambda: engine._world.threads.abandoned == 0)
     assert engine.call("g.quick", timeout=10) == 1
 
 
@@ -263,7 +263,7 @@ def test_a_cancelled_await_leaves_a_sync_tool_behind(never: threading.Event) -> 
     asyncio.run(main())
 
     assert kept[0].cancelled
-    assert engine._entries.threads.abandoned == 1
+    assert engine._world.threads.abandoned == 1
 
 
 def test_an_interrupt_frees_whoever_waits(never: threading.Event) -> None:
@@ -286,7 +286,7 @@ def test_an_interrupt_frees_whoever_waits(never: threading.Event) -> None:
         engine.call("g.wait", timeout=60)
 
     assert kept[0].cancelled
-    assert engine._entries.threads.abandoned == 1
+    assert engine._world.threads.abandoned == 1
 
 
 def test_a_timeout_that_races_with_the_end_gives_one_outcome() -> None:
@@ -306,7 +306,7 @@ def test_a_timeout_that_races_with_the_end_gives_one_outcome() -> None:
             outcomes["late"] += 1
 
     assert sum(outcomes.values()) == 400
-    until(lambda: engine._entries.threads.abandoned == 0)
+    until(lambda: engine._world.threads.abandoned == 0)
 
 
 # The end of an engine
@@ -417,7 +417,7 @@ def test_a_stream_of_a_closed_engine_ends() -> None:
     assert next(items) == 0
 
     assert engine.close(0) == ("g.numbers",)
-    until(lambda: not engine._entries.threads._loops)
+    until(lambda: not engine._world.threads._loops)
     with pytest.raises(CallError) as caught:
         list(items)
 

@@ -719,7 +719,7 @@ def test_an_engine_that_is_dropped_is_collected() -> None:
     engine.register(tool(slow, group="g"))
     engine.call("g.add", (1, 2))
     engine.call("g.slow", (1,))
-    thread = engine._entries.threads.loop().thread
+    thread = engine._world.threads.loop().thread
     gone = weakref.ref(engine)
     del engine
     gc.collect()

@@ -138,11 +138,11 @@ def test_edges_of_the_fast_way_agree_with_the_walk(kind: str, args: tuple[Any, .
     spec = ToolSpec("t", "g", KINDS[kind])
     received: list[Any] = []
     engine = engine_of(spec, lambda rt, *values: received.extend(values), mode=mode)
-    line = engine._entry("g.t").line
+    line, frame = engine._entry("g.t").line, engine._entry("g.t").frame
     mapping = {arg.name: value for arg, value in zip(spec.args, args, strict=False)}
 
     for by_name, given, call in ((False, args, engine.call), (True, mapping, engine.call_named)):
-        walked = bound_or_error(lambda _, each, by_name=by_name: line.bind(each, by_name), spec, given)
+        walked = bound_or_error(lambda _, each, by_name=by_name: line.bind(frame, each, by_name), spec, given)
         compiled = given_to(engine, received, lambda call=call, given=given: call("g.t", given))
 
         assert alike(walked, compiled)
@@ -445,15 +445,15 @@ def test_an_unknown_field_of_a_class_is_named_by_its_path() -> None:
 
 def test_tools_of_one_shape_share_one_compilation() -> None:
     """The text names its objects by order, so a second tool of that shape costs no compilation."""
-    from neuroscript import line
+    from neuroscript import compiled
 
-    before = line._code.cache_info().currsize
+    before = compiled._code.cache_info().currsize
     for name in ("one", "two", "three"):
         engine_of(ToolSpec(name, "shape_probe", (ArgSpec(name, ArgType.EMBEDDING, required=False),))).call(
             f"shape_probe.{name}"
         )
 
-    assert line._code.cache_info().currsize - before <= 1
+    assert compiled._code.cache_info().currsize - before <= 1
 
 
 def test_a_line_names_its_manner() -> None:

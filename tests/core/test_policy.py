@@ -144,7 +144,8 @@ def test_a_policy_is_a_value() -> None:
     assert hash(first) == hash(second)
     assert repr(second) == (
         "ExecutionPolicy(allow=('fs.*',), deny=(), "
-        "grants=(Grant(resource='fs', verbs=('read',), scopes=('*',)),), trusted=False)"
+        "grants=(Grant(resource='fs', verbs=('read',), scopes=('*',)),), trusted=False, "
+        "limits=None, preapproved=(), approver=None, within=None)"
     )
     with pytest.raises(AttributeError):
         first.trusted = True  # type: ignore[misc]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import io
 import os
@@ -14,12 +13,12 @@ import subprocess
 import sys
 import termios
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.terminals import Terminal, read_until, wait_until_asleep
 
 from neuroscript import PromptError
 from neuroscript.prompting import LONGEST, ConsolePrompter, Prompter
@@ -111,20 +110,6 @@ def wait_until_read(pipe: int) -> None:
     """Wait until somebody has taken all that is in a pipe."""
     while any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))):
         pass
-
-
-def read_until(descriptor: int, end: bytes) -> bytes:
-    """Return what comes on a descriptor until it ends with *end*, or until nothing comes any more."""
-    came = b""
-    while not came.endswith(end):
-        try:
-            part = os.read(descriptor, 1024)
-        except OSError:  # Linux says so when the other side of a terminal has closed
-            part = b""
-        if not part:
-            raise AssertionError(f"{end!r} did not come, but {came!r}")
-        came += part
-    return came
 
 
 @pytest.mark.parametrize(
@@ -338,59 +323,13 @@ def test_one_question_at_a_time(full_counts: bool) -> None:
 # Terminals
 
 
-def wait_until_asleep(process: int) -> None:
-    """Wait until each thread of a process waits for something, or the process has ended."""
-    tasks = Path(f"/proc/{process}/task")
-    with contextlib.suppress(OSError):
-        while any(") R " in (task / "stat").read_text() for task in tasks.iterdir()):
-            time.sleep(0.001)
-
-
-class Terminal:
-    """A terminal with a process in it, as its user sees it."""
-
-    def __init__(self, code: str) -> None:
-        self.ours, self.theirs = pty.openpty()
-        begin = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-        self.child = subprocess.Popen(
-            [sys.executable, "-c", f"{begin}{ASK}\n{code}"],
-            stdin=self.theirs,
-            stdout=self.theirs,
-            stderr=self.theirs,
-            start_new_session=True,
-        )
-
-    def see(self, end: str) -> str:
-        """Wait for a text, and return what came until then."""
-        return read_until(self.ours, end.encode()).decode()
-
-    def type(self, keys: str) -> None:
-        """Press keys, when the process waits for them: nobody is quicker than that."""
-        wait_until_asleep(self.child.pid)
-        os.write(self.ours, keys.encode())
-
-    @property
-    def echoes(self) -> bool:
-        """Whether what is typed is to be seen."""
-        return bool(termios.tcgetattr(self.theirs)[3] & termios.ECHO)
-
-    def close(self) -> None:
-        """Wait for the process, which is to have ended well."""
-        try:
-            assert 0 == self.child.wait(10)
-        finally:
-            self.child.kill()
-            os.close(self.ours)
-            os.close(self.theirs)
-
-
 @pytest.fixture
 def terminal() -> Iterator[Any]:
     """Takes the code of a process, and gives the terminal it runs in."""
     terminals: list[Terminal] = []
 
     def started(code: str) -> Terminal:
-        terminals.append(Terminal(code))
+        terminals.append(Terminal(f"{ASK}\n{code}"))
         return terminals[-1]
 
     yield started

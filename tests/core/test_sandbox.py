@@ -201,7 +201,7 @@ if os.getuid() == 0:
     os.setgid(nobody.pw_gid)
     os.setuid(nobody.pw_uid)
 try:
-    files = Sandbox("ROOT", backend=backend).files(lambda verb, path: None, lambda count: None)
+    files = Sandbox("ROOT", backend=backend).files(lambda verb, path: None, lambda what, count: None)
     print(files.read_bytes(path) if operation == "read" else files.write_bytes(path, b"NEW"))
 except SandboxError as error:
     print(error.code, error, sep="|")
@@ -595,7 +595,7 @@ def test_a_directory_that_is_moved_is_asked_for_with_all_that_is_below(root: Pat
             raise PolicyError("no")
 
     with pytest.raises(PolicyError):
-        Sandbox(str(root), backend=backend).files(may, lambda count: None).move("d", "e")
+        Sandbox(str(root), backend=backend).files(may, free).move("d", "e")
 
     assert asked == [
         ("delete", "d"),
@@ -627,7 +627,8 @@ def test_bytes_are_spent_before_a_write_and_after_each_part_of_a_read(root: Path
     """A limit that is reached leaves no file behind, a temporary one neither."""
     spent: list[int] = []
 
-    def spend(count: int) -> None:
+    def spend(what: str, count: int) -> None:
+        assert what == "fs_bytes"
         if count > 600_000 or sum(spent) > 1_000_000:
             raise LimitError("no more", code="limit.fs_bytes")
         spent.append(count)
@@ -641,14 +642,65 @@ def test_bytes_are_spent_before_a_write_and_after_each_part_of_a_read(root: Path
     assert outcome(lambda: files.read_bytes("f")) == ":limit.fs_bytes"
     assert sum(spent) < 1_300_000
 
-    few: list[int] = []
-    assert outcome(lambda: Sandbox(str(root)).files(free, few.append).read_bytes("f", limit=10)) == ":limit.fs_bytes"
-    assert few == [11]
+    few: list[Any] = []
+    files_of_few = Sandbox(str(root)).files(free, lambda *spent: few.append(spent))
+    assert outcome(lambda: files_of_few.read_bytes("f", limit=10)) == ":limit.fs_bytes"
+    assert few == [("fs_bytes", 11)]
 
     with files.open("f") as file, pytest.raises(LimitError):
         file.read(1)
     with files.open("f", "r") as text, pytest.raises(LimitError):
         text.read()
+
+
+@pytest.mark.parametrize(
+    ("look", "count"),
+    [
+        (lambda files: files.list("d"), 3),
+        (lambda files: files.list("d/deep"), 4),
+        (lambda files: files.walk(), 8),
+        (lambda files: files.glob("d/*.txt"), 3),
+        (lambda files: files.glob("**/*.txt"), 8),
+        (lambda files: files.move("d", "e"), 7),
+        (lambda files: files.stat("d/a.txt"), 0),
+        (lambda files: files.exists("d"), 0),
+    ],
+    ids=["list", "list deep", "walk", "glob", "glob all", "move", "stat", "exists"],
+)
+def test_the_names_that_are_looked_at_are_spent(look: Any, count: int, root: Path, backend: Any) -> None:
+    """Those of each directory that is read, whether or not they fit or may be read; one name that is known is not."""
+    for name in ("d/a.txt", "d/b", *(f"d/deep/{each}" for each in range(4))):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    spent: list[tuple[str, int]] = []
+    look(Sandbox(str(root), backend=backend).files(free, lambda *each: spent.append(each)))
+
+    assert {what for what, _ in spent} <= {"fs_entries"}
+    assert sum(each for _, each in spent) == count
+
+
+def test_names_are_spent_before_any_is_returned_and_a_long_walk_ends_early(
+    root: Path, backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large directory is told of in parts, so that it too is left where there is no more to spend."""
+    monkeypatch.setattr("neuroscript.sandbox.trees.TOLD", 10)
+    for number in range(5):
+        (root / str(number)).mkdir(parents=True)
+        for each in range(25):
+            (root / str(number) / str(each)).write_text("")
+    spent: list[int] = []
+
+    def spend(what: str, count: int) -> None:
+        if sum(spent) + count > 30:
+            raise LimitError("no more", code="limit.fs_entries")
+        spent.append(count)
+
+    files = Sandbox(str(root), backend=backend).files(free, spend)
+
+    assert outcome(lambda: files.walk()) == ":limit.fs_entries"
+    assert spent == [5, 10, 10, 5]
+    assert outcome(lambda: files.list("1")) == ":limit.fs_entries"
+    assert spent == [5, 10, 10, 5]
 
 
 def test_a_file_is_added_to_by_its_only_name(files: Files, root: Path) -> None:
@@ -811,7 +863,7 @@ def test_a_sandbox_is_closed_when_those_who_use_it_have_done(root: Path, backend
     sandbox = Sandbox(str(root), backend=backend)
     started, closed = threading.Event(), threading.Event()
 
-    def spend(count: int) -> None:
+    def spend(what: str, count: int) -> None:
         started.set()
         closed.wait()
 

@@ -33,7 +33,7 @@ def outcome(run):
         return error.code
 
 def files(backend="auto"):
-    return Sandbox(root, backend=backend).files(lambda verb, path: None, lambda count: None)
+    return Sandbox(root, backend=backend).files(lambda verb, path: None, lambda what, count: None)
 """
 
 
@@ -223,7 +223,7 @@ code = b"".join(struct.pack("HBBI", *step) for step in steps)
 libc = ctypes.CDLL(None)
 assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(Program(len(steps), code)), 0, 0) == 0
 sandbox = Sandbox(root)
-use = sandbox.files(lambda verb, path: None, lambda count: None)
+use = sandbox.files(lambda verb, path: None, lambda what, count: None)
 use.write_text("a/b", "x")
 print(json.dumps([sandbox.backend, use.read_text("a/b"), outcome(lambda: Sandbox(root, backend="openat2"))]))
 """

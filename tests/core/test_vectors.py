@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from neuroscript import (
     Engine,
     ExecutionPolicy,
     Grant,
+    LimitError,
     PolicyError,
     SpecError,
     ToolNotFound,
@@ -33,6 +35,8 @@ from neuroscript import (
     bind,
     coerce,
 )
+from neuroscript.ledger import Ledger
+from neuroscript.limits import Limits
 from neuroscript.names import canonical, upstream_name
 from neuroscript.policy import refused
 
@@ -43,8 +47,6 @@ UPSTREAM = [
     *json.loads((VECTORS / "upstream.json").read_text()),
     *json.loads((VECTORS / "authority.json").read_text()),
 ]
-LATER = ("limits",)
-"""Areas of issues to come."""
 ELSEWHERE = ("sandbox",)
 """Areas that `test_sandbox` runs, on both of its back ends."""
 NOT_OURS = ("policy-056",)
@@ -193,6 +195,42 @@ def look_up_integrity(tool: dict[str, Any]) -> Any:
         return engine.call(tool["name"])
 
 
+EXCEEDED = {
+    "limit.tool": "ToolExceeded",
+    "limit.net_bytes": "NetExceeded",
+    "limit.net_calls": "NetExceeded",
+    "limit.fs_bytes": "FSExceeded",
+    "limit.money": "BudgetExceeded",
+}
+
+
+def count_script(limits: dict[str, Any], steps: list[list[Any]]) -> list[str]:
+    """Return what upstream calls the answer to each step, all of them counted by one ledger."""
+    names = {"tool_max": "tool_calls", "per_call": "money_per_call", "per_run": "money"}
+    ledger = Ledger(Limits(**{names.get(name, name): value for name, value in limits.items()}), time)
+    answers = [answer(lambda: count_step(ledger, *step)) for step in steps]
+    return [EXCEEDED[each.code] if isinstance(each, LimitError) else each for each in answers]
+
+
+def count_step(ledger: Ledger, what: str, *args: Any) -> str:
+    """Take one step: a call, or what one call spends; to ask what one call may cost is to spend it and settle it."""
+    match what, *args:
+        case "tool", str(name):
+            ledger.begin(canonical(name), True)
+        case "net", int(count):
+            ledger.spend("net_calls", 1, "net.get")
+            ledger.spend("net_bytes", count, "net.get")
+        case "fs", int(count):
+            ledger.spend("fs_bytes", count, "fs.read")
+        case (("charge" | "percall"), str(currency), int(cents)):
+            reserved = ledger.spend(currency, cents, "shop.buy", [{}])
+            if what == "percall":
+                reserved.settle(0)
+        case _:
+            raise AssertionError(f"no such step: {what}")
+    return "ok"
+
+
 REFUSALS = {
     "Trust": {"policy.trust"},
     "Policy": {"policy.denied", "policy.not_allowed"},
@@ -220,6 +258,7 @@ def run_of(case: Mapping[str, Any]) -> Callable[..., Any]:
         "pat_match": lambda name, pattern: ExecutionPolicy(allow=[pattern]).verdict(name, ToolPolicy()) is None,
         "dedup_merge": lambda *lists: list(ExecutionPolicy(allow=[each for one in lists for each in one]).allow),
         "integrity": look_up_integrity,
+        "script": count_script,
     }
     return READERS.get(what) or ways[what]
 
@@ -229,7 +268,7 @@ def is_ours(case: Mapping[str, Any]) -> bool:
     group = case["tool_or_fn"].removeprefix("tool.").partition(".")[0]
     if case["id"] in NOT_OURS:
         return False
-    return case["area"] not in (*LATER, *ELSEWHERE) and not (case["area"] == "toolset" and group in LATER_GROUPS)
+    return case["area"] not in ELSEWHERE and not (case["area"] == "toolset" and group in LATER_GROUPS)
 
 
 CASES = [case for case in UPSTREAM if is_ours(case)]

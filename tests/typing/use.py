@@ -8,11 +8,16 @@ from typing import Any
 from neuroscript import (
     ArgSpec,
     ArgType,
+    AuditSink,
+    CallRecord,
     Capability,
     Engine,
     ExecutionPolicy,
+    FileAudit,
     Grant,
+    MemoryAudit,
     Runtime,
+    SqliteAudit,
     ToolCall,
     ToolImplementation,
     ToolPolicy,
@@ -64,3 +69,17 @@ one: Any = coerce("1", ArgType.INT, mode="strict")
 async def main() -> Any:
     async with engine as open_engine:
         return await open_engine.acall("files.shout", ("a",))
+
+
+class Printed:
+    """A sink of somebody else."""
+
+    def write(self, record: CallRecord) -> None:
+        print(record.tool)
+
+    def close(self) -> None:
+        print("closed")
+
+
+def sinks() -> tuple[AuditSink, ...]:
+    return (MemoryAudit(), FileAudit("trail.jsonl", key=bytes(32), durable=True), SqliteAudit("trail.db"), Printed())

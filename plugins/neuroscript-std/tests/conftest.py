@@ -55,7 +55,7 @@ def engine() -> Iterator[Engine]:
         stdout=StringIO(),
         stderr=StringIO(),
         llm=Parrot(),
-        secrets={"signing": "Jefe"},
+        secrets={"signing": "\x0b" * 20},
         variables={"rows": []},
     )
     policy = ExecutionPolicy(grants=["model:use:*", "secret:read:*"])

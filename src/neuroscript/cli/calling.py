@@ -13,16 +13,19 @@ from typing import Any
 import attrs
 
 from neuroscript.binding import bind_named
+from neuroscript.cli.decisions import code_of, decided, decision_to_data, foreseen
 from neuroscript.cli.exits import OK, UsageError, exit_code
 from neuroscript.cli.inputs import text_of
 from neuroscript.cli.opening import MakeEngine, opened
 from neuroscript.cli.output import Output
 from neuroscript.data import plain, result_to_data
+from neuroscript.decision import Decision
 from neuroscript.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.names import from_wire
 from neuroscript.runtime import ToolCall, ToolResult
 from neuroscript.spec import ToolSpec
+from neuroscript.tools import ToolImplementation
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -31,11 +34,38 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     Raises:
         UsageError: The arguments are given both as words and as a file, or the file can not be read.
     """
-    if options.input_json is not None and (options.words or options.values):
-        raise UsageError("the arguments are words or a file (--input-json), not both")
-    text = None if options.input_json is None else text_of(options.input_json)
+    text = file_arguments(options)
     with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
-        result = _by_words(engine, options) if text is None else engine.execute(ToolCall(options.name, text))
+        call = asked(engine, options, text)
+        if options.dry_run:
+            return _foreseen(decided(engine, call), options, output)
+        result = engine.execute(call) if isinstance(call, ToolCall) else call
+    return written(result, options, output)
+
+
+def file_arguments(options: Namespace) -> str | None:
+    """Return the text of the file with the arguments, or None where they are words.
+
+    Raises:
+        UsageError: They are given both ways, or the file can not be read.
+    """
+    if options.input_json is None:
+        return None
+    if options.words or options.values:
+        raise UsageError("the arguments are words or a file (--input-json), not both")
+    return text_of(options.input_json)
+
+
+def _foreseen(decision: Decision, options: Namespace, output: Output) -> int:
+    if options.json:
+        output.json(decision_to_data(decision))
+    else:
+        output.text(foreseen(decision))
+    return code_of(decision)
+
+
+def written(result: ToolResult, options: Namespace, output: Output) -> int:
+    """Write the result of a call, or say its error, and return the exit code."""
     if options.json:
         output.json(result_to_data(result))
     elif result.error is not None:
@@ -47,13 +77,25 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     return OK if result.error is None else exit_code(result.error)
 
 
-def _by_words(engine: Engine, options: Namespace) -> ToolResult:
+def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | ToolResult:
+    """Return the call that the words ask for, or the result that it has because they say it in no way.
+
+    Args:
+        text: The arguments as JSON text, instead of words.
+    """
+    if text is not None:
+        return ToolCall(options.name, text)
     tool = engine.tools.get(from_wire(options.name))
     if tool is None or tool.name not in engine.infos:
-        return engine.execute(ToolCall(options.name))
+        return ToolCall(options.name)
+    return worded(tool, options)
+
+
+def worded(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResult:
+    """Return the call of *tool* that the words ask for, or the result that it has because they say it in no way."""
     given = arguments(tool.spec, options.words, options.values)
     if not given.problems:
-        return engine.execute(ToolCall(options.name, given.named if given.named else given.positional))
+        return ToolCall(options.name, given.named if given.named else given.positional)
     return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, given), tool=tool.name))
 
 

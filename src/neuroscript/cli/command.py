@@ -12,13 +12,18 @@ from typing import Any, Final
 from neuroscript.cli.exits import INTERNAL, OK, UsageError, exit_code
 from neuroscript.cli.output import Output, OutputClosed, OutputError
 from neuroscript.cli.parser import HelpAsked, parsed
-from neuroscript.errors import NeuroScriptError
+from neuroscript.errors import LISTED, NeuroScriptError, SpecError
 
 MODULES: Final = {
     "list": "listing",
     "show": "showing",
     "call": "calling",
     "execute": "executing",
+    "approve": "approving",
+    "replay": "replaying",
+    "policy check": "checking",
+    "policy explain": "explaining",
+    "audit": "auditing",
     "completion": "completion",
 }
 """What carries out each command; no other is loaded."""
@@ -36,7 +41,8 @@ def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> i
     except OutputClosed:
         code = INTERNAL
     except BaseException as error:
-        output.say(_sentence(error))
+        for sentence in _sentences(error):
+            output.say(sentence)
         code = exit_code(error)
     output.settle()
     return code
@@ -53,9 +59,18 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
 
         output.write(f"neuroscript {__version__}\n")
         return OK
-    command = import_module(f"neuroscript.cli.{MODULES[options.command]}")
+    name = f"policy {options.question}" if options.command == "policy" else options.command
+    command = import_module(f"neuroscript.cli.{MODULES[name]}")
     code: int = command.run(options, output, make_engine)
     return code
+
+
+def _sentences(error: BaseException) -> list[str]:
+    """Return what is said of an error: one line, or of a file one for each line that is wrong, as far as `LISTED`."""
+    if not isinstance(error, SpecError) or not error.lines:
+        return [_sentence(error)]
+    more = len(error.sentences) - LISTED
+    return [*error.sentences[:LISTED], *([f"{error.subject}: and {more} more"] if more > 0 else [])]
 
 
 def _sentence(error: BaseException) -> str:

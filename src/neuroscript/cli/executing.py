@@ -9,32 +9,49 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
+from neuroscript.cli.decisions import code_of, decided, decision_to_data
 from neuroscript.cli.exits import OK, UsageError, exit_code
 from neuroscript.cli.inputs import reading
 from neuroscript.cli.opening import MakeEngine, opened
-from neuroscript.cli.outcomes import Outcome, outcomes
+from neuroscript.cli.outcomes import Asked, Outcome, calls, outcomes
 from neuroscript.cli.output import Output
 from neuroscript.data import result_to_data
+from neuroscript.engine import Engine
+from neuroscript.runtime import ToolCall
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
     """Run each call of a file, write its result at once, and return the exit code of the first that did not run.
 
     Raises:
-        UsageError: The file can not be read, or a report is wanted as JSON.
+        UsageError: The file can not be read, or a report is wanted as JSON or of calls that are not made.
     """
     if options.report and options.json:
         raise UsageError("--report is for people; leave out --json, or --report")
+    if options.report and options.dry_run:
+        raise UsageError("--report tells what became of calls, and --dry-run makes none; leave out one of them")
     with (
         reading(options.file) as source,
         opened(make_engine, output, options) as engine,
         output.tools_aside(),
     ):
+        if options.dry_run:
+            return _foreseen(engine, calls(source), output)
         if options.report:
             from neuroscript.cli.report import report
 
             return report(source.title, outcomes(engine, source), output)
         return _written(outcomes(engine, source), output)
+
+
+def _foreseen(engine: Engine, all_calls: Iterable[Asked], output: Output) -> int:
+    code = OK
+    for asked in all_calls:
+        decision = decided(engine, asked.call)
+        number = {} if isinstance(asked.call, ToolCall) else {"line": asked.line}
+        output.json({"id": asked.call.id, **decision_to_data(decision), **number})
+        code = code or code_of(decision)
+    return code
 
 
 def _written(all_outcomes: Iterable[Outcome], output: Output) -> int:

@@ -9,6 +9,7 @@ from typing import Final
 
 from neuroscript.errors import (
     ArgumentError,
+    AuditError,
     CallTimeout,
     LimitError,
     PluginError,
@@ -44,7 +45,15 @@ def exit_code(error: BaseException) -> int:
     match error:
         case ToolFailed() | ReturnError():
             return FAILED
-        case UsageError() | ToolNotFound() | SpecError() | RegistryError() | PluginError() | SandboxError():
+        case (
+            UsageError()
+            | ToolNotFound()
+            | SpecError()
+            | RegistryError()
+            | PluginError()
+            | SandboxError()
+            | AuditError()
+        ):
             return USAGE
         case ArgumentError():
             return ARGUMENTS

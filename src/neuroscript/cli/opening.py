@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Literal, TextIO
+from typing import Any, Final, Literal, TextIO
 
 from neuroscript.cli.output import Output
+from neuroscript.cli.stating import stated, without_effect
 from neuroscript.display import shown
 from neuroscript.engine import Engine
 from neuroscript.errors import ToolNotFound
@@ -20,32 +21,69 @@ from neuroscript.tools import ToolImplementation
 MakeEngine = Callable[..., Engine]
 Mode = Literal["lax", "strict"]
 
+RUNNING: Final = ("call", "execute", "approve")
+"""The commands that run tools as the words permit it."""
+
 
 @contextmanager
-def opened(make_engine: MakeEngine | None, output: Output, options: Namespace) -> Iterator[Engine]:
+def opened(
+    make_engine: MakeEngine | None, output: Output, options: Namespace, asking: Callable[..., Any] | None = None
+) -> Iterator[Engine]:
     """Lend an engine as *options* describe it, and warn of each plugin that could not be loaded.
 
+    Args:
+        asking: Who is asked for approvals; None is whom *options* name.
+
     Raises:
+        UsageError: A trail that they name can not be kept.
         PluginError: A plugin that *options* name can not be loaded.
         SandboxError: The sandbox that they name can not be used.
-        SpecError: A grant or a pattern is none.
+        SpecError: A grant or a pattern is none, or the policy file is wrong.
     """
     settings = vars(options)
-    policy = ExecutionPolicy(
-        allow=settings.get("allow") or ("*",),
-        deny=settings.get("deny") or (),
-        grants=settings.get("grant") or (),
-        trusted=settings.get("trusted", False),
-    )
+    policy = _policy(settings, output, asking)
     mode: Mode = "strict" if settings.get("strict") else "lax"
-    with _stdin_for_prompts(settings) as stdin:
-        host = Host(sandbox_dir=settings.get("sandbox"), stdin=stdin)
-        with (make_engine or Engine)(mode=mode, policy=policy, host=host) as engine:
+    with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
+        host = Host(sandbox_dir=settings.get("sandbox") if _runs(settings) else None, stdin=stdin)
+        with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:
             for error in engine.plugin_errors:
                 output.say(f"warning: {error}")
             for file in settings.get("plugin") or ():
                 engine.load_plugin(file)
+            if settings["command"] in RUNNING:
+                _warn(without_effect(settings, engine), output)
             yield engine
+
+
+def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., Any] | None) -> ExecutionPolicy:
+    if "policy" not in settings:
+        return ExecutionPolicy()
+    if asking is None:
+        from neuroscript.cli.approvers import approver
+
+        asking = approver(settings, output)
+    return stated(settings, asking)
+
+
+def _kept(settings: Mapping[str, Any], output: Output) -> AbstractContextManager[dict[str, Any]]:
+    """Open what is to be kept of calls; where none is made, nothing is."""
+    is_asked = any(settings.get(name) is not None for name in ("audit", "audit_key", "record"))
+    if not is_asked or not _runs(settings):
+        return nullcontext({})
+    from neuroscript.cli.keeping import kept
+
+    return kept(settings, output)
+
+
+def _runs(settings: Mapping[str, Any]) -> bool:
+    """Tell whether the command runs tools, or only looks at what would be: then it makes no sandbox."""
+    return not settings.get("dry_run") and settings["command"] != "policy"
+
+
+def _warn(words: Iterable[str], output: Output) -> None:
+    idle = ", ".join(map(shown, words))
+    if idle:
+        output.say(f"warning: no tool here is touched by {idle}")
 
 
 def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[TextIO | None]:

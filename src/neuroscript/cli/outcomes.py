@@ -15,8 +15,23 @@ from neuroscript.cli.inputs import LONGEST, Input, Line, lines
 from neuroscript.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.jsontext import NotJSON, parsed
-from neuroscript.runtime import ToolResult
+from neuroscript.runtime import ToolCall, ToolResult
 from neuroscript.walk import type_name
+
+
+@attrs.frozen
+class Asked:
+    """What one line asks for.
+
+    Attributes:
+        line: Its number, from 1.
+        shape: Which API writes calls that way, or ``""`` where that can not be told.
+        call: The call, or, where it is none, a result that says what is wrong with the line.
+    """
+
+    line: int
+    shape: str
+    call: ToolCall | ToolResult
 
 
 @attrs.frozen
@@ -38,22 +53,29 @@ class Outcome:
 
 def outcomes(engine: Engine, source: Input) -> Iterator[Outcome]:
     """Run the call of each line that is not blank, one after the other, and yield what became of it."""
-    for line in lines(source):
-        yield _outcome(engine, line)
+    for each in calls(source):
+        if isinstance(each.call, ToolCall):
+            yield Outcome(each.line, each.shape, True, engine.execute(each.call))
+        else:
+            yield Outcome(each.line, each.shape, False, each.call)
 
 
-def _outcome(engine: Engine, line: Line) -> Outcome:
+def calls(source: Input) -> Iterator[Asked]:
+    """Yield what each line asks for that is not blank."""
+    return map(_asked, lines(source))
+
+
+def _asked(line: Line) -> Asked:
     title = id = ""
     try:
         data = _object(line)
         id = interop.call_id(data)
         shape = interop.shape_of(data)
         title = shape.title
-        call = shape.read(data)
+        return Asked(line.number, title, shape.read(data))
     except ArgumentError as error:
         problems = [attrs.evolve(each, where=_place(line, each.where)) for each in error.problems]
-        return Outcome(line.number, title, False, ToolResult(id, "", error=ArgumentError(problems)))
-    return Outcome(line.number, title, True, engine.execute(call))
+        return Asked(line.number, title, ToolResult(id, "", error=ArgumentError(problems)))
 
 
 def _place(line: Line, where: str) -> str:

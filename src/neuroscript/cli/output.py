@@ -8,11 +8,13 @@ from __future__ import annotations
 import codecs
 import errno
 import io
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, Final, TextIO
 
 from neuroscript.display import escaped
+from neuroscript.prompting import is_terminal
 
 KEPT: Final = frozenset("\n\t")
 """Characters of a text result that a terminal may see although they are not printable."""
@@ -49,6 +51,11 @@ class Output:
             return self.results is not None and self.results.isatty()
         except ValueError:  # it has been closed
             return False
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether the command stands at a terminal: one of the three streams of its process is one."""
+        return any(map(is_terminal, (sys.stdin, self.results, self._sentences)))
 
     def write(self, text: str) -> None:
         """Write *text* as it is, at once.

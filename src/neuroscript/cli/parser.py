@@ -12,23 +12,29 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, NoReturn
 
+from neuroscript.cli.audit_words import add_audit
 from neuroscript.cli.exits import UsageError
+from neuroscript.cli.world_words import KEEPING, WORLD, add_keeping, add_plugins, add_world
 from neuroscript.display import shown
 from neuroscript.names import near
 
-COMMANDS: Final = ("list", "show", "call", "execute", "completion")
+COMMANDS: Final = ("list", "show", "call", "execute", "approve", "policy", "audit", "replay", "completion")
+QUESTIONS: Final = ("check", "explain")
+"""What ``policy`` can be asked."""
+
 SHELLS: Final = ("bash", "zsh", "fish")
-FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "-h", "--help"})
+FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "--dry-run", "-h", "--help"})
 INPUT: Final = "--input-json"
-VALUED: Final = frozenset({INPUT, "-p", "--plugin", "--allow", "--deny", "--grant", "--sandbox"})
+VALUED: Final = frozenset({INPUT, *WORLD, *KEEPING})
 NAME: Final = "NAME"
 LONGEST: Final = 200
 """How many characters of argparse's sentences are shown; they repeat words of the caller."""
 
 EXIT_CODES: Final = """\
 exit codes:
-  0 ok   1 the tool failed   2 usage, no such tool, unreadable input   3 the arguments do not fit
-  4 refused by policy or limit   5 internal, or the output was cut off   124 timeout   130 interrupted
+  0 ok   1 the tool failed, or a trail is not intact   2 usage, no such tool, unreadable input
+  3 the arguments do not fit   4 refused by policy or limit   5 internal, or the output was cut off
+  124 timeout   130 interrupted
 """
 
 CALL: Final = """\
@@ -41,6 +47,31 @@ EXECUTE: Final = """\
 Each line is a call as the API of a model sends it, OpenAI Chat or Responses, Anthropic or Gemini, or
 {"id", "name", "arguments"}. Each gives one line with its result, in the same order; a bad line gives
 an error and stops nothing. Exits 0 when every line ran, else with the code of the first that did not."""
+
+APPROVE: Final = """\
+The call runs if it is approved, and only if its tool, what may run here, and the call itself are still
+what they were when it was put aside: give the same options. FILE is removed once the call is approved,
+or rejected with --reject; it stays where nobody answers, the answer is no, or it is interrupted.
+Exits as call does."""
+
+REPLAY: Final = """\
+Calls of pure tools are run again, up to the first that does not give what was recorded; all others are
+counted. Exits 0 when nothing differs, 1 when something does, 2 when lines could not be read."""
+
+POLICY: Final = """\
+What may run is what the options and a file say together. The file is FILE of --policy, or else
+neuroscript.toml in your own configuration directory, if it is there; none of the working directory
+is read unless it is named. --grant, --deny and --trusted add to the file; with --allow only those
+tools run that the file allows too; what either denies is refused."""
+
+CHECK: Final = """\
+Tells which rules have no effect (patterns that match no tool, grants that cover no tool's need, an
+--allow of tools that can never run) and which tools can never run, and why. Exits 1 when a rule has
+no effect, 2 when the file can not be read or is wrong, else 0."""
+
+EXPLAIN: Final = """\
+Tells what each gate says of a call, and which rule decides; runs nothing. The words behind NAME are
+its arguments, as those of call. Without any, what they decide is left open."""
 
 Completer = Callable[..., Iterable[str]]
 
@@ -63,18 +94,19 @@ class Parser(argparse.ArgumentParser):
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """Return the command, its options, and for ``call`` also ``words`` and ``values``.
+    """Return the command, its options, and for those about one call also ``words`` and ``values``.
 
     Raises:
         UsageError: The words are not such as the command can be given.
         HelpAsked: They ask for help.
     """
-    if not argv or argv[0] != "call":
+    command = ["call"] if [*argv[:1]] == ["call"] else ["policy", "explain"]
+    if [*argv[: len(command)]] != command:
         return _without_tool_words(argv)
-    options, words, values = split(argv[1:])
-    namespace = build("call").parse_args(["call", NAME, *options])
+    options, words, values = split(argv[len(command) :])
+    namespace = build(command[0]).parse_args([*command, NAME, *options])
     if not words and not values:
-        raise UsageError("the name of a tool is missing (see neuroscript call --help)")
+        raise UsageError(f"the name of a tool is missing (see neuroscript {' '.join(command)} --help)")
     namespace.name = (words or values)[0]
     namespace.words, namespace.values = (words[1:], values) if words else ([], values[1:])
     return namespace
@@ -88,6 +120,8 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     namespace = build(argv[0] if argv else "").parse_args(argv)
     if namespace.command is None and not namespace.version:
         raise UsageError(f"a command is missing: {', '.join(COMMANDS)} (see neuroscript --help)")
+    if namespace.command == "policy" and namespace.question is None:
+        raise UsageError(f"a question is missing: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
     return namespace
 
 
@@ -138,7 +172,15 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
             case "call":
                 _add_call(commands, tool_names, keys)
             case "execute":
-                _add_execute(commands)
+                _add_execute(commands, tool_names)
+            case "approve":
+                _add_approve(commands, tool_names)
+            case "replay":
+                _add_replay(commands)
+            case "policy":
+                _add_policy(commands, tool_names, keys)
+            case "audit":
+                add_audit(commands, _layout)
             case _:
                 _add_completion(commands)
     return parser
@@ -163,12 +205,12 @@ def _command(commands: Any, name: str, help: str, *, json_help: str, description
 def _add_list(commands: Any) -> None:
     parser = _command(commands, "list", "list the tools", json_help="an array of names, signatures and descriptions")
     parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="names to list, as in 'math.*'; * crosses dots")
-    _add_plugins(parser)
+    add_plugins(parser)
 
 
 def _add_show(commands: Any, tool_names: Completer | None) -> None:
     parser = _command(commands, "show", "show all of one tool", json_help="its spec and its policy")
-    _add_plugins(parser)
+    add_plugins(parser)
     _add_name(parser, tool_names)
 
 
@@ -182,17 +224,30 @@ def _add_call(commands: Any, tool_names: Completer | None, keys: Completer | Non
         commands, "call", "call a tool", json_help="the whole result, or the error, in one line", description=CALL
     )
     parser.usage = "neuroscript call [OPTION ...] NAME [VALUE|key=value ...] [-- VALUE ...]"
+    _add_tool_words(parser, tool_names, keys)
+    add_keeping(parser)
+    _add_dry_run(parser)
+
+
+def _add_tool_words(parser: Parser, tool_names: Completer | None, keys: Completer | None) -> None:
+    """Add what describes one call and the world of it."""
     parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
     parser.add_argument(
         INPUT, metavar="FILE", help="take the arguments from a file, a JSON object or array; - is stdin"
     )
-    _add_world(parser)
+    add_world(parser, tool_names)
     _add_name(parser, tool_names)
     action: Any = parser.add_argument("words", nargs="*", metavar="VALUE|key=value", help="the arguments of the tool")
     action.completer = keys
 
 
-def _add_execute(commands: Any) -> None:
+def _add_dry_run(parser: Parser) -> None:
+    parser.add_argument(
+        "--dry-run", action="store_true", help="run nothing; say what would, what would be refused, and why"
+    )
+
+
+def _add_execute(commands: Any, tool_names: Completer | None) -> None:
     parser = _command(
         commands,
         "execute",
@@ -202,27 +257,54 @@ def _add_execute(commands: Any) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
     parser.add_argument("--report", action="store_true", help="show people what became of each call, and exit 0")
-    _add_world(parser)
+    add_world(parser, tool_names)
+    add_keeping(parser)
+    _add_dry_run(parser)
     parser.add_argument("file", metavar="FILE", help="JSON lines; - is stdin")
 
 
-def _add_plugins(parser: Parser) -> None:
-    parser.add_argument(
-        "-p", "--plugin", metavar="FILE", action="append", default=[], help="add the tools of a file of Python"
+def _add_approve(commands: Any, tool_names: Completer | None) -> None:
+    parser = _command(
+        commands,
+        "approve",
+        "answer a call that waits for its approval",
+        json_help="the whole result, or the error, in one line",
+        description=APPROVE,
     )
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--yes", action="store_true", help="approve it, and ask nobody")
+    answers.add_argument("--reject", metavar="REASON", help="reject it, and tell the model this reason")
+    add_world(parser, tool_names)
+    add_keeping(parser)
+    parser.add_argument("file", metavar="FILE", help="what --suspend, or an application, has put aside")
 
 
-def _add_world(parser: Parser) -> None:
-    """Add what a host would say in code: further tools, what they may do, and where."""
-    _add_plugins(parser)
-    for name, metavar, help in (
-        ("--allow", "PATTERN", "let only these tools run, as in 'math.*'"),
-        ("--deny", "PATTERN", "let these tools not run; it beats --allow"),
-        ("--grant", "GRANT", "let tools do this, as in fs:read:inbox/**"),
-    ):
-        parser.add_argument(name, metavar=metavar, action="append", default=[], help=help)
-    parser.add_argument("--trusted", action="store_true", help="let tools run that require trust")
-    parser.add_argument("--sandbox", metavar="DIR", help="the directory that tools see; else one of yours, apart")
+def _add_replay(commands: Any) -> None:
+    parser = _command(
+        commands, "replay", "run recorded calls again", json_help="what differs, and the counts", description=REPLAY
+    )
+    add_plugins(parser)
+    parser.add_argument("file", metavar="RECORDING", help="a file of recorded calls; - is stdin")
+
+
+def _add_policy(commands: Any, tool_names: Completer | None, keys: Completer | None) -> None:
+    parser: Parser = commands.add_parser(
+        "policy",
+        help="look at what may run",
+        description=f"Look at what may run, and why.\n\n{POLICY}",
+        formatter_class=_layout,
+        allow_abbrev=False,
+    )
+    questions = parser.add_subparsers(dest="question", metavar="QUESTION", title="questions")
+    check = _command(
+        questions, "check", "find rules without effect", json_help="all of it in one line", description=CHECK
+    )
+    add_world(check, tool_names)
+    explain = _command(
+        questions, "explain", "tell what decides a call", json_help="each gate in one line", description=EXPLAIN
+    )
+    explain.usage = "neuroscript policy explain [OPTION ...] NAME [VALUE|key=value ...] [-- VALUE ...]"
+    _add_tool_words(explain, tool_names, keys)
 
 
 def _add_completion(commands: Any) -> None:

@@ -14,7 +14,7 @@ from neuroscript.cli.printing import show
 from neuroscript.cli.signatures import asked, returned, signature, written
 from neuroscript.data import policy_to_data, spec_to_data
 from neuroscript.errors import UNSET
-from neuroscript.policy import ToolPolicy
+from neuroscript.needs import ToolPolicy
 from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools import ToolImplementation
 

@@ -1,6 +1,6 @@
 """What a tool sees of the sandbox: each operation asks first, opens once, and never leaves anything half done.
 
-Two callables decide: ``may`` for the right and ``spend`` for the bytes. Policy and ledger are not known here.
+Two callables decide: ``may`` for the right, ``spend`` for bytes and entries. Policy and ledger are not known here.
 
 Source: contract section 4, ``fs``; reliability.md part 2.3.
 """
@@ -22,7 +22,7 @@ from neuroscript.display import shown
 from neuroscript.errors import PolicyError, SandboxError
 from neuroscript.paths import names_directory, relative, spelling
 from neuroscript.runtime import Entries, Entry
-from neuroscript.sandbox.folder import Folder, Segments, failure, made, made_one
+from neuroscript.sandbox.folder import Folder, Segments, Spend, failure, made, made_one
 from neuroscript.sandbox.reading import Metered, decoded, digest, opened
 from neuroscript.sandbox.replacing import append, encoded, plain, replace
 from neuroscript.sandbox.trees import ALL_BELOW, CHILDREN, Pattern, entry, found, split
@@ -76,7 +76,7 @@ class Files:
 
     _ground: Ground
     _may: Callable[[str, str], None]
-    _spend: Callable[[int], None]
+    _spend: Spend
 
     def read_bytes(self, path: str, *, limit: int = MOST_READ) -> bytes:
         """Return the content of a file of at most *limit* bytes."""
@@ -144,7 +144,7 @@ class Files:
         self._may("read", spelling(start))
         with self._ground.held(spelling(start)) as root:
             try:
-                entries = found(root, start, Pattern.of(rest), self._may_read)
+                entries = found(root, start, Pattern.of(rest), self._may_read, self._spend)
             except (FileNotFoundError, NotADirectoryError):
                 return []
         return [each for each in entries if each.is_dir or not place.directory]
@@ -222,7 +222,7 @@ class Files:
             status = folder.status(name)
             _require_plain(attrs.evolve(origin, directory=origin.directory or target.directory), status)
             if stat.S_ISDIR(status.st_mode):
-                found(root, origin.segments, ALL_BELOW, self._may_move(origin, target))
+                found(root, origin.segments, ALL_BELOW, self._may_move(origin, target), self._spend)
             with self._ground.held(target.path), root.below(target.segments[:-1]) as new_folder:
                 _require_elsewhere(origin, target)
                 folder.move(name, new_folder, new)
@@ -248,7 +248,7 @@ class Files:
     def _below(self, path: str, pattern: Pattern) -> Entries:
         place = self._place("read", "." if type(path) is str and not path else path)
         with self._ground.held(place.path) as root:
-            return found(root, place.segments, pattern, self._may_read)
+            return found(root, place.segments, pattern, self._may_read, self._spend)
 
     def _may_read(self, path: str) -> bool:
         try:
@@ -268,7 +268,7 @@ class Files:
     def _change(self, path: str, data: memoryview, change: Callable[[Folder, str, memoryview], None]) -> None:
         place = self._place("write", path)
         name = place.name
-        self._spend(len(data))
+        self._spend("fs_bytes", len(data))
         with self._ground.held(place.path) as root:
             if place.directory:
                 raise failure(errno.EISDIR)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -20,6 +20,9 @@ from neuroscript.errors import Retry, SandboxError
 
 Segments = tuple[str, ...]
 """Names that lead downwards; ``()`` is the directory itself."""
+
+Spend = Callable[[str, int], object]
+"""Is told ``fs_bytes`` or ``fs_entries`` and how many; raises a LimitError to refuse."""
 
 
 class Folder(Protocol):

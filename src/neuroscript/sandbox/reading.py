@@ -9,11 +9,10 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Callable
 from typing import Any, Final
 
 from neuroscript.errors import LimitError, SandboxError
-from neuroscript.sandbox.folder import Folder, Segments, failure
+from neuroscript.sandbox.folder import Folder, Segments, Spend, failure
 
 CHUNK: Final = 256 * 1024
 """How many bytes are read before it is asked whether that was too many."""
@@ -22,7 +21,7 @@ CHUNK: Final = 256 * 1024
 class Metered(io.FileIO):
     """The bytes of a file; the number of those that were read is told to *spend*, which may raise."""
 
-    def __init__(self, descriptor: int, spend: Callable[[int], None]) -> None:
+    def __init__(self, descriptor: int, spend: Spend) -> None:
         super().__init__(descriptor, "r")
         self._spend = spend
 
@@ -31,7 +30,7 @@ class Metered(io.FileIO):
         if size is None or size < 0:
             return self.readall()
         data = super().read(size) or b""
-        self._spend(len(data))
+        self._spend("fs_bytes", len(data))
         return data
 
     def readall(self) -> bytes:
@@ -41,7 +40,7 @@ class Metered(io.FileIO):
     def readinto(self, buffer: Any) -> int:
         """Read into *buffer* and return how many bytes came."""
         count = super().readinto(buffer) or 0
-        self._spend(count)
+        self._spend("fs_bytes", count)
         return count
 
     def within(self, limit: int) -> bytes:
@@ -59,7 +58,7 @@ class Metered(io.FileIO):
         return b"".join(parts)
 
 
-def opened(folder: Folder, segments: Segments, spend: Callable[[int], None]) -> Metered:
+def opened(folder: Folder, segments: Segments, spend: Spend) -> Metered:
     """Open a regular file; whatever else is there is opened without waiting, looked at, and closed."""
     descriptor = folder.open(segments, os.O_RDONLY)
     try:

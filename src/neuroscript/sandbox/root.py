@@ -16,7 +16,7 @@ from typing import Final, Literal
 from neuroscript.errors import SandboxError
 from neuroscript.paths import relative, spelling
 from neuroscript.sandbox.files import Files
-from neuroscript.sandbox.folder import Folder, failure, refusal
+from neuroscript.sandbox.folder import Folder, Spend, failure, refusal
 from neuroscript.sandbox.replacing import sweep, temporary_name
 
 Backend = Literal["auto", "openat2", "walk"]
@@ -64,14 +64,15 @@ class Sandbox:
             raise
         sweep(self._root)
 
-    def files(self, may: Callable[[str, str], None], spend: Callable[[int], None]) -> Files:
+    def files(self, may: Callable[[str, str], None], spend: Spend) -> Files:
         """Return what one tool sees of the sandbox.
 
         Args:
             may: Is asked before anything is touched, with ``read``, ``write`` or ``delete`` and the path in its one
                 spelling; raises a PolicyError to refuse.
-            spend: Is told the bytes of a write before it and of a read after each part of it; raises a LimitError to
-                refuse.
+            spend: Is told ``fs_bytes`` and how many: of a write before it, of a read after each part of it; and
+                ``fs_entries``: how many names of a directory were looked at, before any is returned. Raises a
+                LimitError to refuse.
         """
         return Files(self, may, spend)
 

@@ -17,13 +17,16 @@ from neuroscript.display import escaped
 from neuroscript.errors import LimitError, SandboxError
 from neuroscript.paths import DEEPEST, relative, spelling
 from neuroscript.runtime import Entry
-from neuroscript.sandbox.folder import Folder, Segments
+from neuroscript.sandbox.folder import Folder, Segments, Spend
 
 Kind = Literal["file", "dir", "symlink", "other"]
 KINDS: Final[dict[int, Kind]] = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "symlink"}
 
 MOST_ENTRIES: Final = 100_000
 """How many names one call looks at."""
+
+TOLD: Final = 1_000
+"""How many names of one directory are looked at before they are spent."""
 
 MAGIC: Final = re.compile(r"[*?\[]")
 
@@ -98,18 +101,18 @@ def split(segments: Segments) -> tuple[Segments, Segments]:
     return segments[:count], segments[count:]
 
 
-def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[str], bool]) -> list[Entry]:
+def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[str], bool], spend: Spend) -> list[Entry]:
     """Return what fits *pattern* below *start*, a directory before what is in it, by name.
 
     What is not permitted is neither returned nor entered. A directory that can not be read, or is gone by then, is
-    returned and not entered.
+    returned and not entered. Each name of a directory that is read is spent, whether or not it fits.
 
     Raises:
-        LimitError: ``limit.fs_entries`` for more than 100,000 names or 256 levels.
+        LimitError: ``limit.fs_entries`` for more than 100,000 names or 256 levels, and where *spend* refuses.
     """
     entries: list[Entry] = []
     looked_at = 0
-    waiting = [(each, pattern.first()) for each in reversed(_children(root, start))]
+    waiting = [(each, pattern.first()) for each in reversed(_children(root, start, spend))]
     while waiting:
         (segments, each), before = waiting.pop()
         looked_at += 1
@@ -121,7 +124,7 @@ def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[st
         if pattern.fits(states):
             entries.append(each)
         if each.is_dir and pattern.goes_on(states) and is_spellable(segments):
-            waiting += [(child, states) for child in reversed(_inside(root, segments))]
+            waiting += [(child, states) for child in reversed(_inside(root, segments, spend))]
     return entries
 
 
@@ -139,7 +142,7 @@ def too_many() -> LimitError:
     return LimitError(text, code="limit.fs_entries")
 
 
-def _children(root: Folder, segments: Segments) -> list[tuple[Segments, Entry]]:
+def _children(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, Entry]]:
     children: list[tuple[Segments, Entry]] = []
     with root.below(segments) as folder:
         for each in folder.scan():
@@ -151,11 +154,14 @@ def _children(root: Folder, segments: Segments) -> list[tuple[Segments, Entry]]:
                 continue
             here = (*segments, each.name)
             children.append((here, entry(here, status)))
+            if len(children) % TOLD == 0:
+                spend("fs_entries", TOLD)
+    spend("fs_entries", len(children) % TOLD)
     return sorted(children, key=lambda child: child[0])
 
 
-def _inside(root: Folder, segments: Segments) -> list[tuple[Segments, Entry]]:
+def _inside(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, Entry]]:
     try:
-        return _children(root, segments)
+        return _children(root, segments, spend)
     except OSError:
         return []

@@ -148,12 +148,16 @@ def _slept(rt: Runtime, duration_seconds: float) -> bool:
     start, told = time.monotonic(), 0
     end = start + duration_seconds
     _require_time(rt, end)
-    while (left := end - time.monotonic()) > 0:
-        if rt.cancelled:
-            raise ToolFailed("nobody waits for the result any more", code="time.cancelled", retry="later")
-        time.sleep(min(left, SLICE))
-        if (whole := int(time.monotonic() - start)) > told:
-            rt.progress(told := whole, duration_seconds)
+    reserved = rt.spend("sleep", duration_seconds)
+    try:
+        while (left := end - time.monotonic()) > 0:
+            if rt.cancelled:
+                raise ToolFailed("nobody waits for the result any more", code="time.cancelled", retry="later")
+            time.sleep(min(left, SLICE))
+            if (whole := int(time.monotonic() - start)) > told:
+                rt.progress(told := whole, duration_seconds)
+    finally:
+        reserved.settle(min(time.monotonic() - start, duration_seconds))  # by how much it overslept is not its doing
     return True
 
 
@@ -187,7 +191,7 @@ toolset.add(
             Example(("0.01",), True),
             Example((-1,), error="coercion.bounds"),
         ),
-        error_conditions="time.deadline, before any waiting; time.cancelled.",
+        error_conditions="time.deadline and limit.sleep, before any waiting; time.cancelled.",
     ),
     _slept,
     WAITING,

@@ -1,0 +1,57 @@
+"""The words for what a host says in code: further tools, what they may do, who is asked, and what is kept of calls."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+WORLD: Final = (
+    *("-p", "--plugin", "--policy", "--profile", "--allow", "--deny", "--grant", "--preapproved"),
+    "--sandbox",
+)
+"""The options of `add_world` that take a value."""
+
+KEEPING: Final = ("--suspend", "--audit", "--audit-key", "--record")
+"""The options of `add_keeping`, all of which take a value."""
+
+
+def add_plugins(parser: argparse.ArgumentParser) -> None:
+    """Add the option that brings further tools."""
+    parser.add_argument(
+        "-p", "--plugin", metavar="FILE", action="append", default=[], help="add the tools of a file of Python"
+    )
+
+
+def add_world(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterable[str]] | None) -> None:
+    """Add what says which tools are there, what they may do, and where.
+
+    Args:
+        tool_names: Completes the name of a tool in a shell.
+    """
+    add_plugins(parser)
+    parser.add_argument("--policy", metavar="FILE", help="say with this file of TOML what may run; else one of yours")
+    parser.add_argument("--profile", metavar="NAME", help="take this profile of the file")
+    for name, metavar, help in (
+        ("--allow", "PATTERN", "let only these tools run, as in 'math.*', of those that the file allows"),
+        ("--deny", "PATTERN", "let these tools not run either, whatever is allowed"),
+        ("--grant", "GRANT", "let tools do this too, as in fs:read:inbox/**"),
+        ("--preapproved", "NAME", "do not ask for an approval of this tool either; its exact name"),
+    ):
+        action: Any = parser.add_argument(name, metavar=metavar, action="append", default=[], help=help)
+        if name == "--preapproved":
+            action.completer = tool_names
+    parser.add_argument("--trusted", action="store_true", help="let tools run that require trust")
+    parser.add_argument("--sandbox", metavar="DIR", help="the directory that tools see; else one of yours, apart")
+
+
+def add_keeping(parser: argparse.ArgumentParser) -> None:
+    """Add what says where calls wait for an approval, and what is kept of them."""
+    parser.add_argument(
+        "--suspend", metavar="DIR", help="put calls that need an approval aside there, instead of asking for it"
+    )
+    parser.add_argument(
+        "--audit", metavar="FILE", help="keep a trail: JSON lines, or SQLite where it ends in .db, .sqlite, .sqlite3"
+    )
+    parser.add_argument("--audit-key", metavar="KEYFILE", help="chain the lines under the key in this file")
+    parser.add_argument("--record", metavar="FILE", help="keep the calls with their content, for replay")

@@ -1,0 +1,61 @@
+"""What would become of a call, before anything runs.
+
+Source: upstream's makers ask for it (upstream.md part 11); contract section 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from neuroscript.binding import bound
+from neuroscript.decision import Decision
+from neuroscript.discreet import redacted_decision
+from neuroscript.display import shown
+from neuroscript.errors import CallError, LimitError
+from neuroscript.frames import CallFrame
+from neuroscript.names import from_wire
+from neuroscript.runtime import ToolCall
+from neuroscript.sent import arguments_of
+
+
+def foreseen(session: Any, call: ToolCall) -> Decision:
+    """Return whether a session would let a call run, and what decides that: all gates but the approvers are asked."""
+    decision = _decided(session, call)
+    return decision if session.secrets is None else redacted_decision(session.secrets, decision)
+
+
+def _decided(session: Any, call: ToolCall) -> Decision:
+    try:
+        name = from_wire(call.name) if isinstance(call.name, str) else call.name
+        known = session._resolved(name if isinstance(name, str) else None, name)
+        line = known.line
+        given = arguments_of(call.arguments, line.tool.name)
+        values = bound(line.tool.spec, line.coercion, given, by_name=isinstance(given, dict))
+    except CallError as error:
+        return Decision.of(error, shown(str(call.name)))
+    line.hidden(known.frame, values)
+    decision: Decision = session.policy.check(line.tool, values)
+    if decision.allowed:
+        refusal = _refused_by_hooks(session, line, values)
+        if refusal is not None:
+            return Decision.of(refusal, line.tool.name)
+        spent = _spent(session, line.tool.name)
+        if spent is not None:
+            return attrs.evolve(Decision.of(spent, line.tool.name), rule="limits")
+    return decision
+
+
+def _refused_by_hooks(session: Any, line: Any, values: tuple[Any, ...]) -> CallError | None:
+    if line.gate is None or not line.gate.decides:
+        return None
+    needs = tuple(need for template in line.tool.templates for need in template.fill(values))
+    refusal: CallError | None = line.gate.refusal(CallFrame(session, line.tool.name, needs=needs), values)
+    return refusal
+
+
+def _spent(session: Any, tool: str) -> LimitError | None:
+    """Return the limit that leaves no further call of a tool, or None."""
+    refusal: LimitError | None = None if session.ledger is None else session.ledger.peek(tool)
+    return refusal

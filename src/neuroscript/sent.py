@@ -1,0 +1,35 @@
+"""A call as it is sent: arguments that may be JSON text, and the seconds that it may take.
+
+Source: contract section 1, ToolCall.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neuroscript.errors import ArgumentError, Problem
+from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.walk import type_name
+
+
+def seconds_of(timeout: Any) -> float:
+    if type(timeout) not in (int, float) or not 0 < timeout < float("inf"):
+        problem = Problem("timeout", "arg.type", "seconds above 0", type_name(timeout))
+        raise ArgumentError([problem])
+    return float(timeout)
+
+
+def arguments_of(given: Any, tool: str) -> Any:
+    """Return the arguments of a call as a dict, a list or a tuple; a blank text and None stand for none."""
+    if given is None or (isinstance(given, str) and not given.strip()):
+        return {}
+    if not isinstance(given, str):
+        return given
+    try:
+        decoded = parsed(given)
+    except NotJSON as error:
+        raise ArgumentError([Problem("", error.code, "arguments as JSON", "str", error.hint)], tool=tool) from None
+    if not isinstance(decoded, (dict, list)):
+        problem = Problem("", "arg.type", "a JSON object or array of arguments", type_name(decoded))
+        raise ArgumentError([problem], tool=tool)
+    return decoded

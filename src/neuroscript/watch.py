@@ -1,0 +1,234 @@
+"""Who is told of the calls of an engine: sinks that keep records, hooks that observe, a ring of the latest refusals.
+
+A record that has to be kept and can not be refuses the call. An observer that fails is logged once and let go.
+
+Source: contract sections 2 and 5; design.md, rules 4 and 5; reliability.md part 4.5.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from typing import Any, Final, Literal
+
+from neuroscript.bodies import is_interrupt
+from neuroscript.errors import CallError, LimitError, PolicyError
+from neuroscript.fingerprints import KEY_BYTES, ArgumentDigests
+from neuroscript.frames import CallFrame
+from neuroscript.host import Host
+from neuroscript.record import AuditSink, CallRecord, PendingCall, ToolFacts
+from neuroscript.runtime import Repair, ToolInfo
+from neuroscript.tools import ToolImplementation
+from neuroscript.walk import type_name
+
+Required = Literal["effects", "all", "none"]
+"""Which calls are refused when the audit can not keep them: those with `LASTING` effects, all, or none."""
+
+LASTING: Final = frozenset({"writes", "deletes", "exec", "net"})
+"""Effects that nobody can take back."""
+
+REFUSALS: Final = 1_000
+"""How many refusals are remembered where nobody keeps an audit."""
+
+FARTHEST: Final = 1e12
+"""Seconds from 1970 to times that no clock tells."""
+
+Tell = Callable[[CallRecord], object]
+
+
+class Watch:
+    """Who is told of the calls of one engine.
+
+    Attributes:
+        run: The id of the engine, another one at each start.
+        numbers: Gives each call its number.
+        clock: The host's.
+        required: Which calls an audit has to keep.
+        recording: Keeps the content of calls, or None.
+        refusals: The latest refusals by policy or limit.
+        degraded: How many records an audit could not keep.
+        listeners: Each that is told when a call has ended, with what is called where it raises something.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        sinks: Sequence[AuditSink] = (),
+        hooks: Any = None,
+        required: Required = "effects",
+        recording: Any = None,
+        secrets: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.run = os.urandom(8).hex()
+        self.numbers = count(1)
+        self.clock = host.clock
+        self.required = required
+        self.recording = recording
+        self.refusals: deque[CallRecord] = deque(maxlen=REFUSALS)
+        self.degraded = 0
+        self.digests = ArgumentDigests(_key(sinks))
+        self.sinks = tuple(sinks)
+        self._logger: Callable[[], Any] = lambda: host.logger_of("audit")
+        self._intents: tuple[Tell, ...] = tuple(each.write for each in sinks if getattr(each, "intents", True))
+        self._lost: set[str] = set()
+        self._secrets = secrets
+        self.listeners: tuple[tuple[Tell, Callable[[BaseException], None]], ...] = ()
+        self.listen(hooks)
+
+    def listen(self, hooks: Any) -> None:
+        """Ask and tell these hooks, and no others."""
+        self._hooks = hooks
+        self._started: tuple[Tell, ...] = () if hooks is None else hooks.started
+        finished: tuple[Tell, ...] = () if hooks is None else hooks.finished
+        observers = ((tell, partial(self._observed, tell)) for tell in finished)
+        self.listeners = (*((sink.write, self._lose) for sink in self.sinks), *observers)
+
+    def _is_secret(self, value: Any) -> bool:
+        """Tell whether a value holds a secret."""
+        secrets = self._secrets()
+        return secrets is not None and secrets.plain(value) is not value
+
+    def repaired(self, made: tuple[Repair, ...]) -> tuple[Repair, ...]:
+        """Return what was converted, without any secret among the keys that say where."""
+        secrets = self._secrets()
+        if secrets is None:
+            return made
+        return tuple(Repair(secrets.text(each.where), each.got, each.became) for each in made)
+
+    @property
+    def decides(self) -> bool:
+        """Whether hooks may refuse a call."""
+        return self._hooks is not None and bool(self._hooks.deciders)
+
+    def refusal(self, call: PendingCall) -> PolicyError | None:
+        """Return why a hook refuses a call, or None."""
+        refusal: PolicyError | None = self._hooks.refusal(call)
+        return refusal
+
+    @property
+    def is_on(self) -> bool:
+        """Whether every call is told to somebody."""
+        return bool(self.listeners or self.hears_beginnings or self.recording is not None)
+
+    @property
+    def hears_beginnings(self) -> bool:
+        """Whether somebody is told that a call begins."""
+        return bool(self._intents or self._started)
+
+    def begin(self, record: CallRecord, required: bool) -> None:
+        """Tell that a call begins.
+
+        Raises:
+            PolicyError: The audit has to keep the record, and can not.
+        """
+        for write in self._intents:
+            try:
+                write(record)
+            except BaseException as error:
+                self._lose(error)
+                if required:
+                    text = "can not run, for the audit can not keep a record of it"
+                    raise PolicyError(text, tool=record.tool, code="audit.unavailable", rule="audit") from None
+        for tell in self._started:
+            self._observe(tell, record)
+
+    def end(self, record: CallRecord) -> None:
+        """Tell that a call has ended, or was refused; nothing that goes wrong here changes what came of it."""
+        for tell, lost in self.listeners:
+            try:
+                tell(record)
+            except BaseException as error:
+                lost(error)
+
+    def refuse(self, record: CallRecord, remembered: bool) -> None:
+        """Tell that a call was refused, and remember it where policy or limits did it."""
+        if remembered:
+            self.refusals.append(record)
+        self.end(record)
+
+    def refused(self, frame: CallFrame, error: CallError, values: object = None) -> CallError:
+        """Tell that a call of no tool was refused, and return the error that its caller gets."""
+        rule = error.rule if isinstance(error, PolicyError) else error.code
+        secrets = self._secrets()
+        name = frame.tool if secrets is None else secrets.text(frame.tool)
+        record = CallRecord(
+            "refused", ToolFacts(name), self.run, frame.session.id, next(self.numbers),
+            0 if frame.parent is None else frame.parent.call, frame.depth, "", self.now() or 0.0, (), (), (), b"", (),
+            error.code, rule, {}, 0.0,
+        )  # fmt: skip
+        self.refuse(record, remembered=isinstance(error, (PolicyError, LimitError)))
+        return error
+
+    def now(self) -> float | None:
+        """Return the time by the host's clock, or None where that has none to tell."""
+        try:
+            time = self.clock()
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            return None
+        return float(time) if type(time) in (int, float) and abs(time) < FARTHEST else None
+
+    def registered(self, tool: ToolInfo, origin: str) -> None:
+        """Tell the hooks that a tool was registered."""
+        for tell in self._hooks.registered:
+            try:
+                tell(tool, origin)
+            except BaseException as error:
+                self._observed(tell, error)
+
+    def record(self, tool: ToolImplementation, fingerprint: str, values: Any, error: Any, result: Any) -> None:
+        """Keep the content of a call that has ended, unless an interrupt ended it."""
+        if error is not None and not isinstance(error, CallError):
+            return
+        try:
+            self.recording.write(tool, fingerprint, values, result, error=error, is_secret=self._is_secret)
+        except Exception as failure:
+            self._lose(failure)
+
+    def _observe(self, tell: Tell, record: CallRecord) -> None:
+        try:
+            tell(record)
+        except BaseException as error:
+            self._observed(tell, error)
+
+    def _observed(self, tell: Tell, error: BaseException) -> None:
+        """Say once that a hook failed; an interrupt of the main thread passes."""
+        self._hooks.failed(tell, error, self._logger())
+
+    def _lose(self, error: BaseException) -> None:
+        """Count a record that was lost, and say so the first time for each kind of error."""
+        if is_interrupt(error):
+            raise error
+        self.degraded += 1
+        kind = type_name(error)
+        if kind not in self._lost:
+            self._lost.add(kind)
+            with suppress(Exception):  # whether the log works is no affair of the call
+                self._logger().error("the audit can not keep a record (%s)", kind)
+
+    def close(self, left: tuple[str, ...]) -> None:
+        """Close the sinks and tell the hooks which calls were left behind."""
+        steps: Iterable[Callable[[], object]] = [each.close for each in self.sinks]
+        if self.recording is not None:
+            steps = [*steps, self.recording.close]
+        for step in steps:
+            try:
+                step()
+            except BaseException as error:
+                self._lose(error)
+        for tell in () if self._hooks is None else self._hooks.closed:
+            try:
+                tell(left)
+            except BaseException as error:
+                self._observed(tell, error)
+
+
+def _key(sinks: Sequence[AuditSink]) -> bytes:
+    """Return the key of digests: the first that a sink has, so that they can be compared from one run to the next."""
+    keys = (getattr(each, "digest_key", None) for each in sinks)
+    return next((each for each in keys if each), None) or os.urandom(KEY_BYTES)

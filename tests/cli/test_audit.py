@@ -1,0 +1,508 @@
+"""``neuroscript audit``: trails shown, followed, verified and counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import ROOT, Ran, command, environment, process, start
+from tests.cli.test_terminal import seen
+from tests.trails import ADD, KEY, intent, outcome, refused
+
+from neuroscript import CallRecord, FileAudit, SqliteAudit, ToolFacts
+from neuroscript.audit import read
+
+GET = ToolFacts("http.get", effects=("net",))
+RECORDS = (
+    intent(1),
+    outcome(1, seconds=0.00123),
+    outcome(2, about=ADD, needs=(), seconds=2.0, rule="*"),
+    refused(3, about=GET, needs=("net:read",), rule="http.*"),
+    intent(4),
+    intent(5, parent=4, depth=2),
+    outcome(5, parent=4, depth=2, code="tool.failed", seconds=0.5),
+)
+
+CALLS = """\
+2023-11-14 22:13:20Z  fs.write          ok, 1.23 ms, call 1; fs:write:a.txt
+2023-11-14 22:13:20Z  math.add          ok, 2 s, call 2
+2023-11-14 22:13:20Z  http.get          refused by http.*: policy.denied, call 3; net:read
+2023-11-14 22:13:20Z  fs.write          tool.failed, 500 ms, call 5 in 4; fs:write:a.txt
+2023-11-14 22:13:20Z  fs.write          began, and no outcome is known, call 4; fs:write:a.txt
+"""
+HEAD = re.compile(r"head (\d+:[0-9a-f]{64})\n")
+
+
+def file_of(path: Path, *records: CallRecord, key: bytes | None = KEY) -> str:
+    """Write a trail of lines and return its head."""
+    audit = FileAudit(path, key=key)
+    for record in records:
+        audit.write(record)
+    audit.close()
+    return audit.head
+
+
+@pytest.fixture(params=["lines", "database"])
+def trail(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A trail of a few calls, of either kind."""
+    if request.param == "lines":
+        file_of(tmp_path / "trail", *RECORDS)
+    else:
+        audit = SqliteAudit(tmp_path / "trail")
+        for record in RECORDS:
+            audit.write(record)
+        audit.close()
+    return str(tmp_path / "trail")
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> str:
+    """A trail of lines."""
+    file_of(tmp_path / "trail", *RECORDS)
+    return str(tmp_path / "trail")
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> str:
+    """The file of its key."""
+    path = tmp_path / "key"
+    path.write_text(KEY.hex())
+    path.chmod(0o600)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [
+        pytest.param([], [0, 1, 2, 3, 4], id="all"),
+        pytest.param(["--tool", "FS.*"], [0, 3, 4], id="a group"),
+        pytest.param(["--tool", "*.get"], [2], id="a tool"),
+        pytest.param(["--code", "ok"], [0, 1], id="those that ran"),
+        pytest.param(["--code", "*.*"], [2, 3], id="those that did not"),
+        pytest.param(["--code", "ok", "--tool", "math.*"], [1], id="both"),
+        pytest.param(["--tool", "fs"], [], id="none"),
+    ],
+)
+def test_show_tells_each_call_once(words: list[str], rows: list[int], trail: str) -> None:
+    """How it ended; calls that only began come last."""
+    ran = command("audit", "show", trail, *words)
+
+    wanted = CALLS.splitlines(keepends=True)
+    assert Ran(0, "".join(wanted[row] for row in rows)) == ran
+
+
+def test_show_gives_the_records_as_they_stand(trail: str) -> None:
+    """One in each line, with all that is in them; the filters choose among them."""
+    all_of_them = command("audit", "show", trail, "--json")
+    refusals = command("audit", "show", trail, "--json", "--code", "policy.*")
+
+    assert [*read(trail)] == [json.loads(line) for line in all_of_them.out.splitlines()]
+    assert ["http.get"] == [json.loads(line)["tool"] for line in refusals.out.splitlines()]
+
+
+def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) -> None:
+    """Beginnings too, for it shows what was written last."""
+    head = file_of(tmp_path / "trail")
+    ran = command("audit", "tail", lines, "-n", "2")
+    none = command("audit", "tail", lines, "-n", "0")
+    in_json = command("audit", "tail", lines, "-n", "1", "--json")
+
+    rows = "2023-11-14 22:13:20Z  fs.write          begins, call 5 in 4; fs:write:a.txt\n" + CALLS.splitlines(True)[3]
+    assert Ran(0, f"{rows}head {head}\n") == ran
+    assert Ran(0, f"head {head}\n") == none
+    assert [[*read(lines)][-1], {"head": head}] == [json.loads(line) for line in in_json.out.splitlines()]
+
+
+def test_tail_of_a_database_has_no_head(tmp_path: Path) -> None:
+    """There is no chain."""
+    audit = SqliteAudit(tmp_path / "trail.db")
+    for call in range(1, 31):
+        audit.write(outcome(call))
+    audit.close()
+
+    ran = command("audit", "tail", str(tmp_path / "trail.db"))
+
+    assert [*range(21, 31)] == [int(number) for number in re.findall(r"call (\d+)", ran.out)]
+    assert "head" not in ran.out
+
+
+@pytest.mark.parametrize("kind", ["lines", "database"])
+def test_tail_follows_what_is_appended(kind: str, tmp_path: Path) -> None:
+    """Until it is interrupted; a line is shown when it is whole."""
+    path = tmp_path / "trail"
+    audit = FileAudit(path) if kind == "lines" else SqliteAudit(path, batch=1)
+    audit.write(outcome(1))
+    child = start("audit", "tail", str(path), "--follow", "--json")
+    assert child.stdin and child.stdout and child.stderr
+    told = [child.stdout.readline() for _ in range(2 if kind == "lines" else 1)]
+    for call in (2, 3):
+        audit.write(outcome(call))
+        told.append(child.stdout.readline())
+    if kind == "lines":
+        whole = path.read_bytes().splitlines(keepends=True)[-1]
+        with path.open("ab", buffering=0) as file:
+            for part in (whole[:100], whole[100:]):
+                file.write(part)
+                time.sleep(0.5)
+        told.append(child.stdout.readline())
+    child.send_signal(signal.SIGINT)
+    rest, err = child.communicate(timeout=30)
+    audit.close()
+
+    calls = [record["call"] for record in map(json.loads, told) if "call" in record]
+    assert ([1, 2, 3, *([3] if kind == "lines" else [])], b"") == (calls, rest)
+    assert (130, b"neuroscript: interrupted\n") == (child.returncode, err)
+
+
+def test_verify_says_that_a_trail_is_intact(lines: str, key: str) -> None:
+    """What it found out, what that is worth, and which calls have no outcome."""
+    ran = command("audit", "verify", lines, "--audit-key", key)
+
+    head = HEAD.search(ran.out)
+    assert head
+    expected = f"""\
+{lines}: intact
+7 records, 1 to 7; under this key it finds forgers too
+
+calls without outcome
+  line 5  fs.write  call 4 of run run1
+
+head {head[1]}
+"""
+    assert Ran(0, expected) == ran
+    assert 0 == command("audit", "verify", lines, "--audit-key", key, "--head", head[1]).code
+
+
+def test_verify_lists_problems_by_line(lines: str, key: str) -> None:
+    """And exits 1."""
+    path = Path(lines)
+    whole = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([whole[0], whole[1].replace(b'"ok"', b'"no"'), whole[3], whole[3]]))
+    *_, last = whole
+    head = f"7:{json.loads(last)['hash']}"
+
+    ran = command("audit", "verify", lines, "--audit-key", key, "--head", head)
+    in_json = command("audit", "verify", lines, "--audit-key", key, "--json")
+
+    problems = """\
+problems
+  line 2  edited    it does not have its hash, or is no record at all
+  line 3  removed   record 3 is missing before it
+  line 4  inserted  record 4 stands here once more
+  line 5  cut tail  records 5 to 7 are missing at the end
+"""
+    assert (1, f"{lines}: NOT intact", "") == (ran.code, ran.out.partition("\n")[0], ran.err)
+    assert problems in ran.out
+    data = json.loads(in_json.out)
+    assert (1, False, 2) == (in_json.code, data["intact"], data["records"])
+    assert ["edited", "removed", "inserted"] == [problem["what"] for problem in data["problems"]]
+
+
+def test_verify_lists_some_of_many_problems(lines: str, key: str) -> None:
+    """And counts the others."""
+    with Path(lines).open("ab") as file:
+        file.write(b"x\n" * 5000)
+
+    ran = command("audit", "verify", lines, "--audit-key", key)
+
+    assert (1, 20) == (ran.code, ran.out.count("  edited  it does not have its hash, or is no record at all\n"))
+    assert "  and 4980 more\n" in ran.out
+
+
+def test_verify_tells_of_a_torn_tail_that_was_repaired(lines: str, key: str) -> None:
+    """Which takes nothing from the trail."""
+    path = Path(lines)
+    path.write_bytes(path.read_bytes()[:-100])
+    torn = command("audit", "verify", lines, "--audit-key", key)
+    file_of(path)
+    repaired = command("audit", "verify", lines, "--audit-key", key)
+
+    assert (1, True) == (torn.code, "line 7  torn tail  the file ends within a record" in torn.out)
+    assert (0, True) == (repaired.code, "line 7  torn tail repaired  " in repaired.out)
+    shown = command("audit", "show", lines)
+    assert "a torn tail of " in shown.out
+    assert shown.err.endswith(": line 7 is no record; see neuroscript audit verify\n")
+
+
+def test_verify_without_a_key_says_what_that_is_worth(tmp_path: Path) -> None:
+    """A plain chain, and one whose key is missing."""
+    file_of(tmp_path / "plain", *RECORDS, key=None)
+    file_of(tmp_path / "keyed", *RECORDS)
+
+    plain = command("audit", "verify", str(tmp_path / "plain"))
+    keyed = command("audit", "verify", str(tmp_path / "keyed"))
+
+    worth = "without a key this finds accidents and not forgers, who can make every hash anew"
+    assert (0, True) == (plain.code, worth in plain.out.replace("\n", " "))
+    assert (1, True) == (
+        keyed.code,
+        "the file  wrong key  no record at the beginning has its plain SHA-256" in keyed.out,
+    )
+
+
+def test_verify_of_a_database_looks_for_damage(tmp_path: Path) -> None:
+    """And for calls without outcome; it has no chain, so key and head mean nothing there."""
+    audit = SqliteAudit(tmp_path / "trail.db")
+    audit.write(intent(7))
+    audit.close()
+    path = str(tmp_path / "trail.db")
+
+    ran = command("audit", "verify", path)
+    head = command("audit", "verify", path, "--head", "0:" + "0" * 64)
+
+    expected = f"""\
+{path}: no damage
+1 record; a database has no chain of hashes: neither accidents nor forgers are found
+
+calls without outcome
+  line 1  fs.write  call 7 of run run1
+
+"""
+    assert Ran(0, expected) == ran
+    assert Ran(2, "", "neuroscript: audit: a database has no chain of hashes; leave out key and head\n") == head
+
+
+@pytest.mark.parametrize(
+    ("data", "mode", "code", "text"),
+    [
+        (KEY, 0o600, 0, ""),
+        (KEY, 0o644, 0, "{}: others than its owner may read or write the key; 'chmod 600' mends that"),
+        (b"short", 0o600, 2, "{}: the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'"),
+        (None, 0, 2, "can not read {}: no such file or directory"),
+    ],
+)
+def test_a_file_of_a_key_is_looked_at(data: bytes | None, mode: int, code: int, text: str, lines: str) -> None:
+    """Before the trail is."""
+    path = Path(lines).with_name("other")
+    if data is not None:
+        path.write_bytes(data)
+        path.chmod(mode)
+
+    ran = command("audit", "verify", lines, "--audit-key", str(path))
+
+    name = str(path) if len(str(path)) <= 64 else f"{str(path)[:64]}…"
+    assert (code, f"neuroscript: {text.format(name)}\n" if text else "") == (ran.code, ran.err)
+
+
+def test_stats_counts_calls_codes_durations_and_refusals(trail: str) -> None:
+    """For people, and as one object."""
+    ran = command("audit", "stats", trail)
+    in_json = command("audit", "stats", trail, "--json")
+
+    records = len([*read(trail)])
+    assert (0, "") == (ran.code, ran.err)
+    assert (
+        f"""\
+5 calls in {records} records
+
+tool      calls  min / median / max         ended
+fs.write      3  1.23 ms / 251 ms / 500 ms  ok 1, tool.failed 1
+http.get      1  -                          policy.denied 1
+math.add      1  2 s / 2 s / 2 s            ok 1
+
+refusals by rule
+    1  http.*  policy.denied
+
+1 call without outcome; see neuroscript audit verify
+"""
+        == ran.out
+    )
+    data = json.loads(in_json.out)
+    assert {"min": 0.00123, "median": 0.250615, "max": 0.5} == data["tools"]["fs.write"].pop("seconds")
+    assert {"calls": 3, "codes": {"ok": 1, "tool.failed": 1}} == data["tools"]["fs.write"]
+    assert [{"rule": "http.*", "code": "policy.denied", "calls": 1}] == data["refusals"]
+    assert (5, 1) == (data["calls"], data["without_outcome"])
+
+
+@pytest.mark.parametrize("action", ["show", "tail", "verify", "stats"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nowhere", "can not read nowhere: no such file or directory"),
+        ("sandbox", "can not read sandbox: is a directory"),
+        ("/proc/self/mem", "can not read /proc/self/mem: input/output error"),
+        ("a\0b", "can not read a\\x00b: valueerror"),
+        ("", "can not read : is a directory"),
+    ],
+)
+def test_what_can_not_be_read_is_said(action: str, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a line, with the exit code for it."""
+    monkeypatch.chdir(ROOT)
+
+    assert Ran(2, "", f"neuroscript: {text}\n") == command("audit", action, name)
+
+
+@pytest.mark.parametrize("data", [b"\xff\x00\x1b[2J\n" * 5, b"{}\n" * 5, b"x" * 1000, b'{"kind": "a"'])
+def test_what_is_no_trail_is_said(data: bytes, tmp_path: Path) -> None:
+    """Binary files, other files; nothing of them is shown."""
+    (tmp_path / "file").write_bytes(data)
+
+    for action in ("show", "tail", "stats"):
+        ran = command("audit", action, str(tmp_path / "file"))
+        assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(" is no trail: no line is a record\n"))
+    ran = command("audit", "verify", str(tmp_path / "file"))
+    assert (1, True) == (ran.code, "the file  damaged  no line is a record: the file is no trail\n" in ran.out)
+
+
+def test_an_empty_file_holds_no_record(tmp_path: Path) -> None:
+    """Which is no error: nothing was called yet."""
+    (tmp_path / "file").touch()
+
+    for action in ("show", "tail", "stats"):
+        ran = command("audit", action, str(tmp_path / "file"))
+        assert (0, "", True) == (ran.code, ran.out, ran.err.endswith(" holds no record\n"))
+    assert 0 == command("audit", "verify", str(tmp_path / "file")).code
+
+
+@pytest.mark.parametrize("data", [b"SQLite format 3\0", b"SQLite format 3\0" + b"x" * 5000])
+def test_a_damaged_database_is_said(data: bytes, tmp_path: Path) -> None:
+    """By SQLite's word for it."""
+    (tmp_path / "file").write_bytes(data)
+
+    for action in ("show", "tail", "verify", "stats"):
+        ran = command("audit", action, str(tmp_path / "file"))
+        assert (2, "", True) == (ran.code, ran.out, "is no database of a trail, or can not be read" in ran.err)
+
+
+HOSTILE = [
+    {
+        "kind": "outcome",
+        "tool": ["x"],
+        "code": {},
+        "run": {},
+        "call": "1",
+        "time": "now",
+        "seconds": None,
+        "needs": [1],
+    },
+    {"kind": "outcome", "tool": None, "time": 1e300, "seconds": 10**400, "call": -1e11, "needs": {"a": 1}},
+    {"kind": "refused", "rule": 5, "time": -1e11, "call": True},
+    {"kind": "recovered", "cut": []},
+    {"kind": "\x1b[2J", "tool": "\x1b]0;owned\x07"},
+    {"kind": "intent", "run": [], "call": 1.5, "tool": 3},
+]
+
+
+def test_a_record_of_anybody_can_be_shown(tmp_path: Path) -> None:
+    """Whatever types stand in it; nothing steers the terminal."""
+    path = tmp_path / "trail"
+    path.write_text("".join(json.dumps(record) + "\n" for record in HOSTILE))
+    at = str(path)
+
+    for words in (
+        ["show", at],
+        ["show", at, "--json"],
+        ["stats", at],
+        ["stats", at, "--json"],
+        ["verify", at, "--json"],
+    ):
+        ran = command("audit", *words)
+        assert (ran.code, ran.err) in ((0, ""), (1, ""))
+        assert "\x1b" not in ran.out
+    assert "\\x1b]0;owned" in command("audit", "show", str(path)).out
+
+
+def test_names_in_a_trail_can_not_steer_a_terminal(tmp_path: Path) -> None:
+    """Although the sink writes what it is given."""
+    odd = ToolFacts("a\x1b[2J\u202e")
+    head = file_of(tmp_path / "trail", refused(1, about=odd, rule="\x1b[31m", needs=("fs:\x07",)))
+
+    shown = command("audit", "show", str(tmp_path / "trail"))
+
+    assert "a\\x1b[2J\\u202e" in shown.out
+    assert "refused by \\x1b[31m: policy.denied, call 1; fs:\\x07" in shown.out
+    assert "\x1b" not in command("audit", "tail", str(tmp_path / "trail"), "--json").out
+    assert head
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "what to do is missing: show, tail, verify, stats (see neuroscript audit --help)"),
+        (["show"], "the following arguments are required: FILE (see neuroscript audit show --help)"),
+        (
+            ["tail", "x", "-n", "-1"],
+            "argument -n: expected a whole number below a million (see neuroscript audit tail --help)",
+        ),
+        (["verify", "{}", "--head", "1"], "audit: head must be seq:hash, as 'audit tail' prints it"),
+    ],
+)
+def test_usage_is_said(words: list[str], text: str, lines: str) -> None:
+    """With where to read on."""
+    ran = command("audit", *(word.format(lines) for word in words))
+
+    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+
+
+@pytest.mark.parametrize("words", [[], ["show"], ["tail"], ["verify"], ["stats"]])
+def test_every_action_has_help(words: list[str]) -> None:
+    """In lines that fit."""
+    ran = command("audit", *words, "--help")
+
+    assert (0, "") == (ran.code, ran.err)
+    assert ran.out.startswith("usage: neuroscript audit")
+    assert max(map(len, ran.out.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("action", ["show", "tail", "verify", "stats"])
+def test_all_of_it_fits_a_terminal(action: str, tmp_path: Path) -> None:
+    """Of 80 columns, with long names too."""
+    long = ToolFacts("a" * 30 + "." + "b" * 30)
+    file_of(
+        tmp_path / "t", *RECORDS, refused(6, about=long, rule="rule." * 10, needs=("fs:read:" + "x" * 90,)), key=None
+    )
+
+    text = re.sub(r"\x1b\[[\d;]*m", "", seen("audit", action, os.path.relpath(tmp_path / "t", ROOT)))
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert text
+
+
+@pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["tail"], ["verify"], ["stats"]])
+def test_results_that_are_lost_are_told_by_the_code(words: list[str], lines: str) -> None:
+    """A reader that has gone, quietly; a full disk, in a line."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nowhere:
+        gone = subprocess.run(
+            [sys.executable, "-m", "neuroscript", "audit", *words, lines],
+            cwd=ROOT,
+            env=environment(),
+            stdout=nowhere,
+            stderr=subprocess.PIPE,
+        )
+    full = process("audit", *words, lines, shell=">/dev/full")
+
+    assert (5, b"") == (gone.returncode, gone.stderr)
+    assert Ran(5, "", "neuroscript: can not write the results: no space left on device\n") == full
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("neuroscript au", {"audit "}),
+        ("neuroscript audit s", {"show", "stats"}),
+        ("neuroscript audit verify --a", {"--audit-key "}),
+    ],
+)
+def test_a_shell_is_offered_the_actions(line: str, expected: set[str], tmp_path: Path) -> None:
+    """And their options."""
+    answer = tmp_path / "answer"
+
+    ran = process(COMP_LINE=line, COMP_POINT=str(len(line)), _ARGCOMPLETE="1", _ARGCOMPLETE_STDOUT_FILENAME=str(answer))
+
+    assert (0, expected) == (ran.code, set(answer.read_text().split("\013")))
+
+
+def test_a_trail_from_a_pipe_is_read(lines: str) -> None:
+    """As of a file that was packed."""
+    ran = process("audit", "show", "/dev/stdin", stdin=Path(lines).read_bytes())
+
+    assert (0, CALLS) == (ran.code, ran.out)

@@ -1,0 +1,287 @@
+"""What the command keeps of its calls: trails that ``audit verify`` finds intact, and recordings that ``replay`` takes."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Ran, command, process, start
+
+HEAD = re.compile(r"neuroscript: audit head (\d+:[0-9a-f]{64})\n")
+LOST = "the audit can not keep a record (OSError)\n"
+REFUSED = "can not run, for the audit can not keep a record of it"
+
+PLUGIN = '''
+"""Tools with effects."""
+
+import time
+from pathlib import Path
+
+from neuroscript import ToolPolicy
+
+
+def register(registrar):
+    tools = registrar.toolset("p")
+
+    @tools.tool(policy=ToolPolicy(effects=("writes",)))
+    def put(path: str) -> None:
+        """Leave a file behind."""
+        Path(path).write_text("here")
+
+    @tools.tool(policy=ToolPolicy(effects=("writes",)))
+    def waits() -> None:
+        """Say that it has begun, and wait."""
+        print("waiting", flush=True)
+        time.sleep(60)
+
+    @tools.tool(policy=ToolPolicy(effects=("pure",)))
+    def double(number: int) -> int:
+        """Give twice a number."""
+        return 2 * number
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> str:
+    """A file of tools with effects."""
+    file = tmp_path / "tools.py"
+    file.write_text(PLUGIN)
+    return str(file)
+
+
+@pytest.fixture
+def trail(tmp_path: Path) -> str:
+    """Where a trail is kept."""
+    return str(tmp_path / "trail.jsonl")
+
+
+def lines(*calls: tuple[str, list[object]]) -> bytes:
+    return b"".join(json.dumps({"name": name, "arguments": arguments}).encode() + b"\n" for name, arguments in calls)
+
+
+def head_of(ran: Ran) -> str:
+    """Return the head that a command has told of."""
+    found = HEAD.search(ran.err)
+    assert found is not None, ran
+    return found[1]
+
+
+def told(trail: str) -> list[tuple[str, str, str]]:
+    """Return the kind, the tool and the code of each record."""
+    shown = process("audit", "show", trail, "--json")
+    records = [json.loads(line) for line in shown.out.splitlines()]
+    return [(each["kind"], each["tool"], each.get("code", "")) for each in records]
+
+
+# A trail of lines
+
+
+def test_the_head_that_is_told_verifies_the_trail(plugin: str, trail: str, tmp_path: Path) -> None:
+    """The chain goes on from one command to the next, and a tail that was cut is found by the later head."""
+    first = process("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "a"))
+    second = process("execute", "-p", plugin, f"--audit={trail}", "-", stdin=lines(("p.double", [4]), ("p.none", [])))
+
+    assert Ran(0, "null\n", f"neuroscript: audit head {head_of(first)}\n") == first
+    assert (2, "2:", "5:") == (second.code, head_of(first)[:2], head_of(second)[:2])
+    assert 0o600 == Path(trail).stat().st_mode & 0o777
+    for head in map(head_of, (first, second)):
+        assert 0 == process("audit", "verify", trail, "--head", head).code
+    assert [
+        *[("intent", "p.put", ""), ("outcome", "p.put", "ok")],
+        *[("intent", "p.double", ""), ("outcome", "p.double", "ok"), ("refused", "p.none", "tool.not_found")],
+    ] == told(trail)
+
+    Path(trail).write_bytes(b"".join(Path(trail).read_bytes().splitlines(keepends=True)[:-1]))
+    cut = process("audit", "verify", trail, "--head", head_of(second))
+    assert (1, True) == (cut.code, "cut tail" in cut.out)
+
+
+def test_a_refusal_leaves_a_record_and_a_head(plugin: str, trail: str) -> None:
+    """Of a denial, of arguments that do not fit, and of a tool that is not there."""
+    denied = process("call", "-p", plugin, "--audit", trail, "--deny", "p.*", "p.put", "a")
+    unfit = process("call", "-p", plugin, "--audit", trail, "p.double", "x")
+    unknown = process("call", "-p", plugin, "--audit", trail, "p.doubel", "1")
+
+    assert (4, 3, 2) == (denied.code, unfit.code, unknown.code)
+    assert 0 == process("audit", "verify", trail, "--head", head_of(unknown)).code
+    codes = [("refused", "p.put", "policy.denied"), ("refused", "p.double", "coercion.format")]
+    assert [*codes, ("refused", "p.doubel", "tool.not_found")] == told(trail)
+
+
+def test_values_are_not_in_a_trail(plugin: str, trail: str, tmp_path: Path) -> None:
+    """Neither those that fit nor those that do not."""
+    process("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "canary-one"))
+    process("call", "-p", plugin, "--audit", trail, "p.double", "canary-two")
+
+    assert b"canary" not in Path(trail).read_bytes()
+
+
+def test_a_key_makes_a_chain_that_nobody_else_can_make(plugin: str, trail: str, tmp_path: Path) -> None:
+    """``verify`` wants the same one; others that may read it are warned of."""
+    key = tmp_path / "key"
+    key.write_text("5e" * 32)
+    key.chmod(0o600)
+    done = process("call", "-p", plugin, "--audit", trail, "--audit-key", str(key), "p.double", "4")
+    with_key = process("audit", "verify", trail, "--audit-key", str(key), "--head", head_of(done))
+    key.chmod(0o644)
+    warned = process("call", "-p", plugin, "--audit", trail, "--audit-key", str(key), "p.double", "4")
+
+    assert (0, "8\n") == (done.code, done.out)
+    assert (0, 1) == (with_key.code, process("audit", "verify", trail).code)
+    assert (0, True) == (warned.code, "others than its owner may read or write the key" in warned.err)
+    assert 2 == process("call", "-p", plugin, "--audit", trail, "p.double", "4").code
+
+
+def test_an_interrupt_leaves_a_trail_with_its_head(plugin: str, trail: str) -> None:
+    """Ctrl-C while a tool runs: its record says so, and the head is told all the same."""
+    child = start("call", "-p", plugin, "--audit", trail, "p.waits")
+    assert child.stdout
+    assert b"waiting\n" == child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    ran = Ran(child.returncode, out.decode(), err.decode())
+
+    assert (130, f"neuroscript: audit head {head_of(ran)}\nneuroscript: interrupted\n") == (ran.code, ran.err)
+    assert 0 == process("audit", "verify", trail, "--head", head_of(ran)).code
+    assert [("intent", "p.waits", ""), ("outcome", "p.waits", "call.interrupted")] == told(trail)
+
+
+# A trail that can not be kept
+
+
+def test_a_full_device_refuses_what_lasts_and_lets_the_rest_run(plugin: str, tmp_path: Path) -> None:
+    """And there is no head to tell of."""
+    put = process("call", "-p", plugin, "--audit", "/dev/full", "p.put", str(tmp_path / "a"))
+    double = process("call", "-p", plugin, "--audit", "/dev/full", "p.double", "4")
+
+    assert Ran(4, "", f"{LOST}neuroscript: p.put: {REFUSED}\n") == put
+    assert Ran(0, "8\n", LOST) == double
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--audit", "."), "can not keep a trail in .: is a directory"),
+        (("--audit", "no/trail"), "can not keep a trail in no/trail: no such file or directory"),
+        (("--audit", "no/a.db"), "can not keep a trail in no/a.db: no such file or directory"),
+        (("--audit", "tools.py"), "tools.py: the file is no trail; verify it, and write to another file"),
+        (("--audit", "text.SQLite"), "text.SQLite: no trail can be kept in it: file is not a database"),
+        (("--audit", "a.jsonl", "--audit-key", "no"), "can not read no: no such file or directory"),
+        (
+            ("--audit", "a.jsonl", "--audit-key", "short"),
+            "short: the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'",
+        ),
+        (
+            ("--audit-key", "short"),
+            "--audit-key is the key of a trail, and there is none; name it with --audit",
+        ),
+        (
+            ("--audit", "a.db", "--audit-key", "short"),
+            "--audit-key chains lines, and a database has none; name another file, or leave out the key",
+        ),
+        (
+            ("--audit", "both", "--record", "./both"),
+            "--audit and --record name one file; a trail holds no values, so name two",
+        ),
+        (("--record", "a\0b"), "recording a\\x00b: valueerror"),
+        (("--record", "tools.py"), "recording tools.py: it holds something else than a recording"),
+        (("--record", "no/calls"), "recording no/calls: no such file or directory"),
+        (("--record", "/dev/full"), "recording /dev/full: it is no file"),
+        (("--audit", "a\0b"), "can not keep a trail in a\\x00b: valueerror"),
+    ],
+)
+@pytest.mark.parametrize("name", ["call", "execute"])
+def test_what_can_not_be_opened_ends_the_command_before_anything_runs(
+    name: str, words: tuple[str, ...], text: str, plugin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A usage error, of a trail and of a recording."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.SQLite").write_text("nothing of the kind\n" * 99)
+    Path("short").write_text("5e")
+    for private in ("short", "tools.py"):
+        Path(private).chmod(0o600)
+    rest = ["p.put", "ran"] if name == "call" else ["-"]
+    ran = command(name, "-p", plugin, *words, *rest, stdin=lines(("p.put", ["ran"])), make_engine=None)
+
+    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("words", [["call", "--dry-run", "p.double", "4"], ["execute", "--dry-run", "-"]])
+def test_a_dry_run_writes_nothing(words: list[str], plugin: str, tmp_path: Path) -> None:
+    """No trail and no recording is made, and none is gone on with."""
+    kept = [tmp_path / name for name in ("trail.jsonl", "trail.db", "calls")]
+    name, *rest = words
+    for audit in kept[:2]:
+        files = ("--audit", str(audit), "--record", str(kept[2]))
+        ran = command(name, "-p", plugin, *files, *rest, stdin=lines(("p.double", [4])), make_engine=None)
+        assert (0, "") == (ran.code, ran.err)
+
+    assert [] == [each for each in kept if each.exists()]
+
+
+# A database
+
+
+@pytest.mark.parametrize("name", ["trail.db", "trail.sqlite", "trail.SQLITE3"])
+def test_a_name_of_a_database_is_one(name: str, plugin: str, tmp_path: Path) -> None:
+    """A row for each call, committed when the command ends; it has no head."""
+    trail = tmp_path / name
+    calls = lines(("p.double", [4]), ("p.put", [str(tmp_path / "a")]), ("p.double", ["x"]))
+    ran = process("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
+
+    with sqlite3.connect(trail) as connection:
+        rows = connection.execute("SELECT kind, tool, code FROM calls ORDER BY id").fetchall()
+    connection.close()
+    assert (3, "") == (ran.code, ran.err)
+    assert [
+        ("outcome", "p.double", "ok"),
+        ("outcome", "p.put", "ok"),
+        ("refused", "p.double", "coercion.format"),
+    ] == rows
+    assert 0 == process("audit", "verify", str(trail)).code
+
+
+# A recording
+
+
+def test_a_recording_is_replayed(plugin: str, tmp_path: Path) -> None:
+    """Calls of pure tools are run again; a definition that has changed is the first difference."""
+    file = str(tmp_path / "calls.jsonl")
+    first = process("call", "-p", plugin, "--record", file, "p.double", "4")
+    calls = lines(("p.double", [5]), ("p.put", [str(tmp_path / "a")]))
+    second = process("execute", "-p", plugin, "--record", file, "-", stdin=calls)
+    replayed = process("replay", "-p", plugin, file)
+
+    assert Ran(0, "8\n") == first
+    assert (0, "") == (second.code, second.err)
+    assert 0o600 == Path(file).stat().st_mode & 0o777
+    assert Ran(0, "2 calls run again, all as recorded\n1 skipped, of tools that are not pure\n") == replayed
+
+    Path(plugin).write_text(PLUGIN.replace("2 * number", "3 * number"))
+    changed = process("replay", "-p", plugin, file)
+    assert (1, "line 1: p.double: result: was int, is another one") == (changed.code, changed.out.splitlines()[0])
+
+
+def test_a_trail_and_a_recording_are_kept_together(plugin: str, trail: str, tmp_path: Path) -> None:
+    """Each of the same calls."""
+    file = tmp_path / "calls.jsonl"
+    ran = process("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
+
+    assert 0 == process("audit", "verify", trail, "--head", head_of(ran)).code
+    assert [[4]] == [json.loads(line)["args"] for line in file.read_text().splitlines()]
+
+
+def test_a_recording_that_the_disk_does_not_take_is_told_of(plugin: str, tmp_path: Path) -> None:
+    """The calls run, for no result depends on it; here a file may have 1024 bytes and no more."""
+    calls = lines(*[("p.double", [number]) for number in range(9)])
+    words = ("execute", "-p", plugin, "--record", str(tmp_path / "calls"), "-")
+    ran = process(*words, stdin=calls, shell="| cat", before="trap '' XFSZ; ulimit -f 1;")
+
+    assert 9 == len(ran.out.splitlines())
+    assert re.fullmatch(r"neuroscript: warning: \d of the calls could not be written to the recording\n", ran.err)

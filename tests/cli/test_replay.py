@@ -1,0 +1,210 @@
+"""``neuroscript replay``: a recording run again, and what is said of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Ran, command, process
+from tests.cli.test_never_a_traceback import damaged
+
+from neuroscript import Engine, Runtime, ToolCall, ToolPolicy, Toolset, bind
+from neuroscript.fingerprints import fingerprint
+from neuroscript.recording import Recording
+
+PURE = ToolPolicy(effects=("pure",))
+
+
+def lab(word: str = "ada") -> Toolset:
+    """Return tools of which one gives a word that its definition does not hold."""
+    tools = Toolset("lab")
+
+    @tools.tool(policy=PURE)
+    def named(count: int) -> list[str]:
+        """Give names."""
+        return [word] * count
+
+    @tools.tool(policy=PURE)
+    def says(rt: Runtime, text: str) -> str:
+        """Print a text."""
+        rt.println(text)
+        return text
+
+    @tools.tool(policy=ToolPolicy(effects=("deletes",)))
+    def wipe() -> str:
+        """Wipe."""
+        return "wiped"
+
+    return tools
+
+
+engine = functools.partial(Engine, toolsets=(lab(),), plugins="none")
+other = functools.partial(Engine, toolsets=(lab("bob and eve"),), plugins="none")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a recording of three calls, of which two can be run again."""
+    return recorded(tmp_path / "calls.jsonl", ("lab.named", (1,)), ("lab.wipe", ()), ("lab.named", (2,)))
+
+
+def recorded(path: Path, *calls: tuple[str, tuple[Any, ...]]) -> Path:
+    with engine() as lent, Recording(path) as recording:
+        for name, args in calls:
+            tool = lent.tools[name]
+            done = lent.execute(ToolCall(name, args))
+            recording.write(tool, fingerprint(tool), bind(tool.spec, args), done.value, error=done.error)
+    return path
+
+
+def replay(path: Path | str, *words: str, make_engine: Any = engine, stdin: bytes = b"") -> Ran:
+    return command("replay", str(path), *words, make_engine=make_engine, stdin=stdin)
+
+
+def test_a_recording_that_gives_what_it_gave_ends_with_0(path: Path) -> None:
+    """And says how much of it was run."""
+    told = "2 calls run again, all as recorded\n1 skipped, of tools that are not pure\n"
+
+    assert Ran(0, told) == replay(path)
+
+
+def test_the_first_difference_ends_with_1(path: Path) -> None:
+    """By its line, its tool and its place; no value is told."""
+    told = "line 1: lab.named: result[0]: was str of 3, is str of 11\n1 call run again, up to the first that differs\n"
+
+    assert Ran(1, told) == replay(path, make_engine=other)
+
+
+def test_the_result_as_json(path: Path) -> None:
+    """For programs: the counts, and what differs."""
+    good, bad = replay(path, "--json"), replay(path, "--json", make_engine=other)
+
+    counts = {"run": 2, "skipped": 1, "left_out": 0, "unreadable": 0, "fault": ""}
+    difference = {
+        "line": 1,
+        "tool": "lab.named",
+        "what": "size",
+        "where": "result[0]",
+        "was": "str of 3",
+        "now": "str of 11",
+    }
+    assert (0, {"ok": True, **counts, "difference": None}) == (good.code, json.loads(good.out))
+    assert (1, {"ok": False, **counts, "run": 1, "skipped": 0, "difference": difference}) == (
+        bad.code,
+        json.loads(bad.out),
+    )
+
+
+def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
+    """It was said when it was recorded."""
+    path = tmp_path / "calls.jsonl"
+    with engine() as lent, Recording(path) as recording:
+        tool = lent.tools["lab.named"]
+        recording.write(tool, fingerprint(tool), (1,), ["ada"], is_secret=lambda value: True)
+
+    assert Ran(0, "0 calls run again, all as recorded\n1 left out when it was recorded\n") == replay(path)
+
+
+def test_lines_that_can_not_be_read_end_with_2(path: Path) -> None:
+    """The others are run; the first of them is told of."""
+    path.write_bytes(b"nonsense\n" + path.read_bytes() + b'{"recording":1,')
+    told = "2 calls run again, all as recorded\n1 skipped, of tools that are not pure\n"
+    said = f"neuroscript: {path}: 2 lines are no recorded call: line 1 is no JSON\n".replace(str(path), _cut(str(path)))
+
+    assert Ran(2, told, said) == replay(path)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 64 else f"{name[:64]}…"
+
+
+def test_a_difference_counts_more_than_a_line_that_can_not_be_read(path: Path) -> None:
+    """Somebody has to look at it first."""
+    path.write_bytes(b"nonsense\n" + path.read_bytes())
+
+    assert 1 == replay(path, make_engine=other).code
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nowhere", "can not read nowhere: no such file or directory"),
+        ("/", "can not read /: is a directory"),
+        ("/proc/self/mem", "can not read /proc/self/mem: input/output error"),
+    ],
+    ids=["no file", "a directory", "a file that fails"],
+)
+def test_a_file_that_can_not_be_read_ends_with_2(name: str, reason: str) -> None:
+    """In one line."""
+    assert Ran(2, "", f"neuroscript: {reason}\n") == replay(name)
+
+
+def test_a_recording_from_the_standard_input(path: Path) -> None:
+    """As with every file of the command."""
+    assert Ran(0, replay(path).out) == replay("-", stdin=path.read_bytes())
+
+
+def test_what_tools_print_stands_aside(tmp_path: Path) -> None:
+    """The results are for programs."""
+    path = recorded(tmp_path / "calls.jsonl", ("lab.says", ("hello",)))
+
+    assert Ran(0, "1 call run again, all as recorded\n", "hello\n") == replay(path)
+
+
+PLUGIN = """
+from neuroscript import ToolPolicy
+
+def register(registrar):
+    @registrar.toolset("mine").tool(policy=ToolPolicy(effects=("pure",)))
+    def twice(number: int) -> int:
+        return number * {factor}
+"""
+
+
+def test_tools_of_a_file_of_python(tmp_path: Path) -> None:
+    """Where the recording has some: without the file they are missing, and with a bug in it they differ."""
+    file, path = tmp_path / "mine.py", tmp_path / "calls.jsonl"
+    file.write_text(PLUGIN.format(factor=2))
+    with engine() as lent, Recording(path) as recording:
+        lent.load_plugin(file)
+        tool = lent.tools["mine.twice"]
+        recording.write(tool, fingerprint(tool), (4,), lent.call("mine.twice", (4,)))
+
+    assert Ran(0, "1 call run again, all as recorded\n") == replay(path, "-p", str(file))
+    assert "line 1: mine.twice: there is no such tool" == replay(path).out.splitlines()[0]
+    file.write_text(PLUGIN.format(factor=3))
+    assert "line 1: mine.twice: result: was int, is another one" == replay(path, "-p", str(file)).out.splitlines()[0]
+
+
+def test_200_damaged_recordings(path: Path) -> None:
+    """Each ends with a code of its own and a line that says why, and never with a traceback."""
+    whole, seen = path.read_bytes(), set()
+    for index, data in enumerate([*damaged(whole, 150), *_cut_short(whole, 50)]):
+        ran = replay("-", stdin=data)
+        seen.add(ran.code)
+
+        assert (index, True) == (index, ran.code in (0, 1, 2) and "run again" in ran.out), ran
+        assert "Traceback" not in ran.out + ran.err
+        assert (ran.code == 0) <= (ran.err == "")
+    assert {0, 1, 2} == seen
+
+
+def _cut_short(data: bytes, count: int) -> list[bytes]:
+    rng = random.Random(4)
+    return [data[: rng.randrange(len(data))] for _ in range(count)]
+
+
+def test_a_process_of_its_own(tmp_path: Path) -> None:
+    """With the installed tools, through a real shell's doors."""
+    path = tmp_path / "calls.jsonl"
+    with Engine() as lent, Recording(path) as recording:
+        tool = lent.tools["math.add"]
+        recording.write(tool, fingerprint(tool), (1.0, 2.0), 3.0)
+        recording.write(tool, fingerprint(tool), (1.0, 2.0), 4.0)
+
+    told = "line 2: math.add: result: was float, is another one\n2 calls run again, up to the first that differs\n"
+    assert Ran(1, told) == process("replay", str(path))

@@ -1,0 +1,994 @@
+"""Asking whether a call may run: on real terminals, where nobody sits at one, and in files for whoever answers later."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from tests.terminals import Terminal, wait_until_asleep, wait_until_it_reads
+
+from neuroscript import Approval, ApprovalRequest, Handle, PendingApproval, SpecError, TerminalApprover, suspending
+from neuroscript.card import LABEL, NEEDS, card
+
+FIELDS: dict[str, Any] = {
+    "tool": "fs.delete",
+    "description": "Delete a file of the sandbox.",
+    "arguments": {"path": "data/a.txt"},
+    "secrets": frozenset(),
+    "needs": ("fs:delete:data/a.txt",),
+    "effects": ("deletes",),
+    "session": "alice",
+    "depth": 1,
+    "above": (),
+    "fingerprint": "1" * 64,
+    "policy": "2" * 64,
+    "digest": "3" * 64,
+}
+ASK = "Allow fs.delete? [n] "
+OTHERS = 'Other arguments, all of them in one line, such as {"name": "value"}: '
+NOBODY = Approval.reject("nobody can be asked: no terminal is there")
+ENDED = Approval.reject("nobody has answered: the input ended before an answer came")
+
+BEGIN = f"""
+import json, os, signal, sys, threading
+from neuroscript import Approval, ApprovalRequest, ConsolePrompter, TerminalApprover
+
+FIELDS = {FIELDS!r}
+approver = TerminalApprover()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+
+def ask(**fields):
+    try:
+        answer = approver(ApprovalRequest(**{{**FIELDS, **fields}}))
+    except KeyboardInterrupt:
+        print("=> interrupted <=", flush=True)
+    else:
+        told = [answer.verdict, answer.reason, answer.arguments, answer.for_session]
+        print("=>", ascii(told), "<=", flush=True)
+"""
+
+
+def request(**fields: Any) -> ApprovalRequest:
+    """Return a request that differs in some fields from the one that all tests know."""
+    return ApprovalRequest(**{**FIELDS, **fields})
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[[str], Terminal]]:
+    """Takes the code of a process that asks, and gives the terminal it runs in."""
+    terminals: list[Terminal] = []
+
+    def started(code: str = "ask()") -> Terminal:
+        terminals.append(Terminal(f"{BEGIN}\n{code}"))
+        return terminals[-1]
+
+    yield started
+    for each in terminals:
+        each.close()
+
+
+def answered(seen: Terminal) -> Approval:
+    """Return what the approver has made of the answer."""
+    told = re.search(r"=> (.*) <=", seen.see("<=\r\n"))
+    assert told is not None
+    verdict, reason, arguments, for_session = ast.literal_eval(told[1])
+    return Approval(verdict, reason, arguments, for_session)
+
+
+def type_line(seen: Terminal, line: str) -> None:
+    """Wait for a question, and answer it."""
+    seen.see(ASK)
+    seen.type(f"{line}\n")
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("y", Approval.approve()),
+        (" Y \t", Approval.approve()),
+        ("s", Approval.approve(for_session=True)),
+        ("n", Approval.reject()),
+        ("", Approval.reject()),
+        ("   ", Approval.reject()),
+        ("n because the file is in use", Approval.reject("the file is in use")),
+        ("n try data/b.txt", Approval.reject("try data/b.txt")),
+        ("N because \x1b[2J\u202ewhy", Approval.reject("\\x1b[2J\\u202ewhy")),
+        ("x", Approval.stop()),
+        ("x because it goes round in circles", Approval.stop("it goes round in circles")),
+    ],
+    ids=ascii,
+)
+def test_an_answer_is_one_letter(terminal: Any, line: str, expected: Approval) -> None:
+    """In either case, blanks around it; a refusal may say why."""
+    seen = terminal()
+
+    type_line(seen, line)
+
+    assert expected == answered(seen)
+
+
+@pytest.mark.parametrize(
+    "line", ["yes please", "y y", "yy", "s,y", "\u0443", "\uff59", "\ufeffy", "\x1b[200~y", "ok", "1", "true", "Yes!"]
+)
+def test_nothing_else_is_an_answer(terminal: Any, line: str) -> None:
+    """It is asked again; no word, no other script's letter and nothing behind the letter permits a call."""
+    seen = terminal()
+
+    type_line(seen, line)
+    assert seen.see(ASK).endswith(f"answer with y, s, m, n or x\r\n{ASK}")
+    seen.type("n\n")
+
+    assert Approval.reject() == answered(seen)
+
+
+def test_three_answers_that_are_none_refuse(terminal: Any) -> None:
+    """Nobody is asked for ever."""
+    seen = terminal()
+
+    for line in ("ja", "oui", "si"):
+        type_line(seen, line)
+
+    assert Approval.reject("no answer was understood in 3 tries") == answered(seen)
+
+
+# Other arguments
+
+
+def test_other_arguments_are_typed_as_json(terminal: Any) -> None:
+    """All of them, by name; a line that is no object is asked for again, and told what is wrong with it."""
+    seen = terminal()
+
+    type_line(seen, "m")
+    seen.see(OTHERS)
+    seen.type('{"path": data}\n')
+    assert "line 1, column 10 is not JSON\r\n" in seen.see(OTHERS)
+    seen.type('["data/b.txt"]\n')
+    assert "that is no JSON object\r\n" in seen.see(OTHERS)
+    seen.type('{"path": "data/ü.txt", "force": true}\n')
+
+    assert Approval.modify({"path": "data/ü.txt", "force": True}) == answered(seen)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"a": 1, "a": 2}', '{"a": NaN}', '"text"', "null", "{", f'{{"a": "{"b" * 5000}"}}', "y"], ids=range(7)
+)
+def test_three_lines_that_are_no_arguments_refuse(terminal: Any, line: str) -> None:
+    """A key twice, no number, no object, a line that is longer than a terminal takes: none of them is guessed at."""
+    seen = terminal()
+
+    type_line(seen, "m")
+    for _ in range(3):
+        seen.see(OTHERS)
+        seen.type(f"{line}\n")
+
+    assert Approval.reject("no other arguments were understood in 3 tries") == answered(seen)
+
+
+def test_no_other_arguments_refuse(terminal: Any) -> None:
+    """An empty line refuses here too."""
+    seen = terminal()
+
+    type_line(seen, "m")
+    seen.see(OTHERS)
+    seen.type("\n")
+
+    assert Approval.reject("no other arguments were given") == answered(seen)
+
+
+def test_secret_arguments_stay_as_they_are_unless_they_are_typed(terminal: Any) -> None:
+    """Nobody can type again what is not shown."""
+    arguments = {"path": "a", "token": "hunter2", "key": "k1"}
+    seen = terminal(f"ask(arguments={arguments}, secrets=frozenset(('token', 'key')))")
+
+    type_line(seen, "m")
+    seen.see(OTHERS)
+    seen.type('{"path": "b", "key": "k2"}\n')
+
+    assert Approval.modify({"token": "hunter2", "key": "k2", "path": "b"}) == answered(seen)
+
+
+# Who answers, and when
+
+
+LATER = "print('ready', flush=True); signal.sigwait([signal.SIGUSR1]); ask()"
+
+
+@pytest.mark.parametrize("ahead", ["y\n", "y\ny\ny\ny\n", "y", "\x04", "m\n{}\n", "y\n" * 1000], ids=range(6))
+def test_what_is_typed_before_the_question_is_no_answer(terminal: Any, ahead: str) -> None:
+    """Whole lines, the beginning of one, and the end of the input."""
+    seen = terminal(LATER)
+    seen.mute()
+    seen.see("ready\r\n")
+    os.write(seen.ours, ahead.encode())
+
+    seen.child.send_signal(signal.SIGUSR1)
+    type_line(seen, "n because this came later")
+
+    assert Approval.reject("this came later") == answered(seen)
+
+
+def test_what_is_typed_before_it_is_asked_again_is_no_answer(terminal: Any) -> None:
+    """Several lines that are pasted answer one question, and the second of them answers nothing."""
+    seen = terminal()
+    seen.mute()
+
+    type_line(seen, "what\ny\ny")
+    type_line(seen, "m\n{}")
+    seen.see(OTHERS)
+    seen.type("what\n{}\n")
+    seen.see(OTHERS)
+    seen.type("\n")
+
+    assert Approval.reject("no other arguments were given") == answered(seen)
+
+
+@pytest.mark.parametrize("keys", ["\x04", "y\x04\x04"], ids=["ctrl-d", "ctrl-d-in-a-line"])
+@pytest.mark.parametrize("before", ["", "what\n", "m\n"], ids=ascii)
+def test_the_end_of_the_input_refuses(terminal: Any, keys: str, before: str) -> None:
+    """A letter without an end of its line is no answer."""
+    seen = terminal()
+
+    seen.see(ASK)
+    if before:
+        seen.type(before)
+        seen.see(OTHERS if before == "m\n" else ASK)
+    seen.type(keys)
+
+    assert ENDED == answered(seen)
+
+
+def test_ctrl_c_is_an_interrupt_and_the_next_question_can_be_asked(terminal: Any) -> None:
+    """It is nobody's answer; the terminal is free again."""
+    seen = terminal("ask(); ask()")
+
+    seen.see(ASK)
+    seen.type("y\x03")
+    assert "=> interrupted <=" in seen.see(ASK)
+    seen.type("y\n")
+
+    assert Approval.approve() == answered(seen)
+
+
+AT_ONCE = """
+told = {}
+def approve(tool):
+    told[tool] = approver(ApprovalRequest(**{**FIELDS, "tool": tool})).verdict
+def prompt(tool):
+    told[tool] = ConsolePrompter().ask(f"Allow {tool}? [n]")
+threads = [threading.Thread(target=each, args=(tool,)) for tool, each in (("a.one", approve), ("b.two", SECOND))]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print("=>", told, "<=")
+"""
+
+
+@pytest.mark.parametrize("second", ["approve", "prompt"])
+def test_one_question_stands_on_a_terminal_at_a_time(terminal: Any, second: str) -> None:
+    """Whichever part of the process asks: no answer is meant for a question that came in between."""
+    seen = terminal(AT_ONCE.replace("SECOND", second))
+    asked = []
+
+    for answer in ("y\n", "n\n"):
+        asked += re.findall(r"Allow ([a-z.]+)\?", seen.see("[n] "))
+        wait_until_it_reads(seen.child.pid)
+        wait_until_asleep(seen.child.pid)
+        assert ([], [], []) == select.select([seen.ours], [], [], 0)
+        seen.type(answer)
+    told = ast.literal_eval(seen.see("<=\r\n").split("=> ")[1].removesuffix(" <=\r\n"))
+
+    words = {"a.one": ("approve", "reject"), "b.two": {"approve": ("approve", "reject"), "prompt": ("y", "n")}[second]}
+    assert ["a.one", "b.two"] == sorted(asked)
+    assert {asked[0]: words[asked[0]][0], asked[1]: words[asked[1]][1]} == told
+
+
+# Nobody to ask
+
+
+@attrs.frozen
+class Desk:
+    """The two ends of a terminal in this process: what approvers use, and what its user holds."""
+
+    ours: int
+    stdin: io.TextIOWrapper
+    output: io.TextIOWrapper
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """A terminal at which nobody types."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "r") as stdin, os.fdopen(os.dup(theirs), "w") as output:
+        yield Desk(ours, stdin, output)
+    os.close(ours)
+
+
+def written(desk: Desk) -> bytes:
+    """Return what has come to the screen."""
+    return os.read(desk.ours, 65536) if select.select([desk.ours], [], [], 0)[0] else b""
+
+
+def test_both_ends_have_to_be_a_terminal(desk: Desk, tmp_path: Path) -> None:
+    """Neither a pipe full of approvals, nor a file, a device, or a stream of the host; nothing is shown anywhere."""
+    pipe, filling = os.pipe()
+    os.write(filling, b"y\ny\n")
+    (tmp_path / "yes").write_text("y\n")
+    with os.fdopen(pipe) as piped, (tmp_path / "yes").open() as file, Path(os.devnull).open() as nothing:
+        for stdin in (piped, file, nothing, io.StringIO("y\n")):
+            assert NOBODY == TerminalApprover(stdin, desk.output)(request())
+    with (tmp_path / "out").open("w") as file, os.fdopen(filling, "w") as piped:
+        for output in (file, piped, io.StringIO()):
+            assert NOBODY == TerminalApprover(desk.stdin, output)(request())
+    assert b"" == (tmp_path / "out").read_bytes()
+    assert b"" == written(desk)
+
+
+def test_a_stream_that_is_closed_or_missing_refuses(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The given ones, those of the process, and one whose descriptor has been closed under it."""
+    closed = io.StringIO()
+    closed.close()
+    ours, theirs = pty.openpty()
+    orphan = os.fdopen(theirs, "r+b", buffering=0, closefd=False)
+    os.close(theirs)
+    os.close(ours)
+
+    for stdin, output in ((closed, desk.output), (desk.stdin, closed), (orphan, desk.output), (desk.stdin, orphan)):
+        assert NOBODY == TerminalApprover(stdin, output)(request())  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", None)
+    assert NOBODY == TerminalApprover(None, desk.output)(request())
+    monkeypatch.setattr(sys, "stderr", None)
+    assert NOBODY == TerminalApprover(desk.stdin, None)(request())
+
+
+@pytest.mark.parametrize("redirection", ["<&-", "2>&-", "</dev/null", "2>/dev/null", "<&- 2>&-"])
+def test_a_process_without_a_terminal_refuses_at_once(redirection: str) -> None:
+    """With no traceback; the other streams are those of a terminal."""
+    ours, theirs = pty.openpty()
+    os.write(ours, b"y\n")
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" {redirection}', sys.executable, f"{BEGIN}\nask()"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        timeout=60,
+    )
+    os.close(theirs)
+    os.close(ours)
+
+    assert (f"=> ['reject', '{NOBODY.reason}', None, False] <=\n", 0) == (done.stdout.decode(), done.returncode)
+
+
+@pytest.mark.parametrize("while_it_waits", [False, True], ids=["before", "while-it-waits"])
+def test_a_terminal_that_goes_away_refuses(while_it_waits: bool) -> None:
+    """Its user has closed the window, and no signal has ended the process."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"{BEGIN}\n{LATER}"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    assert child.stdout is not None
+    assert b"ready\n" == child.stdout.readline()
+    if while_it_waits:
+        child.send_signal(signal.SIGUSR1)
+        while not select.select([ours], [], [], 60)[0] or b"[n] " not in os.read(ours, 65536):
+            pass
+        wait_until_it_reads(child.pid)
+    os.close(ours)
+    child.send_signal(signal.SIGUSR1)
+
+    assert "=> ['reject', 'nobody" in child.communicate(timeout=60)[0].decode()
+    assert 0 == child.returncode
+
+
+def test_a_terminal_that_another_program_draws_on_refuses(desk: Desk) -> None:
+    """There is no line to be read where single keys are; and what was typed for that program answers nothing."""
+    settings = termios.tcgetattr(desk.stdin)
+    settings[3] &= ~termios.ICANON
+    termios.tcsetattr(desk.stdin, termios.TCSANOW, settings)
+    os.write(desk.ours, b"y\n")
+
+    answer = TerminalApprover(desk.stdin, desk.output)(request())
+
+    assert Approval.reject("nobody has answered: another program has the terminal") == answer
+
+
+def test_a_terminal_that_is_too_narrow_refuses(desk: Desk) -> None:
+    """It would break our lines, and what a caller wrote would stand at the beginning of one."""
+    termios.tcsetwinsize(desk.stdin, (24, 39))
+
+    answer = TerminalApprover(desk.stdin, desk.output)(request())
+
+    assert Approval.reject("nobody has answered: the terminal has fewer than 40 columns") == answer
+    assert b"" == written(desk)
+
+
+# What is shown
+
+
+def test_a_call_is_shown_with_all_that_it_is() -> None:
+    """The tool, what it says of itself, what it needs and does, who calls it, and its arguments by name."""
+    arguments = {
+        "path": "data/a.txt",
+        "token": "hunter2",
+        "tags": ["a", None, 1.5],
+        "sizes": {1: True},
+        "raw": b"\x00y",
+        "when": [datetime.datetime(2025, 1, 2)],
+        "vector": array("f", [0.5]),
+        "text": "x" * 1000,
+    }
+    shown = card(
+        request(
+            description="Delete a file. It does not come back once that has been done, so be sure that it is the one.",
+            arguments=arguments,
+            secrets=frozenset({"token"}),
+            needs=("fs:delete:data/a.txt", "net:write:hunter2.example.com"),
+            effects=("deletes", "net"),
+            above=("plan.step", "plan.run"),
+        ),
+        80,
+    )
+
+    rows = [f"           : {'x' * 66}"] * 5
+    assert shown.splitlines() == [
+        "-" * 79,
+        "tool:      fs.delete",
+        "about:     | Delete a file. It does not come back once that has been done, so b",
+        "           : e sure that it is the one.",
+        "needs:     | fs:delete:data/a.txt",
+        "           | net:write:[secret]",
+        "effects:   deletes, net",
+        "called by: plan.step < plan.run",
+        'arguments: | path = "data/a.txt"',
+        "           | token = [secret]",
+        '           | tags = ["a", null, 1.5]',
+        "           | sizes = {1: True}",
+        "           | raw = b'\\x00y'",
+        "           | when = [datetime.datetime(2025, 1, 2, 0, 0)]",
+        "           | vector = array('f', [0.5])",
+        f'           | text = "{"x" * 58}',
+        *rows,
+        "           (cut; 1009 characters in all)",
+    ]
+
+
+def test_a_call_without_anything_is_shown_as_that() -> None:
+    """No arguments, no effects; and of many needs how many more there are."""
+    needs = tuple(f"fs:read:{number}" for number in range(NEEDS + 3))
+
+    lines = card(request(description="", arguments={}, effects=(), needs=needs), 80).splitlines()
+
+    assert ["tool:      fs.delete", "needs:     | fs:read:0"] == lines[1:3]
+    assert [f"           | fs:read:{NEEDS - 1}", "           (and 3 more)"] == lines[NEEDS + 1 : NEEDS + 3]
+    assert ["effects:   none", "arguments: none"] == lines[NEEDS + 3 :]
+
+
+@pytest.mark.parametrize(
+    ("secret", "need", "expected"),
+    [
+        ("Hunter2", "env:read:HUNTER2", "env:read:[secret]"),
+        (4711, "net:read:a.com:4711", "net:read:[secret]"),
+        (["a"], "fs:read:b", "fs:read:[secret]"),
+        ("", "fs:read:b", "fs:read:b"),
+        (None, "fs:read:b", "fs:read:b"),
+        (True, "fs:read:True", "fs:read:True"),
+        ("hunter2", "fs:read:b", "fs:read:b"),
+        ("read", "fs:read", "fs:read:[secret]"),
+    ],
+)
+def test_a_need_that_a_secret_was_filled_into_is_masked(secret: Any, need: str, expected: str) -> None:
+    """A secret of other types may stand there in any form."""
+    shown = card(request(arguments={"key": secret}, secrets=frozenset({"key"}), needs=(need,)), 80)
+
+    assert f"needs:     | {expected}\n" in shown
+    assert "           | key = [secret]\n" in shown or "arguments: | key = [secret]\n" in shown
+
+
+def test_a_terminal_shows_no_secret(terminal: Any) -> None:
+    """Nor the answer that keeps it."""
+    seen = terminal("ask(arguments={'token': 'hunter2'}, secrets=frozenset({'token'}), needs=('env:read:hunter2',))")
+
+    screen = seen.see(ASK)
+    seen.type("n\n")
+    answered(seen)
+
+    assert "hunter2" not in screen
+    assert "token = [secret]" in screen
+
+
+SPOOFS = [
+    "\x1b[2J\x1b[H",
+    "\x1b]0;title\x07",
+    "\x1b[1A\x1b[2Kneeds:     | nothing",
+    "\x1b[8mhidden\x1b[0m",
+    "\x1b[?1049h",
+    "\x1bc",
+    "\x1b]52;c;cm0gLXJm\x07",
+    "\x1bP$q\x1b\\",
+    "\x9b2J",
+    "\x9d0;title\x9c",
+    "\rtool:      io.print",
+    "\ntool:      io.print",
+    "\r\nAllow io.print? [n] y",
+    "\x0b\x0c",
+    "\b" * 40 + "approved",
+    "\x7f\x7f",
+    "\x00nul",
+    "\x0e\x0f",
+    "\x05",
+    "a\u202etxt.exe",
+    "\u202d\u2066\u2067\u2068\u2069\u202c",
+    "\u200e\u200f\u061c",
+    "pay\u200bpal",
+    "a\u200c\u200db\u2060\ufeff",
+    "soft\u00adhyphen",
+    "\u2028tool: io.print\u2029",
+    "\u0085next line",
+    "\U000e0041\U000e007f",
+    "\ufe0e\ufe0f\U000e0100",
+    "\u115f\u1160\u3164\uffa0",
+    "\u2800" * 90 + "approved",
+    "\u034f\u17b4\u180b",
+    "Z" + "\u0300\u0301\u0302\u0303" * 30,
+    "\u20dd\u0489",
+    "\ud800\udfff",
+    "\ue000\U000f0000",
+    "\u00a0\u3000\u2003wide blanks",
+    "x" * 66 + "tool:      io.print" + " " * 60 + "approved by the host",
+    "名" * 200 + "tool: io.print",
+    "=> ['approve', '', None, False] <=\nAllow fs.delete? [n] y\n=> approved",
+    "(cut; 4 characters in all)\n(and 3 more)",
+    "| path = 'other'\n: more",
+    "😀" * 100 + "\U0001f1e9\U0001f1ea" * 40,
+    "e\u0301 שלום नमस्ते",
+    "A" * 100_000,
+]
+"""What callers and authors write to make a screen say something else."""
+
+
+def test_there_are_enough_spoofs() -> None:
+    """No two alike."""
+    assert 40 <= len(set(SPOOFS))
+
+
+def test_no_call_can_forge_what_a_terminal_shows(terminal: Any) -> None:
+    """Wherever it stands: as a description, an argument, a name, a need, or deep in a value."""
+    seen = terminal(f"""
+for spoof in {SPOOFS!r}:
+    ask(description=spoof, arguments={{"path": spoof, spoof: 1, "deep": [{{"k": spoof}}], "raw": [b"b", spoof]}},
+        needs=(spoof, "fs:read"))
+""")
+
+    for spoof in SPOOFS:
+        screen = seen.see(ASK)
+        question = screen[screen.rindex("-" * 79) :].replace("\r\n", "\n")
+        assert_true_to_its_form(question, spoof)
+        seen.type("n\n")
+    assert Approval.reject() == answered(seen)
+
+
+OURS = re.compile(
+    r"-{79}|tool:      fs\.delete|effects:   deletes|y: yes, once .*|n: no, or .*| {11}\(cut; \d+ characters in all\)"
+    r"|Allow fs\.delete\? \[n\] "
+)
+THEIRS = re.compile(rf"(about:|needs:|arguments:)? +(?<=^.{{{LABEL}}})[|:] .*")
+BLANKS = {*"\u034f\u115f\u1160\u17b4\u17b5\u180b\u2800\u3164\ufe0e\ufe0f\uffa0\U000e0100"}
+
+
+def assert_true_to_its_form(question: str, spoof: str) -> None:
+    """Each line is one of ours, once, or stands behind a bar; it fits, and holds nothing that is not seen."""
+    lines = question.split("\n")
+    ours = [line for line in lines if OURS.fullmatch(line) and "cut" not in line]
+    assert [line for line in lines if not OURS.fullmatch(line) and not THEIRS.fullmatch(line)] == []
+    assert 6 == len(ours) == len(set(ours))
+    for character in question.replace("\n", ""):
+        assert unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}, ascii(spoof)
+        assert character == " " or not unicodedata.category(character).startswith("Z"), ascii(spoof)
+        assert character not in BLANKS, ascii(spoof)
+    assert re.search("[\u0300-\u036f\u20d0-\u20f0\u0483-\u0489]{3}", question) is None
+    assert max(map(cells, lines)) <= 79
+    assert len(lines) < 80
+
+
+def cells(line: str) -> int:
+    """Return how many cells the common terminals use for a line."""
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in line)
+    return len(line) + wide - sum(unicodedata.category(each) == "Mn" for each in line)
+
+
+def test_a_narrower_terminal_has_shorter_lines(desk: Desk) -> None:
+    """It breaks none of them."""
+    termios.tcsetwinsize(desk.stdin, (24, 50))
+    os.set_blocking(desk.stdin.fileno(), True)
+    asking = threading.Thread(
+        target=TerminalApprover(desk.stdin, desk.output), args=(request(arguments={"a": "x" * 90}),)
+    )
+    asking.start()
+    screen = b""
+    while not screen.endswith(b"[n] "):
+        screen += os.read(desk.ours, 65536)
+    while asking.is_alive():  # what comes before it reads is dropped
+        os.write(desk.ours, b"n\n")
+        asking.join(0.05)
+
+    card_of_it = screen.decode().split("y: yes")[0].split("\r\n")
+    assert 49 == max(map(len, card_of_it))
+
+
+@pytest.mark.parametrize(("encoding", "expected"), [("ascii", "gr\\xfc\\xdfe \\u540d"), ("latin-1", "grüße \\u540d")])
+def test_what_a_terminal_can_not_say_is_an_escape(encoding: str, expected: str) -> None:
+    """And counts as long as it is."""
+    lines = card(request(arguments={"a": "grüße 名", "b": "名" * 100}), 80, encoding).splitlines()
+
+    assert f'arguments: | a = "{expected}"' in lines
+    assert max(map(len, lines)) <= 79
+
+
+# Files
+
+
+def test_a_call_that_waits_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Every type that JSON holds, and bytes; from the file that has a name of its own, or the one that was asked for."""
+    arguments = {
+        "text": "grüße \x00\u202e\U0001f600",
+        "raw": b"\x00\xff",
+        "number": 2**63 - 1,
+        "float": -0.0,
+        "tiny": 5e-324,
+        "truth": True,
+        "none": None,
+        "list": [1, 1.0, "1", [b""], {"a": {}}],
+        "map": {"b": 1, "a": [None], "": False},
+        "$base64": "YQ==",
+    }
+    pending = PendingApproval.of(request(arguments=arguments), reason="nobody was there", created=1.5)
+
+    own = pending.save(tmp_path)
+    named = pending.save(tmp_path / "waits.json")
+
+    assert tmp_path / "waits.json" == named
+    assert re.fullmatch(r"fs\.delete-[0-9a-f]{16}\.json", own.name)
+    for path in (own, named, str(named)):
+        loaded = PendingApproval.load(path)
+        assert pending == loaded
+        assert repr(arguments) == repr(loaded.call.arguments)
+    assert ("fs.delete", "nobody was there", 1.5) == (loaded.tool, loaded.reason, loaded.created)
+    assert "grüße" not in repr(pending)
+
+
+def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Whatever the process leaves to others elsewhere."""
+    before = os.umask(0)
+    try:
+        path = suspended_in(tmp_path / "made")
+    finally:
+        os.umask(before)
+
+    assert (0o600, 0o700) == (path.stat().st_mode & 0o7777, path.parent.stat().st_mode & 0o7777)
+
+
+def suspended_in(folder: Path) -> Path:
+    """Have a request put aside, and return its file."""
+    answer = suspending(folder)(request())
+    (path,) = folder.iterdir()
+    assert Approval.suspend(f"it waits for an approval in {path.name}") == answer
+    return path
+
+
+def test_another_user_can_not_read_a_file() -> None:
+    """In a directory that is open to everyone."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        path = PendingApproval.of(request()).save(directory)
+        (Path(directory) / "public").write_text("free")
+        read = [
+            subprocess.run(["cat", str(each)], capture_output=True, check=False, user="nobody")
+            for each in (path, Path(directory) / "public")
+        ]
+
+    assert [(1, b""), (0, b"free")] == [(each.returncode, each.stdout) for each in read]
+    assert b"Permission denied" in read[0].stderr
+
+
+def test_a_file_never_takes_the_place_of_another(tmp_path: Path) -> None:
+    """Nor of a link, and nothing is left over."""
+    (tmp_path / "there").write_text("old")
+    (tmp_path / "dangling").symlink_to(tmp_path / "elsewhere")
+
+    for name in ("there", "dangling"):
+        with pytest.raises(FileExistsError):
+            PendingApproval.of(request()).save(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        PendingApproval.of(request()).save(tmp_path / "no" / "directory")
+
+    assert ["dangling", "there"] == sorted(path.name for path in tmp_path.iterdir())
+    assert "old" == (tmp_path / "there").read_text()
+
+
+KILLED = f"""
+import os, resource, signal, sys
+from neuroscript import ApprovalRequest, PendingApproval
+os.umask(0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+signal.signal(signal.SIGXFSZ, int(sys.argv[2]))
+pending = PendingApproval.of(ApprovalRequest(**{{**{FIELDS!r}, "arguments": {{"text": "x" * 1_000_000}}}}))
+try:
+    pending.save(sys.argv[1])
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_no_file_of_that_name(tmp_path: Path) -> None:
+    """What it leaves is hidden, for nobody else to read either; a disk that is full leaves nothing at all."""
+    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "waits.json")]
+
+    killed = subprocess.run([*arguments, str(int(signal.SIG_DFL))])
+    (left,) = tmp_path.iterdir()
+    full = subprocess.run([*arguments, str(int(signal.SIG_IGN))], capture_output=True, text=True)
+
+    assert -signal.SIGXFSZ == killed.returncode
+    assert re.fullmatch(r"\.[0-9a-f]{16}\.tmp", left.name)
+    assert (100_000, 0o600) == (left.stat().st_size, left.stat().st_mode & 0o7777)
+    assert ("File too large\n", 0) == (full.stdout, full.returncode)
+    assert [left] == [*tmp_path.iterdir()]
+
+
+WRITING = f"""
+import sys
+from neuroscript import ApprovalRequest, PendingApproval
+pending = PendingApproval.of(ApprovalRequest(**{{**{FIELDS!r}, "arguments": {{"text": "x" * 100_000}}}}))
+while True:
+    print(pending.save(sys.argv[1]).name, flush=True)
+"""
+
+
+def test_what_was_told_to_be_saved_is_whole_when_the_process_is_killed(tmp_path: Path) -> None:
+    """And so is every file that has the name of one."""
+    child = subprocess.Popen([sys.executable, "-c", WRITING, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    told = [child.stdout.readline().strip() for _ in range(50)]
+    child.kill()
+    told += child.stdout.read().split()
+    child.wait()
+    child.stdout.close()
+
+    saved = {path.name: PendingApproval.load(path) for path in tmp_path.glob("*.json")}
+    assert {*told} <= {*saved}
+    assert {"x" * 100_000} == {each.call.arguments["text"] for each in saved.values()}  # type: ignore[call-overload,index]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (datetime.datetime(2025, 1, 1), "datetime"),
+        (array("f", [0.5]), "array"),
+        (Handle("tree:1", "tree"), "Handle"),
+        ({1: "a"}, "dict"),
+        ([{"$base64": "YQ=="}], "list"),
+        ([datetime.datetime(2025, 1, 1)], "list"),
+        (float("nan"), "float"),
+        (object(), "object"),
+    ],
+    ids=["time", "embedding", "handle", "keys", "looks-like-bytes", "deep", "nan", "object"],
+)
+def test_what_would_not_come_back_is_not_written(tmp_path: Path, value: Any, kind: str) -> None:
+    """Each such argument is named, with its type and never its value; the approver rejects the call."""
+    asked = request(arguments={"a": value, "b": 1, "c": value})
+
+    with pytest.raises(SpecError) as caught:
+        PendingApproval.of(asked).save(tmp_path)
+
+    sentence = "can not be written so that it comes back exactly"
+    assert f"pending approval: a {sentence} ({kind}); c {sentence} ({kind})" == str(caught.value)
+    expected = f"it can not wait for an approval: a {sentence} ({kind}); c {sentence} ({kind})"
+    assert Approval.reject(expected) == suspending(tmp_path)(asked)
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_secret_arguments_are_not_written(tmp_path: Path) -> None:
+    """One that was not given is no secret."""
+    asked = request(arguments={"path": "a", "token": "hunter2", "key": b"k"}, secrets=frozenset({"token", "key"}))
+    with pytest.raises(SpecError) as caught:
+        PendingApproval.of(asked)
+    rejected = suspending(tmp_path / "sub")(asked)
+    fine = PendingApproval.of(attrs.evolve(asked, arguments={"path": "a", "token": None})).save(tmp_path)
+
+    sentence = "is secret, and is not written down"
+    assert f"pending approval: token {sentence}; key {sentence}" == str(caught.value)
+    assert Approval.reject(f"it can not wait for an approval: token {sentence}; key {sentence}") == rejected
+    assert {"path": "a", "token": None} == PendingApproval.load(fine).call.arguments
+    assert [] == [*(tmp_path / "sub").iterdir()]
+
+
+def test_a_directory_that_can_not_be_written_rejects_the_call(tmp_path: Path) -> None:
+    """The reason holds nothing of the path."""
+    (tmp_path / "file").write_text("")
+
+    assert Approval.reject(
+        "it can not wait for an approval: its file can not be written (FileExistsError)"
+    ) == suspending(tmp_path / "file")(request())
+
+
+@pytest.mark.parametrize("name", ["fingerprint", "policy", "session", "digest"])
+def test_an_answer_counts_only_if_all_four_agree(name: str) -> None:
+    """What does not is named."""
+    pending = PendingApproval.of(request())
+    now = {each: FIELDS[each] for each in ("fingerprint", "policy", "session", "digest")}
+
+    assert () == pending.agrees(**now)
+    assert (name,) == pending.agrees(**{**now, name: now[name][:-1] + "4"})
+    assert ("fingerprint", "policy", "session", "digest") == pending.agrees("", "", "", "")
+
+
+# Files that are not to be trusted
+
+
+def fault(path: Path) -> str:
+    """Return what is wrong with a file."""
+    with pytest.raises(SpecError) as caught:
+        PendingApproval.load(path)
+    return str(caught.value).removeprefix("pending approval: ")
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o620, 0o604, 0o602, 0o644, 0o660, 0o777])
+def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> None:
+    """They could have written it."""
+    path = suspended_in(tmp_path)
+    path.chmod(mode)
+
+    assert f"others may use the file: its mode is {mode:04o}, and must be 0600" == fault(path)
+
+
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    """With everything else that is wrong with it."""
+    path = suspended_in(tmp_path)
+    os.chown(path, 65534, -1)
+    assert "the file belongs to another user" == fault(path)
+
+    path.chmod(0o644)
+    mode = "others may use the file: its mode is 0644, and must be 0600"
+    assert f"the file belongs to another user; {mode}" == fault(path)
+
+
+def test_only_a_file_is_read(tmp_path: Path) -> None:
+    """No link, no directory, and no pipe, for which nobody waits."""
+    path = suspended_in(tmp_path / "sub")
+    (tmp_path / "link").symlink_to(path)
+    os.mkfifo(tmp_path / "pipe", 0o600)
+
+    assert "the file is a link; name the file itself" == fault(tmp_path / "link")
+    assert "it is no regular file" == fault(tmp_path / "pipe") == fault(tmp_path / "sub")
+    with pytest.raises(FileNotFoundError):
+        PendingApproval.load(tmp_path / "missing")
+
+
+GOOD = {
+    "version": 1,
+    "tool": "fs.delete",
+    "arguments": {"path": "a"},
+    "fingerprint": "1" * 64,
+    "policy": "2" * 64,
+    "session": "alice",
+    "digest": "3" * 64,
+    "approver": 0,
+    "reason": "",
+    "created": 1,
+}
+HEX = "must be 64 hexadecimal digits"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"version": 2}, "version must be 1; the file was written by another release"),
+        ({"approver": -1}, "approver must be 0 or more"),
+        ({"version": True}, "version must be int, not bool"),
+        ({"version": "1"}, "version must be int, not str"),
+        ({"tool": ""}, "tool must not be empty"),
+        ({"tool": ["fs.delete"]}, "tool must be str, not list"),
+        ({"arguments": ["a"]}, "arguments must be dict, not list"),
+        ({"policy": "2" * 63}, f"policy {HEX}"),
+        ({"policy": "2" * 64 + "\n"}, f"policy {HEX}"),
+        ({"fingerprint": "A" * 64, "digest": ""}, f"fingerprint {HEX}; digest {HEX}"),
+        ({"session": None}, "session must be str, not None"),
+        ({"created": "now"}, "created must be int or float, not str"),
+        ({"created": True}, "created must be int or float, not bool"),
+        ({"created": -1}, "created must be seconds since 1970"),
+        ({"created": 10**400}, "created must be seconds since 1970"),
+        ({"created": float("inf")}, "created must be seconds since 1970"),
+        ({"arguments": {"a": {"$base64": "?"}, "b": 1}}, "arguments: a holds what no call can"),
+        ({"arguments": {"a": [float("inf")]}}, "arguments: a holds what no call can"),
+        ({"approved": True, "x\x1b": 1}, "approved is unknown; x\\x1b is unknown"),
+        ({"tool": 1, "more": 1, "policy": ""}, f"more is unknown; tool must be str, not int; policy {HEX}"),
+    ],
+    ids=ascii,
+)
+def test_a_file_is_refused_with_everything_that_is_wrong_in_it(
+    tmp_path: Path, changes: dict[str, Any], expected: str
+) -> None:
+    """By name and type; the same file without it is taken."""
+    text = json.dumps({**GOOD, **changes}).replace("Infinity", "1e999")
+
+    assert expected == fault(private(tmp_path, text.encode()))
+    assert "alice" == PendingApproval.load(private(tmp_path, json.dumps(GOOD).encode())).session
+
+
+def private(folder: Path, content: bytes) -> Path:
+    """Write a file as it has to be, whatever stands in it."""
+    path = folder / "file"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_file_in_which_something_is_missing_is_refused(tmp_path: Path, name: str) -> None:
+    """It is named."""
+    content = {key: value for key, value in GOOD.items() if key != name}
+
+    assert f"{name} is missing" == fault(private(tmp_path, json.dumps(content).encode()))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "line 1, column 1 is not JSON"),
+        (b"{", "line 1, column 2 is not JSON"),
+        (b"[]", "expected an object, got list"),
+        (b"null", "expected an object, got None"),
+        (b"\xff\xfe", "it is not UTF-8"),
+        (b"\x00" * 100, "line 1, column 1 is not JSON"),
+        (b'{"version": 1, "version": 1}', "the JSON text gives one key twice"),
+        (b'{"version": NaN}', "NaN is no JSON number"),
+        (b'{"version": ' + b"9" * 10_000 + b"}", "a number in the JSON text is too long"),
+        (b"[" * 1_000_000, "the JSON text nests too deeply"),
+    ],
+    ids=["empty", "cut", "list", "null", "binary", "nul", "twice", "nan", "digits", "deep"],
+)
+def test_a_file_that_is_no_object_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+    """Whoever wrote it."""
+    assert expected == fault(private(tmp_path, content))
+
+
+def test_arguments_that_nest_as_deep_as_json_may_are_refused_without_a_crash(tmp_path: Path) -> None:
+    """The JSON reader takes more levels than what comes after it."""
+    text = json.dumps(GOOD).replace('"a"}', "[" * 900 + "]" * 900 + "}")
+
+    assert fault(private(tmp_path, text.encode())) in (
+        "arguments: path holds what no call can",
+        "the JSON text nests too deeply",
+    )
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    """A sparse one costs whoever put it there nothing."""
+    path = private(tmp_path, b"{}")
+    os.truncate(path, 2**40)
+
+    assert "the file has more than 67108864 bytes" == fault(path)

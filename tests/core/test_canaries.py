@@ -1,0 +1,613 @@
+"""Random values from every origin, looked for in every sink, in eight encodings: none is found that must not be seen.
+
+The first half is of secrets, which tools give away by each of their channels: whatever a channel leads to, `[secret]`
+stands there. The same channels are shown to lead there with a value that is no secret. The second half is of values that
+nobody called secret: `CASES` says for each where the contract lets it be seen, and it is seen there and nowhere else.
+
+Source: contract section 6; issue "Authority", it is done when; reliability.md part 5.5.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from tests.canaries import (
+    CHANNELS,
+    DOORS,
+    ENCODINGS,
+    GRANTS,
+    SINKS,
+    VARIABLE,
+    Canary,
+    World,
+    approvals,
+    found,
+    labelled,
+    tools,
+    written,
+)
+from tests.cli.conftest import ROOT, command
+from tests.terminals import Terminal
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    CoercionError,
+    Engine,
+    PolicyError,
+    Runtime,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    coerce,
+)
+from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.decision import Decision
+
+ERRORS = {"errors", "error data", "results"}
+"""What a caller is told of an error, as an exception and as data."""
+
+RECORDS = {"hooks", "memory", "spans", "database", "file", "raw database"}
+"""Where the records of calls go, those of refusals of the host besides."""
+
+# The sinks and what looks through them
+
+
+def test_each_encoding_of_a_canary_is_found_wherever_it_stands() -> None:
+    """Whatever stands around it, also within base64 that began before it; another canary is not found there."""
+    canary, other = Canary(), Canary()
+
+    for name, text in zip(ENCODINGS, written(canary.text), strict=True):
+        assert name in found(canary, f"<{text}>")
+        assert name in labelled(canary, f"<{text}>")
+        assert not found(other, text)
+    for name in ("hex", "base64", "base64url"):
+        for before in ("", "x", "xy"):
+            around = before + canary.text + before
+            assert found(canary, ENCODINGS[name](around)) >= {name}
+    assert len(set(written(canary.text))) == len(ENCODINGS) == 8
+
+
+# Secrets
+
+Origin = Callable[[str], tuple[str, dict[str, Any], dict[str, Any]]]
+"""A secret in; the tool that knows it, its arguments, and what the world is made with."""
+
+LENT = "a secret that the host lends"
+ORIGINS: dict[str, Origin] = {
+    "a secret argument": lambda secret: ("c.given", {"value": secret}, {}),
+    "a secret key within an argument": lambda secret: ("c.nested", {"options": {"inner": {"token": secret}}}, {}),
+    LENT: lambda secret: ("c.lent", {}, {"secret": secret}),
+    "a variable of the environment": lambda secret: ("c.environment", {}, {}),
+    "a secret answer": lambda secret: ("c.answered", {}, {"answer": secret}),
+}
+
+
+def given_away(place: Path, channel: str, origin: Origin, secret: str, **world: Any) -> World:
+    """Return a world that has ended, in which a tool has given a value away by one channel, through every door."""
+    name, args, needed = origin(secret)
+    ended = World(place, **needed, **world)
+    ended.call(name, {"how": channel, **args})
+    ended.end()
+    return ended
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(("origin", "watched"), [*((origin, True) for origin in ORIGINS), (LENT, False)])
+def test_no_secret_is_found_by_whatever_channel_a_tool_gives_it_away(
+    origin: str, channel: str, watched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But by the host that called the tool itself, and gets its result as it is."""
+    canary, home = Canary(), Canary()
+    monkeypatch.setenv(VARIABLE, canary.text if "environment" in origin else "nothing")
+
+    world = given_away(tmp_path / home.word, channel, ORIGINS[origin], canary.text, watched=watched)
+
+    assert set(world.found(canary)) == ({"host"} if channel == "gives" else set())
+    assert world.found(home) == {}
+
+
+SEEN: dict[str, set[str]] = {
+    "lines": {"lines"},
+    "prompts": {"prompts"},
+    "progress": {"progress"},
+    "logs": {"log"},
+    "model": {"model"},
+    "fails": ERRORS,
+    "fails_oddly": ERRORS | RECORDS | {"recording"},
+    "fails_as_another": ERRORS,
+    "refuses": ERRORS | RECORDS,
+    "limits": ERRORS | RECORDS,
+    "times_out": ERRORS,
+    "lent_fails": ERRORS | RECORDS | {"recording"},
+    "returns_wrong": ERRORS,
+    "gives": {"host", "results", "recording"},
+    "gives_wrongly": ERRORS,
+}
+"""Where a value is seen in all eight encodings that a tool gives away and that is no secret."""
+
+SEEN_ONCE: dict[str, set[str]] = {
+    "breaks": set(),
+    "exits": set(),
+    "opens": set(),
+    "opens_nowhere": set(),
+    "spends": set(),
+    "looks_up": set(),
+    "keeps_wrongly": set(),
+    "calls_wrongly": set(),
+    "requires": ERRORS,
+    "reads_wrongly": ERRORS,
+    "calls_nothing": RECORDS,
+    "calls_with_keys": RECORDS - {"spans"} | {"recording"},
+}
+"""The same of channels that are for a name, a path or nothing at all: there it is seen in some encoding."""
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_what_is_no_secret_is_found_where_the_channel_leads(channel: str, tmp_path: Path) -> None:
+    """So there is something to be found: the same tools, channels, doors and sinks, and a value that may be seen."""
+    canary = Canary()
+
+    world = given_away(tmp_path / "world", channel, lambda value: ("c.plain", {}, {"value": value}), canary.text)
+
+    traces = world.found(canary)
+    assert set(traces) == {**SEEN, **SEEN_ONCE}[channel]
+    for sink in SEEN.get(channel, ()):
+        assert labelled(canary, world.heard[sink]) == set(ENCODINGS), sink
+
+
+def test_every_sink_is_shown_to_hold_what_may_be_seen() -> None:
+    """By a channel above, by a case below, or on the terminal and by the command, which have tests of their own."""
+    shown = set().union(*SEEN.values(), *SEEN_ONCE.values(), *(case.seen for case in CASES.values()))
+
+    assert shown == SINKS
+    assert set(CHANNELS) == {*SEEN, *SEEN_ONCE}
+
+
+# Values that nobody called secret
+
+NAMED = ("call_named", "acall_named", "stream", "astream", "timed")
+"""Doors that take arguments by name, and record no other call around them."""
+
+TOLD = "told"
+"""A tool's own name, where it is of no interest."""
+
+
+@attrs.frozen
+class Case:
+    """One origin of a value.
+
+    Attributes:
+        run: Brings the value into a world.
+        seen: The sinks that may hold it, as the contract lets them.
+        world: What the world is made with, for a value.
+        value: What the value is of a canary.
+    """
+
+    run: Callable[[World, str], None]
+    seen: set[str] = attrs.field(factory=set)
+    world: Callable[[str], dict[str, Any]] = lambda value: {}
+    value: Callable[[Canary], str] = attrs.field(default=lambda canary: canary.text, kw_only=True)
+
+
+def toolset(func: Callable[..., Any], *args: ArgSpec, stream: bool = False, **policy: Any) -> dict[str, Any]:
+    """Return what gives a world one more tool, ``t.told``."""
+    made = Toolset("t")
+    made.add(
+        ToolSpec(TOLD, "t", args, return_type=ArgType.ANY, return_nullable=True, stream=stream),
+        func,
+        ToolPolicy(**policy),
+    )
+    return {"toolsets": [made]}
+
+
+def told(world: World, value: str) -> None:
+    """Call the tool of a case without arguments."""
+    world.call("t.told", {})
+
+
+def raising(*errors: Callable[[str], BaseException], is_async: bool = False, stream: bool = False) -> Any:
+    """Return what gives a world a tool that raises these errors, one by the other."""
+
+    def made(value: str) -> dict[str, Any]:
+        def error() -> BaseException:
+            outer = errors[0](value)
+            outer.__cause__ = errors[-1](value)
+            outer.add_note(value)
+            return outer
+
+        def plain(rt: Runtime) -> None:
+            raise error()
+
+        async def awaited(rt: Runtime) -> None:
+            raise error()
+
+        def items(rt: Runtime) -> Iterator[int]:
+            yield 1
+            raise error()
+
+        return toolset(items if stream else awaited if is_async else plain, stream=stream)
+
+    return made
+
+
+class Odd(Exception):
+    """An error that tells a value wherever Python asks it for a text."""
+
+    def __repr__(self) -> str:
+        return str(self.args)
+
+
+def failing_host(part: str, use: Callable[[Any], object]) -> Case:
+    """Return the case of a part of the host that raises an error with the value in it, where a tool uses it."""
+
+    def world(value: str) -> dict[str, Any]:
+        class Failing:
+            def __getattr__(self, name: str) -> Any:
+                def fail(*args: Any, **options: Any) -> Any:
+                    raise ValueError(value)
+
+                return fail
+
+            def __call__(self, *args: Any) -> Any:
+                raise ValueError(value)
+
+        return {part: Failing(), **toolset(lambda rt: use(rt), capabilities=("model:use",))}
+
+    return Case(told, world=world)
+
+
+def failing_sink(value: str, *args: ArgSpec, **policy: Any) -> dict[str, Any]:
+    """Return what gives a world a sink that fails, and a tool whose records have to be kept."""
+
+    class Failing:
+        def write(self, record: Any) -> None:
+            raise OSError(value)
+
+        def close(self) -> None:
+            raise OSError(value)
+
+    return {"sinks": [Failing()], **toolset(lambda rt, *values: None, *args, effects=("writes",), **policy)}
+
+
+def approving(answer: Callable[[str], Any], seen: set[str]) -> Case:
+    """Return the case of an approver that answers, or raises what it would answer."""
+
+    def world(value: str) -> dict[str, Any]:
+        def approver(request: ApprovalRequest) -> Any:
+            given = answer(value)
+            if isinstance(given, BaseException):
+                raise given
+            return given
+
+        return {"approver": approver}
+
+    return Case(lambda world, value: world.call("c.asks", {"texts": []}), seen, world)
+
+
+def deciding(answer: Callable[[str], Any], seen: set[str]) -> Case:
+    """Return the case of a hook that answers, or raises what it would answer."""
+
+    def world(value: str) -> dict[str, Any]:
+        def decide(call: Any) -> Any:
+            given = answer(value)
+            if isinstance(given, BaseException):
+                raise given
+            return given
+
+        return {"decide": decide}
+
+    return Case(lambda world, value: world.call("c.counts", {"counts": {"a": 1}}), seen, world)
+
+
+def misfits(world: World, value: str) -> None:
+    """Give the value wherever it does not fit: as another type, too long, in a list, a map, a JSON text that is none."""
+    for kind in ArgType:
+        if kind not in (ArgType.STRING, ArgType.ANY, ArgType.BLOB, ArgType.VOID):
+            for wrong in (
+                value,
+                [value],
+                {"a": [value]},
+                f'["{value}',
+                f'{{"{value}": 1}}x',
+                value.encode(),
+                Odd(value),
+            ):
+                if not fits(wrong, kind):
+                    world.call("t.told", {str(kind): wrong}, NAMED)
+    world.call(
+        "t.told", {"long": value, "choice": value, "text": Odd(value), "blob": [value], "keys": {"a": value}}, NAMED
+    )
+    world.execute(ToolCall("t.told", f'{{"long": "{value}'))
+
+
+def fits(value: Any, kind: ArgType) -> bool:
+    """Tell whether a value is one of a type."""
+    try:
+        return coerce(value, kind) is not None
+    except CoercionError:
+        return False
+
+
+def all_types(value: str) -> dict[str, Any]:
+    """Return what gives a world a tool with an argument of each type."""
+    kinds = [ArgSpec(str(kind), kind, required=False) for kind in ArgType if kind is not ArgType.VOID]
+    rules = (
+        ArgSpec("long", ArgType.STRING, max_length=3, required=False),
+        ArgSpec("choice", ArgType.STRING, choices=("a", "b"), required=False),
+        ArgSpec("text", ArgType.STRING, required=False),
+        ArgSpec("keys", ArgType.MAP, keys=(ArgSpec("a", ArgType.INT),), required=False),
+    )
+    return toolset(lambda rt, *values: None, *kinds, *rules)
+
+
+FAILING: dict[str, Callable[[Any], object]] = {
+    "no text": lambda files: files.read_text("data/a"),
+    "a link out": lambda files: files.read_bytes("data/link"),
+    "a link in a path": lambda files: files.list("data/link/box"),
+    "a directory": lambda files: files.read_bytes("data"),
+    "below a file": lambda files: files.write_text("data/a/b", "x"),
+    "nothing": lambda files: files.hash("data/nothing"),
+    "no directory": lambda files: files.list("data/a"),
+    "not empty": lambda files: files.delete("data/full"),
+    "not free": lambda files: files.move("data/a", "data/full"),
+    "a pinned link": lambda files: files.pinned("data/link").__enter__(),
+    "no mode": lambda files: files.open("data/a", "w"),
+}
+"""What fails with files, one of which holds the value."""
+
+
+def fails_with_files(world: World, value: str) -> None:
+    """Put the value into a file, and do whatever fails."""
+    box = world.place / "box" / "data"
+    (box / "full").mkdir(parents=True)
+    (box / "full" / "b").write_text(value)
+    (box / "a").write_bytes(value.encode() + b"\xff")
+    (box / "link").symlink_to(world.place)
+    for how in FAILING:
+        world.call("t.told", {"how": how})
+    assert world.failures == (len(DOORS) + 1) * len(FAILING)
+
+
+def failing_files(value: str) -> dict[str, Any]:
+    """Return what gives a world a tool that fails with files."""
+    needs = tuple(f"fs:{verb}:data/**" for verb in ("read", "write", "delete"))
+    return toolset(lambda rt, how: FAILING[how](rt.fs) and None, ArgSpec("how", ArgType.STRING), capabilities=needs)
+
+
+PATH = ArgSpec("path", ArgType.STRING)
+SECRET_PATH = ArgSpec("path", ArgType.STRING, secret=True)
+WORD = operator.attrgetter("word")
+
+CASES: dict[str, Case] = {
+    "the text of an exception": Case(told, world=raising(ValueError)),
+    "the text of an exception that only says so": Case(told, world=raising(Odd, Odd)),
+    "the text of an exception of a coroutine": Case(told, world=raising(OSError, KeyError, is_async=True)),
+    "the text of an exception of a stream": Case(told, world=raising(LookupError, stream=True)),
+    "the text of an exit": Case(told, world=raising(SystemExit, BaseException)),
+    "the text of an error of the clock": failing_host("clock", lambda rt: rt.now()),
+    "the text of an error of the model": failing_host("llm", lambda rt: rt.llm.ask([])),
+    "the text of an error of the prompter": failing_host("prompter", lambda rt: rt.prompt_user("?")),
+    "the text of an error of the output": failing_host("stdout", lambda rt: rt.println("?")),
+    "the text of an error of the logger": failing_host("logger", lambda rt: rt.logger.info("?")),
+    "the text of an error of the random numbers": failing_host("random", lambda rt: rt.random.random()),
+    "the text of an error of the progress": failing_host("progress", lambda rt: rt.progress(1)),
+    "the text of an error of a sink": Case(told, world=failing_sink),
+    "the text of an error of an approver": approving(ValueError, set()),
+    "the text of an error of a hook": deciding(KeyError, set()),
+    "an answer of an approver that is none": approving(str, set()),
+    "an answer of a hook that is none": deciding(lambda value: [value], set()),
+    "the reason of an approver": approving(Approval.reject, ERRORS),
+    "the reason of an approver who stops": approving(Approval.stop, ERRORS - {"results"}),
+    "the reason of an approver who waits": approving(Approval.suspend, ERRORS),
+    "the sentence of a hook": deciding(str, ERRORS | {"decisions"}),
+    "the decision of a hook": deciding(lambda value: Decision("c.counts", False, need=value, text=value), ERRORS | {"decisions"}),
+    "the refusal of a hook": deciding(lambda value: PolicyError(value, need=value, rule=value), ERRORS | {"decisions"}),
+    "an argument that does not fit": Case(misfits, world=all_types),
+    "a path of a call that the audit refuses": Case(
+        lambda world, value: world.call("t.told", {"path": f"data/{value}"}),
+        RECORDS | {"refusals"},
+        lambda value: failing_sink(value, PATH, capabilities=("fs:read:{path}",)), value=WORD,
+    ),
+    "what a file holds": Case(fails_with_files, world=failing_files),
+    "a key of an argument that is unknown": Case(
+        lambda world, value: world.call("c.counts", {"counts": {}, value: 1}, NAMED),
+        ERRORS | {"decisions"},
+    ),
+    "a name of no tool": Case(
+        lambda world, value: world.call(value, {}, ["call", *NAMED]), ERRORS | {"decisions"} | RECORDS,
+    ),
+    "a key of a value that is converted": Case(
+        lambda world, value: world.call("c.counts", {"counts": {value: "5"}}),
+        RECORDS - {"spans"} | {"results", "recording"},
+    ),
+    "an argument that fits": Case(
+        lambda world, value: world.call("c.counts", {"counts": {value: 5}}), {"recording"},
+    ),
+    "an argument that is to be approved": Case(
+        lambda world, value: world.call("c.asks", {"texts": [value]}), {"pending"},
+    ),
+    "a result": Case(
+        told, {"host", "results", "recording"}, lambda value: toolset(lambda rt: [value, {value: value.encode()}])
+    ),
+    "a path below the sandbox that may not be read": Case(
+        lambda world, value: world.call("c.reads", {"path": f"x/{value}"}),
+        ERRORS | {"decisions"}, value=WORD,
+    ),
+    "a path below the sandbox that may be read": Case(
+        lambda world, value: world.call("c.reads", {"path": f"data/{value}"}), RECORDS | {"recording"}, value=WORD,
+    ),
+    "a secret argument that a need is filled from": Case(
+        lambda world, value: world.call("t.told", {"path": f"x/{value}"}),
+        world=lambda value: toolset(lambda rt, path: None, SECRET_PATH, capabilities=("fs:read:{path}",)), value=WORD,
+    ),
+    "a secret argument that a need is filled from in another spelling": Case(
+        lambda world, value: world.call("t.told", {"path": f"x/.//{value}"}),
+        world=lambda value: toolset(lambda rt, path: None, SECRET_PATH, capabilities=("fs:read:{path}",)), value=WORD,
+    ),
+    "a path that leaves the sandbox": Case(lambda world, value: world.call("c.reads", {"path": f"../{value}"})),
+    "a path from the root": Case(lambda world, value: world.call("c.reads", {"path": f"/{value}"})),
+}  # fmt: skip
+"""Each origin, and where the contract lets its values be seen: names that the caller wrote, paths below the sandbox,
+sentences that are meant for the caller, results for the host and its model, content where the host asked for it."""
+
+
+@pytest.mark.parametrize("origin", CASES)
+def test_a_value_is_seen_where_the_contract_lets_it_be_seen_and_nowhere_else(origin: str, tmp_path: Path) -> None:
+    """Of what the engine itself tells; a hook and an approver are asked with the values, as they have to be."""
+    canary, home, case = Canary(), Canary(), CASES[origin]
+    value = case.value(canary)
+    world = World(tmp_path / home.word, **case.world(value))
+
+    case.run(world, value)
+    world.end()
+
+    assert set(world.found(canary)) == case.seen
+    assert world.found(home) == {}
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
+@pytest.mark.parametrize("origin", CASES)
+def test_a_secret_is_seen_nowhere_wherever_it_turns_up(origin: str, watched: bool, tmp_path: Path) -> None:
+    """The same, where the value is a secret of the host: names and sentences that hold one are no exception."""
+    canary, home, case = Canary(), Canary(), CASES[origin]
+    value = case.value(canary)
+    world = World(tmp_path / home.word, secret=value, watched=watched, **case.world(value))
+
+    case.run(world, value)
+    world.end()
+
+    assert set(world.found(canary)) == (case.seen & {"host"})
+    assert world.found(home) == {}
+
+
+# Approvals
+
+
+@pytest.mark.parametrize("index", range(len([*approvals("")])))
+def test_no_secret_is_written_down_for_an_approval(index: int, tmp_path: Path) -> None:
+    """Whether the host lends it or the call says so; a call with one is refused, and can not wait."""
+    canary = Canary()
+    world = World(tmp_path / "world", secret=canary.text)
+    name, args = [*approvals(canary.text)][index]
+
+    world.call(name, args, ["call"])
+
+    assert set(world.end()) and world.found(canary) == {}
+    assert "it can not wait for an approval" in world.heard["errors"]
+
+
+def seen_at_terminal(value: str, is_secret: bool) -> str:
+    """Return what somebody sees who approves all calls, without the ends of the lines that a card is cut into."""
+    code = f"import sys; sys.path[:0] = [{str(ROOT)!r}]\nfrom tests.canaries import ask_at_terminal as ask\n"
+    terminal = Terminal(f"{code}ask({value!r}, {is_secret})")
+    seen = ""
+    for _ in approvals(value):
+        seen += terminal.see("? [n] ")
+        terminal.type("y\n")
+    seen += terminal.see("=> that was all\r\n")
+    terminal.close()
+    return re.sub(r"\r\n {11}: ", "", seen)
+
+
+def test_no_secret_is_seen_at_a_terminal() -> None:
+    """In the card of a call that is to be approved, what it needs included."""
+    canary = Canary()
+
+    assert found(canary, seen_at_terminal(canary.text, is_secret=True)) == set()
+
+
+def test_what_is_no_secret_is_seen_at_a_terminal() -> None:
+    """Or nobody could approve anything; an argument that the tool calls secret is not."""
+    canary = Canary()
+    seen = seen_at_terminal(canary.text, is_secret=False)
+
+    assert labelled(canary, seen) == set(ENCODINGS)
+    assert f"fs:read:data/{ENCODINGS['hex'](canary.text)}" in seen
+    assert seen.count("value = [secret]") == seen.count("options = [secret]") == 1
+
+
+# The command
+
+
+@pytest.fixture(autouse=True)
+def _user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the user of the command be one without a policy, whose tools have files of their own."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path_factory.mktemp("home")))
+
+
+def commanded(origin: Origin, secret: str, *words: str, how: str) -> str:
+    """Return what the command writes, of results and of sentences, when it is given a call."""
+    name, args, needed = origin(secret)
+
+    def make_engine(**options: Any) -> Engine:
+        lent = {"lent": needed["secret"]} if "secret" in needed else {}
+        host = attrs.evolve(options["host"], secrets=lent, variables={"value": needed.get("value", "")})
+        return Engine(toolsets=[tools()], plugins="none", **{**options, "host": host})
+
+    texts = {key: each if isinstance(each, str) else json.dumps(each) for key, each in args.items()}
+    grants = [word for grant in GRANTS for word in ("--grant", grant)]
+    given = [f"{key}={text}" for key, text in {"how": how, **texts}.items()]
+    stdin = f"{needed.get('answer', 'yes')}\n" * 20
+    ran = command(*words, *grants, name, *given, stdin=stdin.encode(), make_engine=make_engine)
+    return f"{ran.out}\n{ran.err}"
+
+
+COMMANDS = {
+    "call": ["call"],
+    "call --json": ["call", "--json"],
+    "call --dry-run": ["call", "--dry-run"],
+    "policy explain": ["policy", "explain", "--json"],
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_the_command_tells_no_secret(origin: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither among results nor among errors, by whatever channel a tool gives it away."""
+    canary = Canary()
+    monkeypatch.setenv(VARIABLE, canary.text if "environment" in origin else "nothing")
+
+    for channel in CHANNELS:
+        seen = commanded(ORIGINS[origin], canary.text, *words, how=channel)
+        assert found(canary, seen) == set(), channel
+        assert seen.strip() and not re.search(r"(value|options|how): ", seen), channel
+
+
+@pytest.mark.parametrize("channel", ["lines", "prompts", "fails", "gives", "gives_wrongly", "refuses"])
+@pytest.mark.parametrize("words", [["call"], ["call", "--json"]], ids=" ".join)
+def test_the_command_tells_what_is_no_secret(words: list[str], channel: str) -> None:
+    """The same words, tools and channels."""
+    canary = Canary()
+    seen = commanded(lambda value: ("c.plain", {}, {"value": value}), canary.text, *words, how=channel)
+
+    assert labelled(canary, seen) == set(ENCODINGS)
+
+
+@pytest.mark.parametrize("words", [[], ["--report"], ["--dry-run"]], ids=lambda words: " ".join(words) or "plain")
+def test_lines_of_calls_tell_no_secret(words: list[str], tmp_path: Path) -> None:
+    """As a model writes them, whatever is wrong with them: the results, the report and what is foreseen."""
+    canary = Canary()
+    calls: list[dict[str, Any]] = [{"name": "c.lent", "arguments": {"how": how}} for how in CHANNELS]
+    calls += [{"name": "c.lent", "arguments": {canary.text: canary.text}}, {"name": canary.text, "arguments": {}}]
+    path = tmp_path / "calls.jsonl"
+    path.write_text("\n".join(map(json.dumps, calls)))
+
+    def make_engine(**options: Any) -> Engine:
+        host = attrs.evolve(options["host"], secrets={"lent": canary.text})
+        return Engine(toolsets=[tools()], plugins="none", **{**options, "host": host})
+
+    grants = [word for grant in GRANTS for word in ("--grant", grant)]
+    ran = command("execute", *words, *grants, str(path), stdin=b"yes\n" * 99, make_engine=make_engine)
+
+    assert ran.out.count("\n") >= len(calls)
+    assert found(canary, f"{ran.out}\n{ran.err}") == set()

@@ -1,0 +1,419 @@
+"""Canaries through everything that a tool says to the world: output, questions, progress, models and logs, all real."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import logging
+import os
+import pty
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from neuroscript import (
+    Engine,
+    ExecutionPolicy,
+    Host,
+    Runtime,
+    ToolCall,
+    ToolFailed,
+    ToolNotFound,
+    ToolPolicy,
+    ToolResult,
+    Toolset,
+    ToolSpec,
+    Turn,
+)
+from neuroscript.discreet import redacted_result
+from neuroscript.redaction import MARK, Secrets
+from neuroscript.runtime import Repair
+
+CANARY = "k3y\"ß<'&>/\\ +?~%=canary"
+"""A secret that each encoding writes in another way."""
+
+ENCODINGS: dict[str, Callable[[str], str]] = {
+    "raw": str,
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "repr": lambda text: repr(text)[1:-1],
+    "URL": quote,
+    "HTML": html.escape,
+    "hex": lambda text: text.encode().hex(),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64url": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+}
+
+
+class Recorder:
+    """A model that keeps what it is asked, and answers that it has understood."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        self.heard.extend(turns)
+        return Turn("assistant", "understood")
+
+    def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
+        self.heard.extend(turns)
+        return Turn("assistant", "understood", (ToolCall(tools[0].full_name),))
+
+    def embed(self, text: str) -> Sequence[float]:
+        self.heard.append(text)
+        return [float(len(text))]
+
+
+class Place:
+    """What a host lends, all of it real, and all that came there."""
+
+    def __init__(self, directory: Path) -> None:
+        self.model = Recorder()
+        self.told: list[object] = []
+        self._terminal, theirs = pty.openpty()
+        self._answers = os.fdopen(theirs, encoding="utf-8")
+        self._questions = os.fdopen(os.dup(theirs), "w", encoding="utf-8")
+        ours, theirs = os.pipe()
+        self._lines, self._output = os.fdopen(ours, encoding="utf-8"), os.fdopen(theirs, "w", encoding="utf-8")
+        self._log = directory / "log"
+        self._handler = logging.FileHandler(self._log, encoding="utf-8")
+        form = "%(filename)s:%(funcName)s %(levelname)s %(message)s %(extra)s"
+        self._handler.setFormatter(logging.Formatter(form, defaults={"extra": ""}))
+        self.logger = logging.Logger("place", logging.INFO)
+        self.logger.manager = logging.Manager(self.logger)  # type: ignore[arg-type]
+        self.logger.addHandler(self._handler)
+
+    def host(self, **options: Any) -> Host:
+        """Return what lends all of it, and *options*."""
+        lent: dict[str, Any] = {
+            "stdout": self._output,
+            "stdin": self._answers,
+            "stderr": self._questions,
+            "logger": self.logger,
+            "llm": self.model,
+            "progress": self.told.append,
+        }
+        return Host(**{**lent, **options})
+
+    def answer(self, line: str) -> None:
+        """Type a line at the terminal."""
+        os.write(self._terminal, f"{line}\n".encode())
+
+    @property
+    def printed(self) -> str:
+        """What was printed; no more can be."""
+        self._output.close()
+        return self._lines.read()
+
+    @property
+    def asked(self) -> str:
+        """What came to the terminal until now."""
+        self._questions.write("<end>")
+        self._questions.flush()
+        came = b""
+        while not came.endswith(b"<end>"):
+            came += os.read(self._terminal, 100_000)
+        return came.decode()
+
+    @property
+    def logged(self) -> str:
+        """What stands in the file of the log."""
+        return self._log.read_text()
+
+    @property
+    def everything(self) -> dict[str, str]:
+        """What came, by where it came."""
+        return {
+            "println": self.printed,
+            "prompt": self.asked,
+            "progress": str(self.told),
+            "log": self.logged,
+            **{f"model {index}": str(heard) for index, heard in enumerate(self.model.heard)},
+        }
+
+    def close(self) -> None:
+        """Close whatever is open."""
+        for each in (self._handler, self._lines, self._output, self._answers, self._questions):
+            each.close()
+        os.close(self._terminal)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    """A world whose every end is looked at."""
+    place = Place(tmp_path)
+    yield place
+    place.close()
+
+
+NEEDS = ToolPolicy(capabilities=("model:use", "secret:read:*"))
+POLICY = ExecutionPolicy(grants=["model:use:*", "secret:read:*", "env:read:NS_CANARY"])
+
+
+def tool_of(func: Callable[[Runtime], Any]) -> Toolset:
+    """Return a toolset with one tool, ``g.t``."""
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g"), func, NEEDS)
+    return tools
+
+
+def say(rt: Runtime, text: str) -> None:
+    """Say a text wherever a tool can say one."""
+    rt.println("said:", text, [text])
+    rt.prompt_user(f"{text}?")
+    rt.progress(1, 2, f"doing {text}")
+    call = ToolCall(text, {"a": [text], text: 1})
+    results = ToolResult("1", "g.t", {"b": text}), ToolResult("2", "g.t", error=ToolFailed(f"no {text}"))
+    rt.llm.ask([Turn("user", f"is it {text}?", (call,), results)])
+    rt.llm.ask_with_tools([Turn("user", text, (ToolCall("g.t", text),))], [ToolSpec("t", "g")])
+    rt.llm.embed(text)
+    log: Any = rt.logger
+    for tell in (log.debug, log.info, log.warning, log.error, log.critical):
+        tell(f"{text.replace('%', '%%')} and %s in %r", text, {"a": text})
+    log.log(35, text)
+    log.info("map %(a)s", {"a": text})
+    log.info("with more", extra={"extra": text})
+    log.getChild("below").info(text)
+    try:
+        raise ValueError(text) from KeyError(text)
+    except ValueError as error:
+        log.exception("raised %s", text)
+        log.error("given", exc_info=error)
+        log.error("triple", exc_info=(ValueError, error, None), stack_info=True)
+
+
+def origins(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """Yield engines that know the canary, each from elsewhere."""
+    yield Engine(plugins="none", policy=POLICY, host=place.host(secrets={"key": CANARY}))
+    monkeypatch.setenv("NS_CANARY", CANARY)
+    yield Engine(plugins="none", policy=POLICY, host=place.host())
+    monkeypatch.delenv("NS_CANARY")
+    by_call = Engine(plugins="none", policy=POLICY, host=place.host())
+    by_call.hide({"password": CANARY})
+    yield by_call
+
+
+@pytest.mark.parametrize("origin", [0, 1, 2], ids=["host", "environment", "argument"])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_a_canary_is_found_nowhere(name: str, origin: int, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In no encoding, wherever the secret comes from."""
+    text = ENCODINGS[name](CANARY)
+    place.answer("yes")
+    with [*origins(place, monkeypatch)][origin] as engine:
+        engine.register(tool_of(lambda rt: say(rt, text)))
+        engine.call("g.t")
+
+    came = place.everything
+
+    forms = {write(each) for write in (str, repr, json.dumps) for each in (text, CANARY)}
+    assert [where for where, heard in came.items() for form in forms if form.strip("'\"") in heard] == []
+    assert [where for where, heard in came.items() if MARK not in heard] == []
+    assert len(came) == 7
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_a_text_that_is_no_secret_is_found_everywhere(name: str, place: Place) -> None:
+    """So the canary would have been found: nothing else is hidden, and the places are looked at."""
+    text = ENCODINGS[name]("no secret at all")
+    place.answer("yes")
+    with Engine(
+        plugins="none", policy=POLICY, host=place.host(), toolsets=[tool_of(lambda rt: say(rt, text))]
+    ) as engine:
+        engine.call("g.t")
+        assert engine.secrets is None
+
+    came = place.everything
+    assert [where for where, heard in came.items() if text not in heard or MARK in heard] == []
+    assert place.logged.count(text) > 20
+
+
+def test_a_secret_answer_is_hidden_from_then_on(place: Place) -> None:
+    """An answer that is to be seen is not; what the tool itself gets is the answer."""
+
+    def ask(rt: Runtime) -> list[str]:
+        answers = [rt.prompt_user("Name?"), rt.prompt_user("Password?", secret=True)]
+        rt.println(*answers)
+        rt.logger.info("%s has %s", *answers)
+        return answers
+
+    place.answer("Ada Lovelace")
+    place.answer("hunter22")
+    with Engine(plugins="none", policy=POLICY, host=place.host(), toolsets=[tool_of(ask)]) as engine:
+        assert engine.call("g.t") == ["Ada Lovelace", "hunter22"]
+        with engine.session() as other:
+            assert other.secrets.text("hunter22") == MARK
+
+    assert place.printed == f"Ada Lovelace {MARK}\n"
+    assert place.logged == f"test_discreet.py:ask INFO Ada Lovelace has {MARK} \n"
+
+
+def test_a_secret_is_escaped_after_it_is_looked_for(place: Place) -> None:
+    """A line break in it does not save it."""
+    with Engine(
+        plugins="none", host=place.host(secrets={"key": "line 1\nline 2"}), toolsets=[tool_of_lines()]
+    ) as engine:
+        engine.call("g.lines")
+
+    assert place.printed == f"a {MARK}\\nb\n"
+
+
+def tool_of_lines() -> Toolset:
+    """Return a toolset with a tool that prints a secret of two lines."""
+    tools = Toolset("g")
+    tools.add(ToolSpec("lines", "g"), lambda rt: rt.println("a line 1\nline 2\nb"))
+    return tools
+
+
+# The logger
+
+
+def logging_tool(place: Place, tell: Callable[[Any], Any], **options: Any) -> Any:
+    """Return what a tool gets that logs, in an engine that has a secret."""
+    host = place.host(secrets={"key": "canary"}, **options)
+    with Engine(plugins="none", policy=POLICY, host=host, toolsets=[tool_of(lambda rt: tell(rt.logger))]) as engine:
+        return engine.call("g.t")
+
+
+def test_a_discreet_logger_names_the_line_of_the_tool(place: Place) -> None:
+    """Not its own, whichever way a message takes; also below an adapter of the host's."""
+
+    def tell(log: Any) -> None:
+        log.info("100 %")
+        log.log(20, "%d %%", 5)
+
+    def caller(log: Any) -> None:
+        log.warning("above", stacklevel=2)
+
+    logging_tool(place, tell)
+    logging_tool(place, lambda log: caller(log))
+    logging_tool(place, tell, logger=logging.LoggerAdapter(place.logger, {"extra": "more"}))
+
+    assert place.logged.splitlines() == [
+        "test_discreet.py:tell INFO 100 % ",
+        "test_discreet.py:tell INFO 5 % ",
+        "test_discreet.py:<lambda> WARNING above ",
+        "test_discreet.py:tell INFO 100 % more",
+        "test_discreet.py:tell INFO 5 % more",
+    ]
+
+
+def test_a_message_that_is_not_wanted_is_not_written_out(place: Place) -> None:
+    """As with any logger: nobody pays for what nobody reads."""
+    written: list[str] = []
+
+    class Dear:
+        def __str__(self) -> str:
+            written.append("written")
+            return "dear"
+
+    logging_tool(place, lambda log: [log.debug("%s", Dear()), log.info("%s", Dear()), None][-1])
+
+    assert written == ["written"]
+    assert place.logged == "test_discreet.py:<lambda> INFO dear \n"
+
+
+@pytest.mark.parametrize("form", ["error", "triple", "handled"])
+def test_an_exception_is_written_below_its_message(form: str, place: Place) -> None:
+    """Redacted, with its cause; also one that is not being handled any more."""
+
+    def tell(log: Any) -> None:
+        try:
+            raise ValueError("a canary") from KeyError("canary")
+        except ValueError as error:
+            given = {"error": error, "triple": (ValueError, error, None), "handled": True}[form]
+            if form == "handled":
+                log.exception("failed")
+        if form != "handled":
+            log.error("failed", exc_info=given)
+
+    logging_tool(place, tell)
+
+    lines = place.logged.splitlines()
+    assert lines[0] == "test_discreet.py:tell ERROR failed"
+    assert f"KeyError: '{MARK}'" in lines
+    assert lines[-1] == f"ValueError: a {MARK} "
+
+
+def test_what_does_not_fit_a_message_is_left_out(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
+    """The default would print it, with all values, to where errors go."""
+    logging_tool(place, lambda log: log.info("%d of the %d", "canary"))
+
+    assert place.logged == "test_discreet.py:<lambda> INFO %d of the %d (with 1 values that do not fit) \n"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_rest_of_a_logger_is_the_hosts(place: Place) -> None:
+    """Its name and its level; what can be called gets redacted values."""
+
+    class Leveled(logging.Logger):
+        def notice(self, msg: str, *args: object, **options: Any) -> None:
+            self._log(25, msg, args, **options)
+
+    logger = Leveled("place", logging.INFO)
+    logger.addHandler(place.logger.handlers[0])
+    logger.getChild = lambda suffix: logger  # type: ignore[method-assign]
+    seen = logging_tool(
+        place, lambda log: [log.name, log.level, log.isEnabledFor(10), log.notice("a %s", "canary")], logger=logger
+    )
+
+    assert seen == ["place", 20, False, None]
+    assert f"Level 25 a {MARK}" in place.logged
+
+
+def test_a_logger_of_another_shape_gets_one_text(place: Place) -> None:
+    """A percent sign in it does no harm."""
+    said: list[str] = []
+
+    class Lines:
+        def info(self, msg: str, *args: object) -> None:
+            said.append(msg % args)
+
+    logging_tool(place, lambda log: log.info("%s is 100 %%", "canary"), logger=Lines())
+
+    assert said == [f"{MARK} is 100 %"]
+
+
+def test_without_secrets_a_tool_gets_what_the_host_lends(place: Place) -> None:
+    """The very objects; nothing stands in between."""
+    got: list[object] = []
+    with Engine(
+        plugins="none",
+        policy=POLICY,
+        host=place.host(),
+        toolsets=[tool_of(lambda rt: got.extend([rt.logger, rt.llm]))],
+    ) as engine:
+        engine.call("g.t")
+
+    assert got == [place.logger.getChild("g.t"), place.model]
+
+
+# What a host tells a model itself
+
+
+def test_a_result_is_redacted_as_a_whole() -> None:
+    """Value, places, error, and a name that nobody has; id and time stay."""
+    secrets = Secrets()
+    secrets.add("canary")
+    told = ToolResult("canary-id", "g.t", ["canary"], repairs=(Repair("a['canary']", "str", "int"),), seconds=1.5)
+    failed = ToolResult("2", "canary", error=ToolNotFound("canary"))
+
+    redacted = redacted_result(secrets, told)
+
+    assert redacted == ToolResult(
+        "canary-id", "g.t", [MARK], repairs=(Repair(f"a['{MARK}']", "str", "int"),), seconds=1.5
+    )
+    assert (redacted_result(secrets, failed).tool, str(failed.error)) == (MARK, f"no tool is called {MARK}")
+
+
+def test_a_model_that_takes_other_turns_gets_them_redacted(place: Place) -> None:
+    """Such as maps; what it answers is given to the tool as it is."""
+    turn: Any = {"role": "user", "content": "a canary"}
+    host = place.host(secrets={"key": "canary"})
+    tool = tool_of(lambda rt: rt.llm.ask([turn]).content)
+    with Engine(plugins="none", policy=POLICY, host=host, toolsets=[tool]) as engine:
+        assert engine.call("g.t") == "understood"
+
+    assert place.model.heard == [{"role": "user", "content": f"a {MARK}"}]

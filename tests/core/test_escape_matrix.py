@@ -1,0 +1,542 @@
+"""Every way to run a tool, and every refusal at each of them: from outside, from within, and one level deeper.
+
+The ways are looked for, in whatever is public of an engine, a session, a Runtime, the command and the package. A new one
+that stands neither in the list of ways nor in that of what runs nothing fails a test here: add it to one of the two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from tests.cli.conftest import process
+
+import neuroscript
+from neuroscript import (
+    ArgType,
+    CallError,
+    Engine,
+    ExecutionPolicy,
+    Runtime,
+    Session,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+)
+from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.cli.command import MODULES
+from neuroscript.cli.parser import COMMANDS, parsed
+from neuroscript.cli.stating import stated
+from neuroscript.fingerprints import call_digest, fingerprint, policy_digest
+from neuroscript.frames import CallFrame
+from neuroscript.lent import CallRuntime
+from neuroscript.limits import Limits
+from neuroscript.pending import PendingApproval
+
+# What is refused
+
+
+@attrs.frozen
+class Refusal:
+    """Why a tool may not run: what it asks for, what the host permits, and the code of the refusal.
+
+    Attributes:
+        words: The same for the command.
+        lenient: What would let it run.
+    """
+
+    code: str
+    permits: dict[str, Any] = attrs.field(factory=dict)
+    needs: dict[str, Any] = attrs.field(factory=dict)
+    words: tuple[str, ...] = ()
+    lenient: tuple[str, ...] = ()
+
+
+def rejecting(request: object) -> Approval:
+    """Approve nothing."""
+    return Approval.reject()
+
+
+async def rejecting_later(request: object) -> Approval:
+    """Approve nothing, after a while."""
+    await asyncio.sleep(0)
+    return Approval.reject()
+
+
+REFUSALS = {
+    "denied": Refusal("policy.denied", {"deny": ("g.t",)}, words=("--deny", "g.t")),
+    "not allowed": Refusal("policy.not_allowed", {"allow": ("g.o*",)}, words=("--allow", "g.o*")),
+    "not trusted": Refusal("policy.trust", {}, {"requires_trust": True}, lenient=("--trusted",)),
+    "without a grant": Refusal(
+        "policy.capability", {"grants": ("fs:read:*",)}, {"capabilities": ("fs:write:data/**",)},
+        ("--grant", "fs:read:*"), ("--grant", "fs:write:data/**"),
+    ),
+    "unapproved": Refusal("policy.approval", {"preapproved": ("g.other",)}, {"requires_approval": True}),
+    "rejected": Refusal("policy.rejected", {"approver": rejecting}, {"requires_approval": True}),
+    "rejected later": Refusal("policy.rejected", {"approver": rejecting_later}, {"requires_approval": True}),
+    "used up": Refusal("limit.tool", {"limits": Limits(tool_calls={"g.t": 0})}),
+}  # fmt: skip
+"""Each refuses the tool ``g.t`` and none of the others."""
+
+
+# The ways
+
+Way = Callable[[Any, str], object]
+"""A session or a Runtime and the name of a tool that takes nothing; raises what the tool is refused with."""
+
+
+def raising(result: Any) -> None:
+    """Raise the error of a result."""
+    if result.error is not None:
+        raise result.error
+
+
+async def _drained(items: Any) -> list[Any]:
+    return [item async for item in items]
+
+
+def resumed(session: Any, name: str) -> None:
+    """Resume a call that nobody ever put aside, with everything that an answer is bound to written right."""
+    tool = session._world.registry.tools[name]
+    definition = fingerprint(tool)
+    bound = (definition, policy_digest(session.policy), session.id, call_digest(definition, ()))
+    is_rejected = any(layer.approver is not None for layer in session.policy.layers)
+    answer = Approval.reject() if is_rejected else Approval.approve(for_session=True)
+    raising(session.resume(PendingApproval(ToolCall(name, {}), *bound), answer))
+
+
+def within(session: Any, name: str) -> object:
+    """Call it as the engine itself does for a tool that may do everything."""
+    above = CallFrame(session, "g.outer")
+    return session.call_within(above, name, {}, True)
+
+
+SESSION_WAYS: dict[str, Way] = {
+    "call": lambda session, name: session.call(name),
+    "call_named": lambda session, name: session.call_named(name, {}),
+    "acall": lambda session, name: asyncio.run(session.acall(name)),
+    "acall_named": lambda session, name: asyncio.run(session.acall_named(name, {})),
+    "execute": lambda session, name: raising(session.execute(ToolCall(name.replace(".", "__"), "{}"))),
+    "stream": lambda session, name: list(session.stream(name)),
+    "astream": lambda session, name: asyncio.run(_drained(session.astream(name))),
+    "resume": resumed,
+    "call_within": within,
+}
+SESSION_QUIET = {
+    "aclose", "add_hooks", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
+    "is_over", "is_stopped", "ledger", "load_plugin", "memory", "plugin_errors", "policy", "refusals", "refuse", "refused",
+    "register", "running", "sandbox", "secrets", "session", "spend", "spent", "stop", "tools",
+}  # fmt: skip
+"""What runs no tool: it tells of them, adds them or ends them. ``tools`` gives a host its own functions."""
+
+RUNTIME_WAYS: dict[str, Way] = {
+    "call_tool": lambda rt, name: rt.call_tool(name),
+    "call_tool_named": lambda rt, name: rt.call_tool_named(name, {}),
+}
+RUNTIME_QUIET = {
+    "cancelled", "deadline", "fs", "get_var", "handles", "llm", "logger", "meter", "now", "println", "progress",
+    "prompt_user", "random", "require", "sandbox_dir", "secret", "set_var", "sleep", "spend", "tools", "update_var",
+    "variables",
+}  # fmt: skip
+"""What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
+
+COMMAND_WAYS = {"call", "execute", "approve"}
+COMMAND_QUIET = {"list", "show", "completion", "audit", "policy", "policy check", "policy explain", "replay"}
+"""What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
+
+PACKAGE_WAYS = {
+    "neuroscript.replay.replay": "execute",
+    "neuroscript.replay.replayed": "execute",
+}
+"""What takes an engine or a session and calls tools, and the way by which it does."""
+
+PACKAGE_QUIET = {
+    "bind", "bind_named", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
+    "spec_to_data", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
+    "neuroscript.asking.stale", "neuroscript.preflight.foreseen", "neuroscript.frames.CallFrame.__init__",
+}  # fmt: skip
+"""Functions of the root, and what takes an engine or a session, that run no tool."""
+
+
+def public(thing: Any) -> set[str]:
+    """Return the public names of an object or a class."""
+    return {name for name in dir(thing) if not name.startswith("_")}
+
+
+def test_every_way_of_an_engine_and_of_a_session_is_listed() -> None:
+    """By what their instances have: nothing public that is not listed here, nothing listed as a way that is not there."""
+    with engine_of() as engine:
+        found = public(engine) | public(Engine) | public(Session)
+        with engine.session() as session:
+            found |= public(session)
+
+    assert found - SESSION_QUIET - set(SESSION_WAYS) == set(), "is it a way to run a tool? add it to a list"
+    assert set(SESSION_WAYS) - found == set()
+    assert set(SESSION_WAYS) & SESSION_QUIET == set()
+
+
+def test_every_way_of_a_runtime_is_listed() -> None:
+    """Of the Protocol, and of what tools really get."""
+    found = public(Runtime) | public(CallRuntime)
+
+    assert found - RUNTIME_QUIET - set(RUNTIME_WAYS) == set(), "is it a way to run a tool? add it to a list"
+    assert set(RUNTIME_WAYS) - found == set()
+
+
+def test_every_command_is_listed() -> None:
+    """Those that can be given, and those that are carried out."""
+    found = {*COMMANDS, *MODULES}
+
+    assert found - COMMAND_QUIET - COMMAND_WAYS == set(), "does it run tools? add it to a list"
+    assert COMMAND_WAYS <= found
+
+
+def functions(module: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the public functions of a module, and those of its public classes, by their names."""
+    for name, thing in vars(module).items():
+        if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(thing):
+            yield f"{module.__name__}.{name}", thing
+        elif inspect.isclass(thing) and not issubclass(thing, Session):
+            members = inspect.getmembers(thing, inspect.isfunction)
+            yield from (
+                (f"{module.__name__}.{name}.{member}", function)
+                for member, function in members
+                if member in ("__init__", "__call__") or not member.startswith("_")
+            )
+
+
+def takes_an_engine(function: Any) -> bool:
+    """Tell whether one of the arguments is an engine or a session."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(
+        (each.name in ("engine", "session") and each.annotation != "str")
+        or re.search(r"\b(Engine|Session)\b", str(each.annotation))
+        for each in parameters
+    )
+
+
+def test_everything_that_takes_an_engine_is_listed() -> None:
+    """In every module but those of the command, and every function that the root offers."""
+    names = [each.name for each in pkgutil.walk_packages(neuroscript.__path__, "neuroscript.")]
+    modules = [importlib.import_module(name) for name in names if not re.match(r"neuroscript\.(cli\b|__main__)", name)]
+    found = {name for module in modules for name, function in functions(module) if takes_an_engine(function)}
+    found |= {name for name in neuroscript.__all__ if inspect.isfunction(getattr(neuroscript, name))}
+
+    assert len(modules) > 40
+    assert found - PACKAGE_QUIET - set(PACKAGE_WAYS) == set(), "does it run tools? add it to a list"
+    assert set(PACKAGE_WAYS.values()) <= set(SESSION_WAYS)
+
+
+# The tools
+
+RAN: list[str] = []
+"""What has run; ``g.t`` must never stand in it."""
+
+
+def engine_of(kind: str = "", runtime_way: str = "call_tool", **options: Any) -> Engine:
+    """Return an engine with ``g.t``, which one refusal is about, and tools that call it in one way.
+
+    ``g.outer`` is a function, ``g.ocoro`` a coroutine function, ``g.ostream`` gives items; ``g.odeep`` calls
+    ``g.outer``. All of them may write everywhere, so that nothing is refused for what stands above it.
+    """
+    refusal = REFUSALS.get(kind, Refusal(""))
+    way = RUNTIME_WAYS[runtime_way]
+
+    def outer(rt: Runtime) -> None:
+        RAN.append("g.outer")
+        way(rt, "g.t")
+
+    async def ocoro(rt: Runtime) -> None:
+        RAN.append("g.ocoro")
+        way(rt, "g.t")
+
+    def ostream(rt: Runtime) -> Iterator[Any]:
+        RAN.append("g.ostream")
+        yield way(rt, "g.t")
+
+    def odeep(rt: Runtime) -> None:
+        RAN.append("g.odeep")
+        way(rt, "g.outer")
+
+    toolset = Toolset("g")
+    toolset.add(ToolSpec("t", "g", return_type=ArgType.NIL), lambda rt: RAN.append("g.t"), ToolPolicy(**refusal.needs))
+    holding = ToolPolicy(capabilities=refusal.needs.get("capabilities", ()) and ("fs:write:out/**",))
+    for func in (outer, ocoro, ostream, odeep):
+        spec = ToolSpec(func.__name__, "g", return_type=ArgType.ANY, return_nullable=True, stream=func is ostream)
+        toolset.add(spec, func, holding)
+    permits = dict(refusal.permits)
+    if holding.capabilities:
+        permits["grants"] = (*permits["grants"], "fs:write:out/**")
+    return Engine(toolsets=[toolset], plugins="none", policy=ExecutionPolicy(**permits), **options)
+
+
+OUTERS = ("g.outer", "g.ocoro", "g.ostream", "g.odeep")
+DEPTHS = {"g.t": 1, "g.odeep": 3}
+
+
+def refused(session: Any, way: Way, name: str) -> str:
+    """Return the code with which a call is refused."""
+    RAN.clear()
+    with pytest.raises(CallError) as caught:
+        way(session, name)
+    return caught.value.code
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+@pytest.mark.parametrize("way", SESSION_WAYS)
+def test_no_way_from_outside_runs_a_refused_tool(way: str, kind: str) -> None:
+    """Of an engine and of a session; each refusal leaves one record with its code, whatever is watched."""
+    depth = 2 if way == "call_within" else 1
+    with engine_of(kind) as engine:
+        sessions: list[Any] = [engine, engine.session(), engine.session(policy=ExecutionPolicy(**lenient(kind)))]
+        for count, session in enumerate(sessions, 1):
+            assert REFUSALS[kind].code == refused(session, SESSION_WAYS[way], "g.t")
+            assert RAN == []
+            records = [(each.kind, each.tool, each.code, each.depth, each.session) for each in engine.refusals]
+            assert records[count - 1 :] == [("refused", "g.t", REFUSALS[kind].code, depth, session.id)]
+
+
+def lenient(kind: str) -> dict[str, Any]:
+    """Return what a session asks for that would like to be permitted everything."""
+    grants = ("*:*:*",)
+    return {"grants": grants, "trusted": True, "preapproved": ("g.t",), "limits": Limits()} if kind else {}
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+@pytest.mark.parametrize("outer", OUTERS)
+@pytest.mark.parametrize("runtime_way", RUNTIME_WAYS)
+@pytest.mark.parametrize("way", SESSION_WAYS)
+def test_no_way_from_within_runs_a_refused_tool(way: str, runtime_way: str, outer: str, kind: str) -> None:
+    """Through a tool that may run, of every kind, one level deep and two; the refusal passes the outer tools as it is."""
+    depth = DEPTHS.get(outer, 2) + (way == "call_within")
+    with engine_of(kind, runtime_way) as engine:
+        if way == "call_within" and REFUSALS[kind].code == "policy.capability":
+            return  # there the tool above, which needs nothing, gives nothing
+        for session in (engine, engine.session()):
+            assert REFUSALS[kind].code == refused(session, SESSION_WAYS[way], outer)
+            assert "g.t" not in RAN
+            assert outer in RAN
+            record = engine.refusals[-1]
+            assert (record.tool, record.code, record.depth) == ("g.t", REFUSALS[kind].code, depth)
+        assert len(engine.refusals) == 2
+
+
+@pytest.mark.parametrize("spelling", ["g.t", "G.T", "tool.g.t", "Tool.TOOL.G.t", "g__t", "TOOL.g.T"])
+@pytest.mark.parametrize("way", SESSION_WAYS)
+def test_no_spelling_of_its_name_runs_a_refused_tool(way: str, spelling: str) -> None:
+    """A name that means the tool means it to the patterns too."""
+    if way == "resume":
+        return  # its names come from the registry
+    with engine_of("denied") as engine:
+        code = refused(engine, SESSION_WAYS[way], spelling)
+
+        assert code == "policy.denied" or (spelling == "g__t" and way != "execute" and code == "tool.not_found")
+        assert RAN == []
+
+
+@pytest.mark.parametrize("way", SESSION_WAYS)
+def test_what_is_permitted_runs_by_every_way(way: str) -> None:
+    """The ways of this module do call the tool, or no refusal above would mean anything."""
+    with engine_of() as engine:
+        for session in (engine, engine.session()):
+            for name in ("g.t", *OUTERS):
+                RAN.clear()
+                SESSION_WAYS[way](session, name)
+                assert RAN[-1] == "g.t"
+        assert engine.refusals == ()
+
+
+def test_a_tool_that_was_permitted_before_is_refused_by_a_session_that_permits_less() -> None:
+    """What the engine has compiled for one caller is of no use to another."""
+    with engine_of() as engine:
+        for way in SESSION_WAYS.values():
+            way(engine, "g.odeep")
+        narrow = engine.session(policy=ExecutionPolicy(deny=("g.t",)))
+        for way in SESSION_WAYS.values():
+            for name in ("g.t", *OUTERS):
+                assert "policy.denied" == refused(narrow, way, name)
+                assert "g.t" not in RAN
+        SESSION_WAYS["call"](engine, "g.t")
+        assert RAN == ["g.outer", "g.t"] or RAN[-1] == "g.t"
+
+
+def test_an_answer_that_came_later_is_one_approvers_and_no_other_is_left_out() -> None:
+    """Of two who have to approve, the second puts a call aside; the answer to it is no approval by the first."""
+    asked: list[str] = []
+    pending: list[PendingApproval] = []
+    rejects = [False]
+
+    def first(request: ApprovalRequest) -> Approval:
+        asked.append("first")
+        return Approval.reject() if rejects[0] else Approval.approve()
+
+    def second(request: ApprovalRequest) -> Approval:
+        asked.append("second")
+        pending.append(PendingApproval.of(request))
+        return Approval.suspend()
+
+    toolset = Toolset("g")
+    policy = ToolPolicy(requires_approval=True)
+    toolset.add(ToolSpec("t", "g", return_type=ArgType.NIL), lambda rt: RAN.append("g.t"), policy)
+    permits = ExecutionPolicy(approver=second).narrowed(approver=first)
+    RAN.clear()
+    with Engine(toolsets=[toolset], plugins="none", policy=permits) as engine:
+        result = engine.execute(ToolCall("g.t", ()))
+        assert result.error is not None
+        assert (result.error.code, asked) == ("policy.pending", ["first", "second"])
+
+        rejects[0] = True
+        asked.clear()
+        result = engine.resume(pending[0], Approval.approve())
+
+        assert result.error is not None
+        assert (result.error.code, asked, RAN) == ("policy.rejected", ["first"], [])
+
+        rejects[0] = False
+        result = engine.resume(pending[0], Approval.approve())
+
+        assert (result.error, RAN) == (None, ["g.t"])
+
+
+def test_a_runtime_shows_no_function_of_a_tool() -> None:
+    """What a tool may know of the others is what they promise and need."""
+    seen: list[Any] = []
+    toolset = Toolset("g")
+    toolset.add(ToolSpec("looks", "g", return_type=ArgType.NIL), lambda rt: seen.extend(rt.tools.values()))
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        engine.call("g.looks")
+
+        assert len(seen) == 1
+        assert {name for name in public(seen[0]) if callable(getattr(seen[0], name))} == set()
+
+
+# The command
+
+PLUGIN = '''
+"""Tools that leave a file behind when they run."""
+
+import pathlib
+
+from neuroscript import ArgType, ToolImplementation, ToolPolicy, ToolSpec
+
+MARK = pathlib.Path({mark!r})
+
+
+def register(registrar):
+    def t(rt):
+        MARK.write_text("ran")
+
+    def outer(rt):
+        (MARK.parent / "outer").write_text("ran")
+        rt.call_tool("g.t")
+
+    def odeep(rt):
+        rt.call_tool("g.outer")
+
+    for func, policy in ((t, ToolPolicy({needs})), (outer, ToolPolicy({above})), (odeep, ToolPolicy({above}))):
+        registrar.register(ToolImplementation(ToolSpec(func.__name__, "g", return_type=ArgType.NIL), func, policy))
+'''
+
+
+def plugin(directory: Path, kind: str) -> Path:
+    """Write the tools of one refusal as a plugin, and return its file."""
+    needs = ", ".join(f"{name}={value!r}" for name, value in REFUSALS[kind].needs.items())
+    file = directory / "tools.py"
+    file.write_text(PLUGIN.format(mark=str(directory / "mark"), needs=needs, above=""))
+    return file
+
+
+COMMANDED = [kind for kind, each in REFUSALS.items() if each.words or each.lenient or each.code == "policy.approval"]
+
+
+@pytest.mark.parametrize("name", ["g.t", "g.outer", "g.odeep"])
+@pytest.mark.parametrize("kind", COMMANDED)
+def test_the_command_calls_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
+    """A process of its own, with no terminal; it exits with 4, and the tool has left nothing behind."""
+    ran = process(
+        "call",
+        "--json",
+        "--plugin",
+        str(plugin(tmp_path, kind)),
+        "--sandbox",
+        str(tmp_path),
+        *REFUSALS[kind].words,
+        name,
+    )
+
+    assert (4, REFUSALS[kind].code) == (ran.code, json.loads(ran.out)["error"]["code"])
+    assert not (tmp_path / "mark").exists()
+    assert (tmp_path / "outer").exists() is (name != "g.t")
+
+
+@pytest.mark.parametrize("kind", COMMANDED)
+def test_the_command_executes_no_refused_tool(tmp_path: Path, kind: str) -> None:
+    """Nor from a file of calls, in any form in which a model sends them."""
+    calls = [
+        {"id": "1", "name": "g__t", "arguments": {}},
+        {"id": "2", "type": "function", "function": {"name": "g__t", "arguments": "{}"}},
+        {"id": "3", "type": "tool_use", "name": "g__outer", "input": {}},
+        {"functionCall": {"name": "g__odeep", "args": {}}},
+        {"type": "function_call", "call_id": "5", "name": "tool.G.T", "arguments": "{}"},
+    ]
+    ran = process(
+        "execute", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, "-",
+        stdin="\n".join(map(json.dumps, calls)).encode(),
+    )  # fmt: skip
+
+    assert ran.code == 4
+    assert [json.loads(line)["error"]["code"] for line in ran.out.splitlines()] == [REFUSALS[kind].code] * len(calls)
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("command", ["list", "show", "completion"])
+def test_a_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> None:
+    """It only loads them."""
+    words = {
+        "list": ("--plugin", str(plugin(tmp_path, "denied"))),
+        "show": ("--plugin", str(plugin(tmp_path, "denied")), "g.t"),
+        "completion": ("bash",),
+    }
+    ran = process(command, *words[command])
+
+    assert ran.code == 0
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("kind", ["denied", "not trusted", "without a grant"])
+def test_the_command_runs_the_tool_where_it_is_permitted(tmp_path: Path, kind: str) -> None:
+    """Or the tests above would mean nothing."""
+    ran = process(
+        "call", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].lenient, "g.t"
+    )
+
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "mark").read_text() == "ran"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in COMMANDED if "requires_approval" not in REFUSALS[kind].needs])
+def test_the_command_approves_no_refused_tool(tmp_path: Path, kind: str) -> None:
+    """Whatever a file of a call that was put aside says, and although all that an answer is bound to is written right."""
+    file = str(plugin(tmp_path, kind))
+    words = ("--plugin", file, "--sandbox", str(tmp_path), *REFUSALS[kind].words)
+    with Engine(policy=stated(vars(parsed(["call", *words, "g.t"])))) as engine:
+        engine.load_plugin(file)
+        definition = fingerprint(engine.tools["g.t"])
+        bound = (definition, policy_digest(engine.policy), "alice", call_digest(definition, ()))
+    waiting = PendingApproval(ToolCall("g.t", {}), *bound).save(tmp_path / "waiting.json")
+    ran = process("approve", "--json", "--yes", *words, str(waiting))
+
+    assert (4, REFUSALS[kind].code) == (ran.code, json.loads(ran.out)["error"]["code"])
+    assert not (tmp_path / "mark").exists()

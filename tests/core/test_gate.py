@@ -1,0 +1,421 @@
+"""What is told of each call, by the compiled line and by the steps alike.
+
+Source: contract sections 2 and 5; design.md, rule 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    CallError,
+    CallRecord,
+    Engine,
+    ExecutionPolicy,
+    FileAudit,
+    Host,
+    LimitError,
+    Limits,
+    MemoryAudit,
+    PolicyError,
+    ReturnError,
+    Runtime,
+    ToolCall,
+    ToolFailed,
+    ToolNotFound,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+)
+
+INT, STRING = ArgType.INT, ArgType.STRING
+
+
+class Kept:
+    """A sink that keeps every record that it is given."""
+
+    def __init__(self, *, intents: bool = True) -> None:
+        self.records: list[CallRecord] = []
+        self.intents = intents
+        self.is_closed = False
+
+    def write(self, record: CallRecord) -> None:
+        """Keep it."""
+        self.records.append(record)
+
+    def close(self) -> None:
+        """Note that it was closed."""
+        self.is_closed = True
+
+    def told(self) -> list[tuple[str, str, str]]:
+        """Return what each record tells: its kind, the tool and the code."""
+        return [(each.kind, each.tool, each.code) for each in self.records]
+
+
+def add(rt: Runtime, a: int, b: int) -> int:
+    return a + b
+
+
+def outer(rt: Runtime, a: int) -> Any:
+    return rt.call_tool("g.add", (a, "1"))
+
+
+def text(rt: Runtime, text: str, items: list[int], data: dict[str, Any] | None) -> str:
+    return text * 3
+
+
+def fail(rt: Runtime) -> None:
+    raise OSError("a hidden detail")
+
+
+def wrong(rt: Runtime) -> Any:
+    return "no int"
+
+
+def stream(rt: Runtime, count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+def reads(rt: Runtime, path: str) -> str:
+    return rt.fs.read_text(path)
+
+
+async def awaited(rt: Runtime, a: int) -> int:
+    await asyncio.sleep(0)
+    return a
+
+
+def write(rt: Runtime, path: str) -> str:
+    return path
+
+
+PAIR = (ArgSpec("a", INT), ArgSpec("b", INT))
+
+
+def tools(timeout: float | None = None) -> Toolset:
+    """Return tools of each kind; with a *timeout* their lines are not compiled."""
+    found = Toolset("g")
+
+    def put(name: str, func: Any, *args: ArgSpec, result: ArgType = INT, **policy: Any) -> None:
+        stream = policy.pop("stream", False)
+        spec = ToolSpec(name, "g", args, return_type=result, stream=stream)
+        found.add(spec, func, ToolPolicy(timeout=timeout, **policy))
+
+    put("add", add, *PAIR)
+    put("outer", outer, PAIR[0], result=ArgType.ANY)
+    put("text", text, ArgSpec("text", STRING), ArgSpec("items", ArgType.SLICE_INT),
+        ArgSpec("data", ArgType.MAP, required=False), result=STRING)  # fmt: skip
+    put("fail", fail, result=ArgType.NIL)
+    put("wrong", wrong)
+    put("stream", stream, ArgSpec("count", INT), stream=True)
+    put("reads", reads, ArgSpec("path", STRING), result=STRING, capabilities=("fs:read:{path}",), effects=("reads",))
+    put("awaited", awaited, PAIR[0])
+    put("write", write, ArgSpec("path", STRING), result=STRING, capabilities=("fs:write:{path}",), effects=("writes",))
+    return found
+
+
+WAYS = {"compiled": None, "steps": 60.0}
+"""The two ways of one line: tools with a timeout go through the steps."""
+
+way = pytest.mark.parametrize("timeout", WAYS.values(), ids=WAYS)
+
+
+def engine_of(timeout: float | None = None, *, intents: bool = False, **options: Any) -> tuple[Engine, Kept]:
+    """Return an engine with the tools, and a sink that keeps what it tells."""
+    sink = Kept(intents=intents)
+    return Engine(toolsets=[tools(timeout)], plugins="none", audit=sink, **options), sink
+
+
+def raised(run: Any) -> CallError:
+    """Return what *run* raises."""
+    with pytest.raises(CallError) as caught:
+        run()
+    return caught.value
+
+
+@way
+@pytest.mark.parametrize("intents", [False, True])
+def test_a_call_leaves_a_record(timeout: float | None, intents: bool) -> None:
+    """What it was, who brought it, what the arguments were like, what was converted, and what came of it."""
+    engine, sink = engine_of(timeout, intents=intents, host=Host(clock=lambda: 1_000.5))
+
+    assert engine.call("tool.G.Add", (2, "3")) == 5
+
+    record = sink.records[-1]
+    assert [each.kind for each in sink.records] == [*["intent"] * intents, "outcome"]
+    assert (record.tool, record.about.distribution, record.about.version) == ("g.add", "host", "")
+    assert len(record.about.fingerprint) == 64
+    assert (record.session, record.call, record.parent, record.depth) == ("engine", 1, 0, 1)
+    assert (record.time, record.needs, record.types, record.sizes) == (1_000.5, (), (int, int), (0, 0))
+    assert len(record.digest) == 16
+    assert [(each.where, each.got, each.became) for each in record.repairs] == [("b", "str", "int")]
+    assert (record.code, record.rule, dict(record.spent)) == ("ok", "*", {})
+    assert 0 <= record.seconds < 60
+
+
+@way
+@pytest.mark.parametrize("intents", [False, True])
+def test_the_digest_is_of_the_exact_values(timeout: float | None, intents: bool) -> None:
+    """Another spelling of the same values has the same digest, another type or value has not."""
+    engine, sink = engine_of(timeout, intents=intents)
+    same = [("ab", [1], {"x": 1, "y": 2}), ("ab", "[1]", {"y": 2, "x": 1}), ("ab", (1.0,), '{"x": 1, "y": 2}')]
+    others = [("ab", [1], None), ("ab", [1], {"x": 1.0, "y": 2}), ("ab", [2], {"x": 1, "y": 2}), ("[1]", [1], {})]
+    for args in (*same, *others):
+        engine.call("g.text", args)
+
+    digests = [each.digest for each in sink.records if each.kind == "outcome"]
+    assert len(set(digests[:3])) == 1
+    assert len(set(digests)) == 1 + len(others)
+    assert sink.records[-1].types == (str, list, dict)
+    assert sink.records[-1].sizes == (3, 1, 0)
+
+
+@way
+@pytest.mark.parametrize("intents", [False, True])
+def test_a_call_within_names_the_call_that_it_stands_in(timeout: float | None, intents: bool) -> None:
+    """By its number, one deeper; the inner one ends first."""
+    engine, sink = engine_of(timeout, intents=intents)
+
+    assert engine.call("g.outer", (4,)) == 5
+
+    inner, outer = [each for each in sink.records if each.kind == "outcome"]
+    assert (outer.tool, outer.depth, outer.parent) == ("g.outer", 1, 0)
+    assert (inner.tool, inner.depth, inner.parent) == ("g.add", 2, outer.call)
+    assert inner.call != outer.call
+    assert len(inner.repairs) == 1
+
+
+@way
+@pytest.mark.parametrize(
+    ("tool", "args", "error"),
+    [("g.fail", (), ToolFailed), ("g.wrong", (), ReturnError), ("g.reads", ("missing.txt",), ToolFailed)],
+)
+@pytest.mark.parametrize("intents", [False, True])
+def test_a_failure_is_an_outcome(timeout: float | None, tool: str, args: Any, error: Any, intents: bool) -> None:
+    """With the code of the error, and not a word of its text."""
+    engine, sink = engine_of(timeout, intents=intents, policy=ExecutionPolicy(grants=["fs:read:*"]))
+
+    found = raised(lambda: engine.call(tool, args))
+
+    assert type(found) is error
+    assert [each.code for each in sink.records if each.kind == "outcome"] == [found.code]
+    assert "hidden" not in repr(sink.records)
+
+
+REFUSED: dict[str, tuple[Any, type[CallError], str, bool]] = {
+    "no such tool": (("g.nothing", ()), ToolNotFound, "not_found", False),
+    "arguments": (("g.add", ("x", 1)), ArgumentError, "coercion.format", False),
+    "denied": (("g.awaited", (1,)), PolicyError, "policy.denied", True),
+    "capability": (("g.reads", ("b.txt",)), PolicyError, "policy.capability", True),
+}
+
+
+@way
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_is_told_once(timeout: float | None, case: str) -> None:
+    """Whatever refused the call, with the code and the rule; those by policy are remembered without an audit too."""
+    (name, args), kind, code, remembered = REFUSED[case]
+    policy = ExecutionPolicy(deny=["g.awaited"], grants=["fs:read:a.txt"])
+    engine, sink = engine_of(timeout, policy=policy)
+    plain = Engine(toolsets=[tools(timeout)], plugins="none", policy=policy)
+
+    error = raised(lambda: engine.call(name, args))
+    again = raised(lambda: plain.call(name, args))
+
+    assert type(error) is type(again) is kind
+    assert [each.kind for each in sink.records] == ["refused"]
+    assert sink.records[0].code == error.code
+    assert code in error.code
+    assert [each.code for each in plain.refusals] == [code] * remembered
+    assert [each.tool for each in plain.refusals] == [name] * remembered
+
+
+@way
+def test_a_refusal_of_a_call_within_is_told_too(timeout: float | None) -> None:
+    """And the outer call ends with the same code."""
+    engine, sink = engine_of(timeout, policy=ExecutionPolicy(deny=["g.add"]))
+
+    assert raised(lambda: engine.call("g.outer", (1,))).code == "policy.denied"
+
+    assert sink.told() == [("refused", "g.add", "policy.denied"), ("outcome", "g.outer", "policy.denied")]
+    assert sink.records[0].parent == sink.records[1].call
+
+
+@way
+def test_every_door_tells_the_same(timeout: float | None) -> None:
+    """By position and by name, for a result and for a stream, sync and async, and as a model asks."""
+    engine, sink = engine_of(timeout, intents=True)
+
+    async def awaited() -> None:
+        await engine.acall("g.add", (1, 2))
+        await engine.acall_named("g.add", {"a": 1, "b": 2})
+        assert [each async for each in engine.astream("g.stream", (2,))] == [0, 1]
+        await engine.acall("g.awaited", (1,))
+
+    engine.call("g.add", (1, 2))
+    engine.call_named("g.add", {"a": 1, "b": 2})
+    engine.execute(ToolCall("g__add", '{"a": 1, "b": 2}'))
+    assert list(engine.stream("g.stream", (2,))) == [0, 1]
+    assert engine.call("g.stream", (2,)) == [0, 1]
+    engine.call("g.awaited", (1,))
+    asyncio.run(awaited())
+
+    names = ["add", "add", "add", "stream", "stream", "awaited", "add", "add", "stream", "awaited"]
+    assert sink.told() == [
+        (kind, f"g.{name}", code) for name in names for kind, code in (("intent", ""), ("outcome", "ok"))
+    ]
+
+
+def test_a_stream_that_nobody_reads_to_its_end_has_ended_well() -> None:
+    """The reader closed it; a stream that is dropped was interrupted."""
+    engine, sink = engine_of()
+
+    reader = engine.stream("g.stream", (5,))
+    next(reader)
+    reader.close()  # type: ignore[attr-defined]
+
+    assert sink.told() == [("outcome", "g.stream", "ok")]
+
+
+@way
+def test_what_a_call_spends_stands_in_its_record(timeout: float | None, tmp_path: Any) -> None:
+    """The bytes that it reads, where they are limited and where they are not."""
+    (tmp_path / "a.txt").write_text("four")
+    policy = ExecutionPolicy(grants=["fs:read:*"], limits=Limits(fs_bytes=6))
+    engine, sink = engine_of(timeout, policy=policy, host=Host(sandbox_dir=tmp_path))
+
+    assert engine.call("g.reads", ("a.txt",)) == "four"
+    assert raised(lambda: engine.call("g.reads", ("a.txt",))).code == "limit.fs_bytes"
+
+    assert [each.code for each in sink.records] == ["ok", "limit.fs_bytes"]
+    assert sink.records[0].spent == {"fs_bytes": 4}
+    assert sink.records[0].needs == ("fs:read:a.txt",)
+
+
+class Broken(Kept):
+    """A sink that can not keep what it is given."""
+
+    def write(self, record: CallRecord) -> None:
+        """Fail, as a full disk does."""
+        super().write(record)
+        raise OSError("no space")
+
+
+@way
+@pytest.mark.parametrize(
+    ("required", "refused"), [("effects", {"g.write"}), ("all", {"g.write", "g.add"}), ("none", set())]
+)
+def test_a_call_whose_record_can_not_be_kept_is_refused(
+    timeout: float | None, required: Any, refused: set[str]
+) -> None:
+    """Where its effects can not be taken back, unless the host says otherwise; other calls go on, and that is counted."""
+    sink, grants = Broken(), ExecutionPolicy(grants=["fs:write:*"])
+    engine = Engine(toolsets=[tools(timeout)], plugins="none", policy=grants, audit=sink, audit_required=required)
+
+    for name, args in (("g.write", ("a",)), ("g.add", (1, 2))):
+        if name in refused:
+            assert raised(lambda name=name, args=args: engine.call(name, args)).code == "audit.unavailable"
+        else:
+            engine.call(name, args)
+
+    assert engine._world.watch.degraded == len(sink.records) > 0
+
+
+def test_closing_an_engine_closes_its_sinks_once() -> None:
+    """However often it is closed."""
+    engine, sink = engine_of()
+    engine.close()
+    engine.close()
+
+    assert sink.is_closed
+
+
+@way
+def test_the_size_of_a_result_is_limited(timeout: float | None) -> None:
+    """Its bytes of text and 8 for each value; a stream as a whole."""
+    engine, _ = engine_of(timeout, policy=ExecutionPolicy(limits=Limits(result_bytes=32)))
+
+    assert engine.call("g.text", ("x" * 8, [], None)) == "x" * 24
+    assert raised(lambda: engine.call("g.text", ("x" * 9, [], None))).code == "limit.result_bytes"
+    assert list(engine.stream("g.stream", (4,))) == [0, 1, 2, 3]
+    assert raised(lambda: list(engine.stream("g.stream", (5,)))).code == "limit.result_bytes"
+
+
+def test_an_outermost_call_has_so_many_seconds() -> None:
+    """With everything within, whatever its tool gives itself."""
+
+    def slow(rt: Runtime) -> None:
+        time.sleep(0.3)
+
+    late = Toolset("late")
+    late.add(ToolSpec("slow", "late", return_type=ArgType.NIL), slow)
+    engine = Engine(toolsets=[late], plugins="none", policy=ExecutionPolicy(limits=Limits(seconds=0.05)))
+
+    assert raised(lambda: engine.call("late.slow")).code == "call.timeout"
+
+
+@way
+def test_a_session_has_a_ledger_of_its_own_under_that_of_the_engine(timeout: float | None) -> None:
+    """Its limits add to those of the engine, and what it uses is used there too."""
+    engine, _ = engine_of(timeout, policy=ExecutionPolicy(limits=Limits(calls=5)))
+    first = engine.session(policy=engine.policy.narrowed(limits=Limits(calls=2)))
+    second = engine.session()
+
+    def used(session: Any) -> int:
+        for count in range(100):
+            try:
+                session.call("g.add", (1, 2))
+            except LimitError as error:
+                assert error.code == "limit.calls"
+                return count
+        return 100
+
+    assert used(first) == 2
+    assert used(second) == 3
+    assert used(engine) == 0
+
+
+@way
+def test_a_session_can_only_narrow_what_the_engine_permits(timeout: float | None) -> None:
+    """A policy that permits more is within the engine's all the same."""
+    engine, _ = engine_of(timeout, policy=ExecutionPolicy(deny=["g.add"], grants=["fs:read:a"]))
+    wide = engine.session(policy=ExecutionPolicy(grants=["*:*:*"], trusted=True))
+    narrow = engine.session(policy=engine.policy.narrowed(grants=()))
+
+    assert raised(lambda: wide.call("g.add", (1, 2))).code == "policy.denied"
+    assert raised(lambda: wide.call("g.reads", ("b",))).code == "policy.capability"
+    assert raised(lambda: narrow.call("g.reads", ("a",))).code == "policy.capability"
+    assert "g.add" not in wide.infos
+
+
+def test_digests_of_a_trail_with_a_key_can_be_compared_from_run_to_run(tmp_path: Any) -> None:
+    """Those of another key, and of a trail without one, can not."""
+
+    def digests(key: bytes | None) -> set[bytes]:
+        ring = MemoryAudit()
+        with Engine(
+            toolsets=[tools()], plugins="none", audit=[FileAudit(tmp_path / repr(key), key=key), ring]
+        ) as engine:
+            engine.call("g.add", (1, 2))
+        return {each.digest for each in ring.records}
+
+    assert len(digests(b"k" * 32) | digests(b"k" * 32)) == 1
+    assert len(digests(b"k" * 32) | digests(b"l" * 32)) == 2
+    assert len(digests(None) | digests(None)) == 2
+
+
+def test_a_refusal_has_a_time() -> None:
+    """Whatever refused the call, by the host's clock."""
+    engine, sink = engine_of(policy=ExecutionPolicy(deny=["g.add"]), host=Host(clock=lambda: 77.0))
+    for name, args in (("g.add", (1, 2)), ("g.outer", ("x",)), ("g.nothing", ())):
+        raised(lambda name=name, args=args: engine.call(name, args))
+
+    assert [each.time for each in sink.records] == [77.0] * 3

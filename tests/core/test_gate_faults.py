@@ -1,0 +1,778 @@
+"""Everything that stands before a tool or watches it, failing in every way: a gate stays shut, an observer is let go.
+
+Each fault is tried at every door and for every kind of function. Nothing of the call stands in what is said of it, and
+afterwards, when the gate works again, so does the tool: no count, no slot, no call and no thread is left over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    CallError,
+    Capability,
+    Engine,
+    ExecutionPolicy,
+    Host,
+    LimitError,
+    PolicyError,
+    Runtime,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+)
+from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.hookspecs import hookimpl
+from neuroscript.limits import Limits
+from neuroscript.record import CallRecord, PendingCall
+
+CANARY = "cаnary"  # with a Cyrillic letter, so that nothing else spells it
+
+Fault = Callable[[], Any]
+"""What a broken part does where it should answer: it raises something, or returns what is no answer."""
+
+
+class Unspeakable(Exception):
+    """An error that can not even be printed."""
+
+    def __str__(self) -> str:
+        raise RuntimeError(CANARY)
+
+    __repr__ = __str__
+
+
+class Odd(BaseException):
+    """No Exception, and none of those that Python knows."""
+
+
+def raising(error: Callable[[], BaseException]) -> Fault:
+    """Return what raises a new error."""
+
+    def fault() -> Any:
+        raise error()
+
+    return fault
+
+
+RAISED: dict[str, Fault] = {
+    "ValueError": raising(lambda: ValueError(CANARY)),
+    "KeyError": raising(lambda: KeyError(CANARY)),
+    "StopIteration": raising(lambda: StopIteration(CANARY)),
+    "StopAsyncIteration": raising(lambda: StopAsyncIteration(CANARY)),
+    "SystemExit": raising(lambda: SystemExit(CANARY)),
+    "GeneratorExit": raising(lambda: GeneratorExit(CANARY)),
+    "CancelledError": raising(lambda: asyncio.CancelledError(CANARY)),
+    "RecursionError": raising(lambda: RecursionError(CANARY)),
+    "MemoryError": raising(MemoryError),
+    "TimeoutError": raising(TimeoutError),
+    "an error that can not be printed": raising(Unspeakable),
+    "no Exception": raising(lambda: Odd(CANARY)),
+    "a group": raising(lambda: BaseExceptionGroup(CANARY, [Odd(CANARY)])),
+    "an ArgumentError": raising(lambda: ArgumentError([])),
+    "a CallError": raising(lambda: CallError(CANARY)),
+}
+"""What a part may raise."""
+
+
+def returning(value: Any) -> Fault:
+    """Return what returns the same every time."""
+    return lambda: value
+
+
+class Truthful:
+    """Something that says yes to everything."""
+
+    verdict = "approve"
+    allowed = True
+    for_session = True
+    arguments = None
+    reason = ""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Subclassed(Approval):
+    """An approval of another class."""
+
+
+NO_APPROVAL: dict[str, Fault] = {
+    "None": returning(None),
+    "True": returning(True),
+    "1": returning(1),
+    "yes": returning("yes"),
+    "approve": returning("approve"),
+    "a dict": returning({"verdict": "approve"}),
+    "a tuple": returning((True,)),
+    "the class": returning(Approval),
+    "the maker": returning(Approval.approve),
+    "another class": returning(Truthful()),
+    "a subclass": lambda: Subclassed("approve"),
+    "an unknown verdict": lambda: Approval("maybe"),  # type: ignore[arg-type]
+    "no verdict": lambda: Approval(True),  # type: ignore[arg-type]
+    "an empty verdict": lambda: Approval(""),  # type: ignore[arg-type]
+    "a verdict in capitals": lambda: Approval("APPROVE"),  # type: ignore[arg-type]
+    "a generator": lambda: (Approval.approve() for _ in range(1)),
+    "a list of one": lambda: [Approval.approve()],
+}
+"""What an approver may return that is no answer."""
+
+NO_REFUSAL: dict[str, Fault] = {
+    "1": returning(1),
+    "0": returning(0),
+    "False": returning(False),
+    "a dict": returning({}),
+    "a list": returning([]),
+    "bytes": returning(b""),
+    "another class": returning(Truthful()),
+    "an approval": lambda: Approval.approve(),
+    "the class": returning(PolicyError),
+    "a number": returning(0.0),
+}
+"""What a hook may return that is neither a refusal nor none."""
+
+
+class Need:
+    """Something that looks like a need of nothing."""
+
+    resource = "pure"
+    verbs = ("use",)
+    scopes = None
+
+
+def half() -> Iterator[Capability]:
+    """Give a need, and then fail."""
+    yield Capability.parse("fs:read:data/a")
+    raise ValueError(CANARY)
+
+
+NO_NEEDS: dict[str, Fault] = {
+    "None": returning(None),
+    "5": returning(5),
+    "True": returning(True),
+    "a text": returning(f"fs:read:{CANARY}"),
+    "a list of texts": returning([f"fs:read:{CANARY}"]),
+    "a list of None": returning([None]),
+    "a need of another class": returning((Need(),)),
+    "a generator that fails": half,
+    "the class": returning(Capability),
+    "an empty text": returning(""),
+    "an empty map": returning({}),
+    "no bytes": returning(b""),
+}
+"""What a template may give that is no needs."""
+
+NO_TIME: dict[str, Fault] = {
+    "NaN": returning(float("nan")),
+    "infinity": returning(float("inf")),
+    "minus infinity": returning(float("-inf")),
+    "None": returning(None),
+    "a text": returning("12:00"),
+    "bytes": returning(b"0"),
+    "a list": returning([1.0]),
+    "a truth value": returning(True),
+    "a decimal": returning(Decimal(1)),
+    "a complex number": returning(1j),
+    "a number without end": returning(10**400),
+    "a year that nobody knows": returning(1e300),
+    "another class": returning(Truthful()),
+}
+"""What a clock may tell that is no time."""
+
+
+# A bench with one broken part
+
+
+@attrs.define
+class Part:
+    """Something that fails while it is broken, and works otherwise."""
+
+    fault: Fault
+    broken: bool = True
+    asked: int = 0
+
+    def __call__(self, works: Callable[[], Any]) -> Any:
+        self.asked += 1
+        return self.fault() if self.broken else works()
+
+
+class Log:
+    """Keeps what is logged, as it would be written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def error(self, msg: str, *args: object) -> None:
+        self.lines.append(msg % args)
+
+    debug = info = warning = error
+
+
+class Sink:
+    """Keeps records in a list, where its parts let it."""
+
+    def __init__(self, intent: Part | None = None, outcome: Part | None = None, closing: Part | None = None) -> None:
+        self.records: list[CallRecord] = []
+        self._parts = {"intent": intent, "outcome": outcome, "refused": outcome}
+        self._closing = closing
+
+    def write(self, record: CallRecord) -> None:
+        part = self._parts[record.kind]
+        if part is not None:
+            part(lambda: None)
+        self.records.append(record)
+
+    def close(self) -> None:
+        if self._closing is not None:
+            self._closing(lambda: None)
+
+
+def approving(request: ApprovalRequest) -> Approval:
+    """Approve everything."""
+    return Approval.approve()
+
+
+@attrs.frozen
+class Setting:
+    """How an engine and its tool are made, so that one part of it can fail."""
+
+    options: dict[str, Any] = attrs.field(factory=dict)
+    permits: dict[str, Any] = attrs.field(factory=dict)
+    needs: dict[str, Any] = attrs.field(factory=dict)
+    limits: dict[str, Any] = attrs.field(factory=dict)
+    template: Part | None = None
+    clock: Callable[[], Any] = time.time
+
+
+class Bench:
+    """An engine with ``g.t``, which must not run, and ``g.outer``, which calls it; what was logged and what ran."""
+
+    def __init__(self, setting: Setting, manner: str, logger: Any = None) -> None:
+        self.ran: list[Any] = []
+        self.log = Log()
+        toolset = Toolset("g")
+        spec = ToolSpec(
+            "t", "g", (ArgSpec("x", ArgType.STRING),), return_type=ArgType.STRING, stream=manner == "stream"
+        )
+        policy = ToolPolicy(effects=("writes",), blocking=False, **setting.needs)
+        inner = toolset.add(spec, self._function(manner), policy)
+        toolset.add(ToolSpec("outer", "g", (ArgSpec("x", ArgType.STRING),), return_type=ArgType.ANY), _outer)
+        if setting.template is not None:
+            object.__setattr__(inner, "templates", (Template(setting.template),))
+        limits = Limits(**{"calls": 1_000, "concurrency": 1, **setting.limits})
+        self.engine = Engine(
+            toolsets=[toolset],
+            plugins="none",
+            policy=ExecutionPolicy(limits=limits, **setting.permits),
+            host=Host(logger=self.log if logger is None else logger, clock=setting.clock),
+            **setting.options,
+        )
+
+    def _function(self, manner: str) -> Callable[..., Any]:
+        def plain(rt: Runtime, x: str) -> str:
+            self.ran.append(x)
+            return f"{x}!"
+
+        async def coroutine(rt: Runtime, x: str) -> str:
+            self.ran.append(x)
+            return f"{x}!"
+
+        def stream(rt: Runtime, x: str) -> Iterator[str]:
+            self.ran.append(x)
+            yield f"{x}!"
+
+        return {"plain": plain, "coroutine": coroutine, "stream": stream}[manner]
+
+    def call(self, door: str, value: str = CANARY) -> Any:
+        """Call the tool through a door, and return what it gave, of a stream its one item."""
+        given = DOORS[door](self.engine, value)
+        return given[0] if isinstance(given, list) else given
+
+    def counts(self) -> dict[str, Any]:
+        """Return what the limits count at this moment."""
+        return dict(self.engine.ledger.spent)
+
+
+def _outer(rt: Runtime, x: str) -> Any:
+    return rt.call_tool("g.t", (x,))
+
+
+class Template:
+    """In place of what fills a need of a tool; no public way makes one that fails."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+
+    def fill(self, values: Any) -> Any:
+        return self._part(lambda: ())
+
+
+def executed(engine: Engine, value: str) -> Any:
+    """Call as a model loop does, and raise what came of it."""
+    result = engine.execute(ToolCall("g.t", (value,)))
+    if result.error is not None:
+        raise result.error
+    return result.value
+
+
+async def _drained(items: Any) -> list[Any]:
+    return [item async for item in items]
+
+
+DOORS: dict[str, Callable[[Engine, str], Any]] = {
+    "call": lambda engine, value: engine.call("g.t", (value,)),
+    "call_named": lambda engine, value: engine.call_named("g.t", {"x": value}),
+    "timed": lambda engine, value: engine.call("g.t", (value,), timeout=60),
+    "acall": lambda engine, value: asyncio.run(engine.acall("g.t", (value,))),
+    "execute": executed,
+    "stream": lambda engine, value: list(engine.stream("g.t", (value,))),
+    "astream": lambda engine, value: asyncio.run(_drained(engine.astream("g.t", (value,)))),
+    "nested": lambda engine, value: engine.call("g.outer", (value,)),
+    "nested, awaited": lambda engine, value: asyncio.run(engine.acall("g.outer", (value,))),
+}
+ON_THIS_THREAD = ("call", "call_named", "execute", "stream", "nested")
+MANNERS = ("plain", "coroutine", "stream")
+
+
+# The gates
+
+Gate = Callable[[Part], Setting]
+
+
+def by_approver(part: Part) -> Setting:
+    """An approver that is called."""
+
+    def approver(request: ApprovalRequest) -> Any:
+        return part(Approval.approve)
+
+    return Setting(permits={"approver": approver}, needs={"requires_approval": True})
+
+
+def by_async_approver(part: Part) -> Setting:
+    """An approver that is awaited."""
+
+    async def approver(request: ApprovalRequest) -> Any:
+        await asyncio.sleep(0)
+        return part(Approval.approve)
+
+    return Setting(permits={"approver": approver}, needs={"requires_approval": True})
+
+
+def by_awaitable(part: Part) -> Setting:
+    """An approver that is called and gives something to be awaited."""
+
+    async def later() -> Any:
+        return part(Approval.approve)
+
+    return Setting(permits={"approver": lambda request: later()}, needs={"requires_approval": True})
+
+
+def by_approver_of_the_host(part: Part) -> Setting:
+    """The approver of the outer of two policies."""
+    setting = by_approver(part)
+    ceiling = ExecutionPolicy(**setting.permits)
+    return Setting(permits={"approver": approving, "within": ceiling}, needs=setting.needs)
+
+
+def by_hook(part: Part) -> Setting:
+    """A hook that may refuse."""
+
+    class Deciding:
+        @hookimpl
+        def neuroscript_decide(self, call: PendingCall) -> Any:
+            return part(lambda: None) if call.tool == "g.t" else None
+
+    return Setting({"hooks": [Deciding()]})
+
+
+def by_template(part: Part) -> Setting:
+    """What fills the needs of the tool; the host grants everything."""
+    return Setting(permits={"grants": ("*:*:*",)}, template=part)
+
+
+def by_template_without_grants(part: Part) -> Setting:
+    """The same where the host grants nothing."""
+    return Setting(template=part)
+
+
+def by_sink(part: Part) -> Setting:
+    """A sink that has to keep the beginnings of calls that write."""
+    return Setting({"audit": Sink(intent=part)})
+
+
+def by_second_sink(part: Part) -> Setting:
+    """The second of two sinks, where all calls have to be kept."""
+    sink = Sink()
+    sink.write = lambda record: (  # type: ignore[method-assign]
+        part(lambda: None) if record.kind == "intent" and record.tool == "g.t" else sink.records.append(record)
+    )
+    return Setting({"audit": [Sink(), sink], "audit_required": "all"})
+
+
+def by_clock(part: Part) -> Setting:
+    """The clock, where an audit is kept."""
+    return Setting({"audit": Sink()}, clock=lambda: part(time.time))
+
+
+def by_clock_of_an_observer(part: Part) -> Setting:
+    """The clock, where somebody is told of each end."""
+
+    class Observing:
+        @hookimpl
+        def neuroscript_call_finished(self, record: CallRecord) -> None:
+            pass
+
+    return Setting({"hooks": [Observing()]}, clock=lambda: part(time.time))
+
+
+def by_clock_of_a_rate(part: Part) -> Setting:
+    """The clock, where calls are limited in time."""
+    return Setting(clock=lambda: part(time.time), limits={"rates": {"g.t": "1000/hour"}})
+
+
+@attrs.frozen
+class Row:
+    """A gate, the faults that it may have, and what they are refused with.
+
+    Attributes:
+        nonsense: What it may return that is no answer.
+        codes: Of the refusal.
+        right: What it may raise that is an answer.
+        outer: Whether the outer of two nested calls meets the fault first.
+    """
+
+    gate: Gate
+    nonsense: dict[str, Fault]
+    codes: tuple[str, ...] = ("policy.fault",)
+    right: tuple[str, ...] = ()
+    outer: bool = False
+
+    @property
+    def faults(self) -> dict[str, Fault]:
+        """All its faults."""
+        every = {**RAISED, **self.nonsense}
+        return {name: fault for name, fault in every.items() if name not in self.right}
+
+
+GATES = {
+    "approver": Row(by_approver, NO_APPROVAL),
+    "async approver": Row(by_async_approver, NO_APPROVAL),
+    "approver that gives an awaitable": Row(by_awaitable, NO_APPROVAL),
+    "approver of the host": Row(by_approver_of_the_host, NO_APPROVAL),
+    "hook": Row(by_hook, NO_REFUSAL),
+    "template": Row(by_template, NO_NEEDS, right=("an ArgumentError",)),
+    "template without grants": Row(by_template_without_grants, NO_NEEDS, right=("an ArgumentError",)),
+    "sink": Row(by_sink, {}, ("audit.unavailable",)),
+    "second sink": Row(by_second_sink, {}, ("audit.unavailable",)),
+    "clock of an audit": Row(by_clock, NO_TIME, outer=True),
+    "clock of an observer": Row(by_clock_of_an_observer, NO_TIME, outer=True),
+    "clock of a rate": Row(
+        by_clock_of_a_rate, NO_TIME, ("limit.clock", "policy.fault"), right=("a year that nobody knows",)
+    ),
+}
+FEW = ("ValueError", "SystemExit", "GeneratorExit", "None")
+"""Faults that are tried for every kind of function; the others for a plain one."""
+
+TABLE = [
+    pytest.param(gate, fault, manner, id=f"{gate}: {fault}, {manner}")
+    for gate, row in GATES.items()
+    for fault in row.faults
+    for manner in (MANNERS if fault in FEW else ("plain",))
+]
+
+
+def text_of(error: BaseException) -> str:
+    """Return all that an error says of itself."""
+    return f"{error} {error!r} {error.args}"
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("gate", "fault", "manner"), TABLE)
+def test_a_gate_that_fails_refuses_and_leaves_nothing_behind(gate: str, fault: str, manner: str, door: str) -> None:
+    """The function has not run, the code says so, a record is left, and no value of the call stands anywhere."""
+    row, is_nested = GATES[gate], "nested" in door
+    refused = "g.outer" if is_nested and row.outer else "g.t"
+    part = Part(row.faults[fault])
+    bench = Bench(row.gate(part), manner)
+    with bench.engine as engine:
+        with pytest.raises((PolicyError, LimitError)) as caught:
+            bench.call(door)
+        assert bench.ran == []
+        assert part.asked > 0
+        assert caught.value.code in row.codes
+        assert caught.value.tool == refused
+        assert [(each.tool, each.code) for each in engine.refusals] == [(refused, caught.value.code)]
+        assert CANARY not in text_of(caught.value) + repr(engine.refusals) + "".join(bench.log.lines)
+        assert not engine.running
+
+        part.broken = False
+        before = bench.counts()["calls"]
+        assert before == int(is_nested and refused == "g.t"), "a call that never began is counted"
+        assert bench.call(door) == f"{CANARY}!"
+        assert bench.ran == [CANARY]
+        assert bench.counts()["calls"] - before == 1 + is_nested
+        assert bench.counts()["concurrency"] == 0
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("gate", GATES)
+def test_a_gate_that_fails_leaves_no_thread(gate: str, door: str) -> None:
+    """Once the engine is closed."""
+    before = set(threading.enumerate())
+    for fault in ("ValueError", "SystemExit"):
+        with Bench(GATES[gate].gate(Part(RAISED[fault])), "coroutine").engine as engine:
+            with suppress(BaseException):
+                DOORS[door](engine, CANARY)
+    for each in set(threading.enumerate()) - before:
+        each.join(5 + 5)  # a worker waits five seconds for further work
+        assert not each.is_alive(), each.name
+
+
+@pytest.mark.parametrize("door", ON_THIS_THREAD)
+@pytest.mark.parametrize("gate", GATES)
+def test_an_interrupt_passes_every_gate_on_the_main_thread(gate: str, door: str) -> None:
+    """It is no answer and no fault; the function has not run, and nothing is left over."""
+    part = Part(raising(KeyboardInterrupt))
+    bench = Bench(GATES[gate].gate(part), "plain")
+    with bench.engine as engine:
+        if "await" in gate or "async" in gate:
+            with pytest.raises(PolicyError):  # raised on the loop's own thread, where it means nobody
+                bench.call(door)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                bench.call(door)
+        assert bench.ran == []
+
+        part.broken = False
+        assert bench.call(door) == f"{CANARY}!"
+        assert bench.counts()["concurrency"] == 0
+        assert not engine.running
+
+
+# What an approver may write instead
+
+NO_ARGUMENTS: dict[str, Any] = {
+    "nothing": None,
+    "a number": 5,
+    "a text": CANARY,
+    "a list": [CANARY],
+    "no arguments": {},
+    "another argument": {"y": CANARY},
+    "one too many": {"x": "a", "y": CANARY},
+    "another type": {"x": [CANARY]},
+    "an object": {"x": object()},
+    "a name that is none": {5: CANARY},
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("arguments", NO_ARGUMENTS)
+def test_arguments_that_an_approver_writes_and_that_do_not_fit_refuse(arguments: str, door: str) -> None:
+    """They are told as arguments that do not fit; the caller is not to blame for them, and its own are not taken."""
+    for manner in MANNERS:
+        part = Part(lambda: Approval.modify(NO_ARGUMENTS[arguments]))
+        bench = Bench(by_approver(part), manner)
+        with bench.engine:
+            with pytest.raises(CallError) as caught:
+                bench.call(door)
+            assert isinstance(caught.value, (ArgumentError, PolicyError)) or "nested" in door
+            assert bench.ran == []
+            assert CANARY not in text_of(caught.value)
+
+            part.broken = False
+            assert bench.call(door) == f"{CANARY}!"
+            assert bench.counts()["concurrency"] == 0
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_approvers_that_modify_for_ever_refuse(door: str) -> None:
+    """Two that never agree; after some rounds that is a fault."""
+    counter = iter(range(10_000))
+
+    def modifying(request: ApprovalRequest) -> Approval:
+        return Approval.modify({"x": f"{CANARY} {next(counter)}"})
+
+    def modifying_too(request: ApprovalRequest) -> Approval:
+        return modifying(request)
+
+    ceiling = ExecutionPolicy(approver=modifying)
+    setting = Setting(permits={"approver": modifying_too, "within": ceiling}, needs={"requires_approval": True})
+    bench = Bench(setting, "plain")
+    with bench.engine as engine:
+        with pytest.raises(PolicyError) as caught:
+            bench.call(door)
+        assert caught.value.code == "policy.fault"
+        assert CANARY not in text_of(caught.value)
+        assert [each.code for each in engine.refusals] == ["policy.fault"]
+    assert bench.ran == []
+    assert next(counter) < 100
+
+
+# Observers
+
+Observer = Callable[[Part], Setting]
+
+
+def hooks_of(part: Part, name: str) -> Setting:
+    """Return a setting with a plugin whose observer fails."""
+
+    class Observing:
+        @hookimpl
+        def neuroscript_call_started(self, record: CallRecord) -> None:
+            if name == "started":
+                part(lambda: None)
+
+        @hookimpl
+        def neuroscript_call_finished(self, record: CallRecord) -> None:
+            if name == "finished":
+                part(lambda: None)
+
+        @hookimpl
+        def neuroscript_tool_registered(self) -> None:
+            if name == "registered":
+                part(lambda: None)
+
+        @hookimpl
+        def neuroscript_engine_closed(self) -> None:
+            if name == "closed":
+                part(lambda: None)
+
+    return Setting({"hooks": [Observing()]})
+
+
+OBSERVERS: dict[str, Observer] = {
+    "hook that is told of a beginning": lambda part: hooks_of(part, "started"),
+    "hook that is told of an end": lambda part: hooks_of(part, "finished"),
+    "hook that is told of a tool": lambda part: hooks_of(part, "registered"),
+    "hook that is told of the engine's end": lambda part: hooks_of(part, "closed"),
+    "sink that is not required, at the beginning": lambda part: Setting(
+        {"audit": Sink(intent=part), "audit_required": "none"}
+    ),
+    "sink that is not required, at the end": lambda part: Setting(
+        {"audit": Sink(outcome=part), "audit_required": "none"}
+    ),
+    "sink that is required, at the end": lambda part: Setting({"audit": Sink(outcome=part), "audit_required": "all"}),
+    "sink that is closed": lambda part: Setting({"audit": [Sink(closing=part), Sink()]}),
+}
+OBSERVED = [
+    pytest.param(each, fault, manner, id=f"{each}: {fault}, {manner}")
+    for each in OBSERVERS
+    for fault in RAISED
+    for manner in (MANNERS if fault in FEW else ("plain",))
+]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("observer", "fault", "manner"), OBSERVED)
+def test_an_observer_that_fails_changes_nothing(observer: str, fault: str, manner: str, door: str) -> None:
+    """The result is the result, the error of a tool stays what it is, and a line is logged that holds no value."""
+    part = Part(RAISED[fault])
+    bench = Bench(OBSERVERS[observer](part), manner)
+    with bench.engine as engine:
+        for _ in range(2):
+            assert bench.call(door) == f"{CANARY}!"
+        with pytest.raises(ArgumentError):
+            engine.call("g.t", ([],))
+        assert bench.ran == [CANARY, CANARY]
+        assert bench.counts()["concurrency"] == 0
+        assert not engine.running
+        assert engine.refusals == ()
+    assert part.asked > 0
+    assert len(bench.log.lines) == 1
+    assert CANARY not in bench.log.lines[0]
+
+
+@pytest.mark.parametrize("observer", OBSERVERS)
+def test_an_observer_and_a_log_that_fail_change_nothing(observer: str) -> None:
+    """Who can not even be told that an observer fails is no reason to fail."""
+
+    class Broken:
+        def error(self, msg: str, *args: object) -> None:
+            raise ValueError(CANARY)
+
+        debug = info = warning = error
+
+    part = Part(RAISED["ValueError"])
+    bench = Bench(OBSERVERS[observer](part), "plain", Broken())
+    with bench.engine:
+        for door in DOORS:
+            assert bench.call(door) == f"{CANARY}!"
+    assert part.asked > 0
+
+
+@pytest.mark.parametrize("fault", RAISED)
+def test_a_sink_that_fails_when_it_is_closed_keeps_no_other_from_being_closed(fault: str) -> None:
+    """Nor the hooks from being told."""
+    closed: list[str] = []
+
+    class Observing:
+        @hookimpl
+        def neuroscript_engine_closed(self) -> None:
+            closed.append("hook")
+
+    class Last(Sink):
+        def close(self) -> None:
+            closed.append("sink")
+
+    part = Part(RAISED[fault])
+    bench = Bench(Setting({"audit": [Sink(closing=part), Last()], "hooks": [Observing()]}), "plain")
+
+    bench.engine.close()
+
+    assert closed == ["sink", "hook"]
+    assert part.asked == 1
+
+
+# Clocks that tell times, if odd ones
+
+CLOCKS: dict[str, Callable[[], Any]] = {
+    "goes back": lambda: 2e9 - time.monotonic(),
+    "stands still": lambda: 1_000_000.0,
+    "tells whole seconds": lambda: int(time.time()),
+    "is before 1970": lambda: -1_000.5,
+    "stands at 1970": lambda: 0.0,
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_clock_that_tells_an_odd_time_is_no_fault(clock: str, door: str) -> None:
+    """Times are told as they are; how long a call took is measured by another clock."""
+    for gate in (by_clock, by_clock_of_an_observer, by_clock_of_a_rate):
+        sinks: list[Sink] = []
+        setting = attrs.evolve(gate(Part(lambda: None)), clock=CLOCKS[clock])
+        if "audit" in setting.options:
+            sinks.append(setting.options["audit"])
+        bench = Bench(setting, "plain")
+        with bench.engine:
+            assert bench.call(door) == f"{CANARY}!"
+        assert all(record.seconds >= 0 for sink in sinks for record in sink.records)
+
+
+def test_every_fault_of_the_tables_is_one() -> None:
+    """No row passes because its fault is none: each raises, or gives what is no approval."""
+    assert len(TABLE) > 200
+    for fault in RAISED.values():
+        with pytest.raises(BaseException):  # noqa: B017
+            fault()
+    for fault in NO_APPROVAL.values():
+        answer = fault()
+        assert type(answer) is not Approval or answer.verdict != "approve"

@@ -1,0 +1,645 @@
+"""Hooks: which plugins are taken, in which order they are asked and told, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import attrs
+import pluggy
+import pytest
+
+from neuroscript import Capability, PluginError, PolicyError, SpecError, ToolPolicy, hookimpl
+from neuroscript.decision import Decision
+from neuroscript.hooks import LONGEST, Hooks
+from neuroscript.hookspecs import ARGUMENTS
+from neuroscript.record import CallRecord, PendingCall, ToolFacts
+
+
+def call(**arguments: Any) -> PendingCall:
+    """Return a call that waits for its gates."""
+    return PendingCall("shop.refund", arguments, (Capability.parse("shop:pay"),), ToolPolicy(), "s1", 1)
+
+
+def record(code: str = "ok") -> CallRecord:
+    """Return the record of a call that has ended."""
+    about = ToolFacts("shop.refund")
+    return CallRecord("outcome", about, "r1", "s1", 1, 0, 1, "", 0.0, (), (), (), b"", (), code, "*", {}, 0.1)
+
+
+class Answering:
+    """A gate that gives one answer."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    @hookimpl
+    def neuroscript_decide(self, call: PendingCall) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def refusal(answer: Any) -> PolicyError:
+    """Return the refusal that an answer of a hook becomes."""
+    refused = Hooks([Answering(answer)]).refusal(call())
+    assert isinstance(refused, PolicyError)
+    return refused
+
+
+# What a gate may answer
+
+
+@pytest.mark.parametrize("answer", [None, True, Decision("shop.refund", True)], ids=["None", "True", "a Decision"])
+def test_a_gate_lets_a_call_pass(answer: Any) -> None:
+    """In one of three ways."""
+    assert Hooks([Answering(answer)]).refusal(call()) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        pytest.param("not on Sundays", "not on Sundays", id="a sentence"),
+        pytest.param(Decision("shop.refund", False, text="not today"), "not today", id="a Decision"),
+        pytest.param(PolicyError("not here"), "not here", id="a PolicyError"),
+        pytest.param("", "is refused by a hook", id="an empty sentence"),
+        pytest.param(Decision("shop.refund", False), "is refused by a hook", id="a Decision without a sentence"),
+        pytest.param("a\x1b[2Jb\u202e", "a\\x1b[2Jb\\u202e", id="a sentence for a terminal"),
+        pytest.param("x" * 1_000, "x" * LONGEST, id="a sentence without an end"),
+    ],
+)
+def test_a_gate_refuses_a_call(answer: Any, text: str) -> None:
+    """By a sentence, or by an answer that may hold one."""
+    refused = refusal(answer)
+
+    assert (f"shop.refund: {text}", "policy.hook") == (str(refused), refused.code)
+    assert ("shop.refund", "hook Answering") == (refused.tool, refused.rule)
+
+
+@pytest.mark.parametrize("answer", [False, 0, 1, 1.0, [], {}, b"no", Decision("shop.refund", 1)], ids=repr)  # type: ignore[arg-type]
+def test_a_gate_that_answers_nonsense_refuses(answer: Any) -> None:
+    """What is no answer is no permission."""
+    refused = refusal(answer)
+
+    text = f"can not run, for what decides about it answered with {type(answer).__name__} (hook Answering)"
+    assert (f"shop.refund: {text}", "policy.fault", "hook Answering") == (str(refused), refused.code, refused.rule)
+
+
+@pytest.mark.parametrize("error", [ValueError("secret"), SystemExit(3), KeyError("secret")], ids=repr)
+def test_a_gate_that_fails_refuses(error: BaseException) -> None:
+    """The text of its error is not told; the host finds it as the cause."""
+    refused = refusal(error)
+
+    text = f"can not run, for what decides about it failed (hook Answering, {type(error).__name__})"
+    assert (f"shop.refund: {text}", "policy.fault", error) == (str(refused), refused.code, refused.__cause__)
+
+
+def test_a_gate_may_raise_its_refusal() -> None:
+    """An error that is made to be told."""
+    error = PolicyError("not here", tool="other.tool", code="policy.denied", rule="other")
+    refused = refusal(error)
+
+    assert ("shop.refund: not here", "policy.hook", error) == (str(refused), refused.code, refused.__cause__)
+    assert "hook Answering" == refused.rule
+
+
+@pytest.mark.parametrize(
+    ("answer", "retry", "need"),
+    [
+        (Decision("shop.refund", False, need="shop:pay:100", retry="model"), "model", "shop:pay:100"),
+        (PolicyError("too much", need="shop:pay:100", retry="later"), "later", "shop:pay:100"),
+        ("too much", "host", ""),
+        (5, "host", ""),
+    ],
+    ids=["a Decision", "a PolicyError", "a sentence", "nonsense"],
+)
+def test_a_gate_says_who_can_make_the_call_succeed(answer: Any, retry: str, need: str) -> None:
+    """And what the call would need; where it does not, the host has the word."""
+    refused = refusal(answer)
+
+    assert (retry, need) == (refused.retry, refused.need)
+
+
+def test_a_policy_error_whose_text_is_none_refuses() -> None:
+    """Whatever a plugin has made of it."""
+    odd = PolicyError("")
+    odd.text = 5  # type: ignore[assignment]
+
+    assert "shop.refund: is refused by a hook" == str(refusal(odd))
+
+
+def test_an_interrupt_of_the_main_thread_passes_a_gate() -> None:
+    """The user wants to go, and nothing else."""
+    with pytest.raises(KeyboardInterrupt):
+        refusal(KeyboardInterrupt())
+
+
+def test_an_interrupt_that_another_thread_raises_refuses() -> None:
+    """Nobody pressed a key there."""
+    refused: list[PolicyError] = []
+    thread = threading.Thread(target=lambda: refused.append(refusal(KeyboardInterrupt())))
+    thread.start()
+    thread.join()
+
+    assert ["policy.fault"] == [each.code for each in refused]
+
+
+def test_the_first_gate_that_refuses_decides() -> None:
+    """Plugins given later come first; what stands behind is not asked."""
+    hooks = Hooks([Answering(ValueError()), Answering("second"), Answering(None)])
+    refused = hooks.refusal(call())
+
+    assert isinstance(refused, PolicyError)
+    assert ("second", "hook Answering 2") == (refused.text, refused.rule)
+
+
+class Changing:
+    """A gate that meddles with what it is shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    @hookimpl
+    def neuroscript_decide(self, call: PendingCall) -> None:
+        self.seen.append([*call.arguments["items"]])
+        call.arguments["items"].append("more")
+
+
+def test_no_gate_meets_what_another_made_of_the_arguments() -> None:
+    """Each is shown the values that the tool will get."""
+    first, second = Changing(), Changing()
+    pending = call(items=["one"])
+
+    assert Hooks([first, second]).refusal(pending) is None
+    assert ([["one"]], [["one"]], {"items": ["one"]}) == (first.seen, second.seen, pending.arguments)
+
+
+# What is called, and in which order
+
+
+class Telling:
+    """A plugin with every hook but the gate."""
+
+    def __init__(self, told: list[Any]) -> None:
+        self.told = told
+
+    @hookimpl
+    def neuroscript_call_started(self, record: CallRecord) -> None:
+        self.told.append(("started", record.tool))
+
+    @hookimpl
+    def neuroscript_call_finished(self, record: CallRecord) -> None:
+        self.told.append(("finished", record.code))
+
+    @hookimpl
+    def neuroscript_tool_registered(self, tool: Any, origin: str) -> None:
+        self.told.append(("registered", tool, origin))
+
+    @hookimpl
+    def neuroscript_engine_closed(self, left: tuple[str, ...]) -> None:
+        self.told.append(("closed", left))
+
+
+def test_each_hook_stands_in_its_tuple() -> None:
+    """As the plain function that it is, which takes all arguments in their order."""
+    told: list[Any] = []
+    plugin = Telling(told)
+    hooks = Hooks([plugin])
+
+    hooks.started[0](record())
+    hooks.finished[0](record("tool.failed"))
+    hooks.registered[0]("info", "host")
+    hooks.closed[0](("shop.refund",))
+
+    assert [
+        ("started", "shop.refund"),
+        ("finished", "tool.failed"),
+        ("registered", "info", "host"),
+        ("closed", ("shop.refund",)),
+    ] == told
+    assert ((plugin,), ("Telling",), ()) == (hooks.plugins, hooks.names, hooks.deciders)
+    assert (plugin.neuroscript_call_started,) == hooks.started
+
+
+def test_no_plugin_is_no_hook() -> None:
+    """So that nothing is paid for."""
+    hooks = Hooks()
+
+    assert [()] * 7 == [
+        hooks.plugins, hooks.names, hooks.deciders, hooks.started, hooks.finished, hooks.registered, hooks.closed
+    ]  # fmt: skip
+    assert hooks.refusal(call()) is None
+
+
+def test_the_order_is_that_of_pluggy() -> None:
+    """A plugin may ask for a place of its own; among the others those come first that were given last."""
+    told: list[str] = []
+
+    def plugin(name: str, **options: bool) -> object:
+        @hookimpl(specname="neuroscript_call_started", **options)
+        def tell() -> None:
+            told.append(name)
+
+        module = ModuleType(name)
+        module.tell = tell  # type: ignore[attr-defined]
+        return module
+
+    manager = pluggy.PluginManager("neuroscript")
+    plugins = [plugin("a"), plugin("b", trylast=True), plugin("c", tryfirst=True), plugin("d")]
+    for each in Hooks(plugins).started:
+        each(record())
+    flattened = told[:]
+    told.clear()
+    for each in plugins:
+        manager.register(each)
+    manager.hook.neuroscript_call_started(record=record())
+
+    assert ["c", "d", "a", "b"] == flattened == told
+
+
+class Few:
+    """A plugin that takes fewer arguments, or in an order of its own."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    @hookimpl
+    def neuroscript_decide(self) -> str:
+        return "never"
+
+    @hookimpl
+    def neuroscript_tool_registered(self, origin: str, tool: Any) -> None:
+        self.told.append((origin, tool))
+
+    @hookimpl
+    def neuroscript_call_started(self, record: CallRecord, more: int = 5) -> None:
+        self.told.append((record.tool, more))
+
+
+def test_a_hook_takes_the_arguments_that_it_wants() -> None:
+    """By their names, as pluggy gives them; one with a default of its own keeps it."""
+    plugin = Few()
+    hooks = Hooks([plugin])
+
+    hooks.registered[0]("info", "host")
+    hooks.started[0](record())
+
+    assert [("host", "info"), ("shop.refund", 5)] == plugin.told
+    assert "shop.refund: never" == str(hooks.refusal(call()))
+
+
+FILE = """
+from neuroscript import hookimpl
+
+@hookimpl
+def neuroscript_decide(call):
+    return None if call.depth == 1 else "not so deep"
+"""
+
+
+def test_a_module_is_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its functions are hooks."""
+    (tmp_path / "gate_of_a_test.py").write_text(FILE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    hooks = Hooks([import_module("gate_of_a_test")])
+
+    assert hooks.refusal(call()) is None
+    assert "shop.refund: not so deep" == str(hooks.refusal(attrs.evolve(call(), depth=2)))
+
+
+class Static:
+    """A plugin whose class holds functions without an instance."""
+
+    @staticmethod
+    @hookimpl
+    def neuroscript_decide(call: PendingCall) -> str:
+        return f"static {call.depth}"
+
+
+class OfClass:
+    """A plugin whose class is the plugin's state."""
+
+    @classmethod
+    @hookimpl
+    def neuroscript_decide(cls, call: PendingCall) -> str:
+        return cls.__name__
+
+
+@pytest.mark.parametrize(
+    ("plugin", "text"),
+    [(Static, "static 1"), (Static(), "static 1"), (OfClass, "OfClass"), (OfClass(), "OfClass")],
+    ids=["static, class", "static, object", "of class, class", "of class, object"],
+)
+def test_functions_of_a_class_are_hooks(plugin: object, text: str) -> None:
+    """Where they need no instance, the class itself may be the plugin."""
+    refused = Hooks([plugin]).refusal(call())
+
+    assert refused is not None
+    assert text == refused.text
+
+
+def test_one_function_may_serve_several_plugins_and_hooks(caplog: pytest.LogCaptureFixture) -> None:
+    """Each is known by the name of its own plugin."""
+
+    @hookimpl
+    def broken(record: CallRecord) -> None:
+        raise ValueError
+
+    def plugin(name: str) -> ModuleType:
+        module = ModuleType(name)
+        module.neuroscript_call_started = module.neuroscript_call_finished = broken  # type: ignore[attr-defined]
+        return module
+
+    hooks = Hooks([plugin("one"), plugin("two")])
+    for each in (*hooks.started, *hooks.finished):
+        hooks.failed(each, ValueError(), logging.getLogger("test"))
+
+    assert [
+        "the hook neuroscript_call_started of the plugin two",
+        "the hook neuroscript_call_started of the plugin one",
+        "the hook neuroscript_call_finished of the plugin two",
+        "the hook neuroscript_call_finished of the plugin one",
+    ] == [message.partition(" failed")[0] for message in caplog.messages]
+
+
+# Observers that fail
+
+
+class Broken:
+    """An observer that fails."""
+
+    @hookimpl
+    def neuroscript_call_started(self, record: CallRecord) -> None:
+        raise ValueError(f"secret {record.tool}")
+
+    @hookimpl
+    def neuroscript_call_finished(self, record: CallRecord) -> None:
+        raise SystemExit("secret")
+
+
+def tell(hooks: Hooks, logger: Any) -> None:
+    """Tell of one call, as the line does."""
+    for observers in (hooks.started, hooks.finished):
+        for observer in observers:
+            try:
+                observer(record())
+            except BaseException as error:
+                hooks.failed(observer, error, logger)
+
+
+def test_an_observer_that_fails_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Once for each hook of each plugin: its name and the type of the error, never the text."""
+    hooks = Hooks([Broken(), Broken()])
+    for _ in range(3):
+        tell(hooks, logging.getLogger("test"))
+
+    assert [
+        f"the hook {hook} of the plugin {plugin} failed ({error}); if it fails again, nothing is said"
+        for hook, error in (("neuroscript_call_started", "ValueError"), ("neuroscript_call_finished", "SystemExit"))
+        for plugin in ("Broken 2", "Broken")
+    ] == caplog.messages
+
+
+def test_a_call_that_began_under_other_hooks_is_told_to_those(caplog: pytest.LogCaptureFixture) -> None:
+    """Hooks may be added while it runs; a failure then is one of nobody whom the new ones know."""
+    before, since = Hooks([Broken()]), Hooks([Broken(), Telling([])])
+    since.failed(before.started[0], ValueError(), logging.getLogger("test"))
+
+    assert 1 == len(caplog.messages)
+
+
+def test_a_logger_that_fails_is_no_affair_of_a_call() -> None:
+    """A full disk under a log stops no tool."""
+
+    class Full(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError("no space left")
+
+    logger = logging.Logger("full")
+    logger.addHandler(Full())
+
+    tell(Hooks([Broken()]), logger)
+
+
+def test_an_interrupt_of_the_main_thread_passes_an_observer() -> None:
+    """It is raised again."""
+    hooks = Hooks([Telling([])])
+
+    with pytest.raises(KeyboardInterrupt):
+        hooks.failed(hooks.started[0], KeyboardInterrupt(), logging.getLogger("test"))
+
+
+def test_an_interrupt_that_another_thread_raises_in_an_observer_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """It is told of like any other."""
+    hooks = Hooks([Telling([])])
+    thread = threading.Thread(
+        target=hooks.failed, args=(hooks.started[0], KeyboardInterrupt(), logging.getLogger("test"))
+    )
+    thread.start()
+    thread.join()
+
+    assert ["KeyboardInterrupt"] == [message.split("(")[1].split(")")[0] for message in caplog.messages]
+
+
+# What is no plugin
+
+
+class Unmarked:
+    def neuroscript_decide(self, call: PendingCall) -> str:
+        return "never"
+
+
+class Misspelt:
+    @hookimpl
+    def neuroscript_descide(self, call: PendingCall) -> str:
+        return "never"
+
+    def neuroscript_help(self) -> None: ...
+
+
+class Wrapping:
+    @hookimpl(wrapper=True)
+    def neuroscript_decide(self, call: PendingCall) -> Any:
+        yield
+        return None
+
+    @hookimpl(hookwrapper=True)
+    def neuroscript_call_started(self, record: CallRecord) -> Any:
+        yield
+
+
+class Waiting:
+    @hookimpl
+    async def neuroscript_decide(self, call: PendingCall) -> str:
+        return "never"
+
+    @hookimpl
+    def neuroscript_call_started(self, record: CallRecord) -> Any:
+        yield
+
+
+class OtherArguments:
+    @hookimpl
+    def neuroscript_decide(self, pending: PendingCall) -> str:
+        return "never"
+
+    @hookimpl
+    def neuroscript_call_started(self, record: CallRecord | None = None) -> None: ...
+
+    @hookimpl
+    def neuroscript_call_finished(self, *, record: CallRecord) -> None: ...
+
+    @hookimpl
+    def neuroscript_tool_registered(self, *arguments: Any) -> None: ...
+
+
+class Twice:
+    @hookimpl
+    def neuroscript_decide(self, call: PendingCall) -> str:
+        return "never"
+
+    @hookimpl(specname="neuroscript_decide")
+    def other(self, call: PendingCall) -> str:
+        return "never"
+
+
+class Hostile:
+    @hookimpl
+    def neuroscript_decide(self, call: PendingCall) -> str:
+        return "never"
+
+    def __dir__(self) -> Any:
+        raise RuntimeError("secret")
+
+
+WRAPPER = "is a wrapper, which could swallow what another plugin refuses; write a plain function"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "text"),
+    [
+        pytest.param(object(), "object: it has no hook; @hookimpl marks one", id="an object"),
+        pytest.param(None, "None: it has no hook; @hookimpl marks one", id="None"),
+        pytest.param(
+            Unmarked(),
+            "Unmarked: neuroscript_decide is no function that @hookimpl marks; it has no hook; @hookimpl marks one",
+            id="a gate that would never be asked",
+        ),
+        pytest.param(
+            Misspelt(),
+            "Misspelt: neuroscript_help is no function that @hookimpl marks; "
+            "no hook is called neuroscript_descide; did you mean neuroscript_decide?",
+            id="another name",
+        ),
+        pytest.param(
+            Wrapping(), f"Wrapping: neuroscript_call_started {WRAPPER}; neuroscript_decide {WRAPPER}", id="wrappers"
+        ),
+        pytest.param(
+            Waiting(),
+            "Waiting: neuroscript_call_started is a generator function, of which nothing would run; "
+            "write a plain function; neuroscript_decide is a coroutine function, and nobody awaits a hook; "
+            "write a plain function",
+            id="functions that would not run",
+        ),
+        pytest.param(
+            OtherArguments(),
+            "OtherArguments: neuroscript_call_finished may take (record), not (record); "
+            "neuroscript_call_started may take (record), not (record); "
+            "neuroscript_decide may take (call), not (pending); "
+            "neuroscript_tool_registered may take (tool, origin), not (arguments)",
+            id="other arguments",
+        ),
+        pytest.param(Answering, "Answering: neuroscript_decide may take (call), not (self, call)", id="a class"),
+        pytest.param(Twice(), "Twice: it has neuroscript_decide twice", id="one hook twice"),
+        pytest.param(Hostile(), "Hostile: its hooks can not be looked at (RuntimeError)", id="it can not be looked at"),
+        pytest.param(
+            SimpleNamespace(neuroscript_decide=5),
+            "SimpleNamespace: neuroscript_decide is no function that @hookimpl marks; "
+            "it has no hook; @hookimpl marks one",
+            id="a number",
+        ),
+    ],
+)
+def test_what_could_never_be_called_as_it_is_meant_is_no_plugin(plugin: object, text: str) -> None:
+    """All that is wrong with it is said at once, and by its name."""
+    with pytest.raises(PluginError) as caught:
+        Hooks([plugin])
+
+    assert text == str(caught.value)
+
+
+def test_a_function_in_an_object_is_called_as_it_is() -> None:
+    """It gets the call, and not the object that it stands in."""
+
+    @hookimpl
+    def neuroscript_decide(call: PendingCall) -> str:
+        return call.tool
+
+    refused = Hooks([SimpleNamespace(neuroscript_decide=neuroscript_decide)]).refusal(call())
+
+    assert "shop.refund: shop.refund" == str(refused)
+
+
+def test_a_hook_of_a_later_version_may_be_left_out() -> None:
+    """Where its plugin says so."""
+
+    class Newer:
+        @hookimpl(optionalhook=True)
+        def neuroscript_tomorrow(self, weather: str) -> None: ...
+
+        @hookimpl
+        def neuroscript_decide(self) -> str:
+            return "never"
+
+    assert "shop.refund: never" == str(Hooks([Newer()]).refusal(call()))
+
+
+@attrs.frozen
+class Equal:
+    """A plugin that equals every other of its class."""
+
+    @hookimpl
+    def neuroscript_decide(self) -> None: ...
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["the same", "an equal one"])
+def test_a_plugin_is_given_once(other: bool) -> None:
+    """Twice is a mistake, of which pluggy would take notice only in some cases."""
+    plugin = Equal()
+
+    with pytest.raises(PluginError) as caught:
+        Hooks([plugin, Equal() if other else plugin])
+
+    assert "Equal 2: it is given twice" == str(caught.value)
+
+
+@pytest.mark.parametrize("plugins", ["acme", 5, Answering(None)], ids=["a text", "a number", "a plugin alone"])
+def test_plugins_are_given_as_a_list(plugins: Any) -> None:
+    """One alone too."""
+    with pytest.raises(SpecError) as caught:
+        Hooks(plugins)
+
+    assert f"hooks: expected a list of plugins, got {type(plugins).__name__}" == str(caught.value)
+
+
+def test_each_hook_is_documented_with_its_arguments() -> None:
+    """On the page for plugin authors."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "hooks.md").read_text()
+
+    assert [] == [name for name, taken in ARGUMENTS.items() if f"`{name}({', '.join(taken)})`" not in page]
+
+
+def test_the_mark_loads_pluggy_and_an_engine_does_not() -> None:
+    """Who has no hooks does not pay for them."""
+    code = (
+        "import sys; from neuroscript import Engine; Engine(plugins='none').close();"
+        "print('pluggy' in sys.modules); from neuroscript import hookimpl; print('pluggy' in sys.modules)"
+    )
+
+    assert "False\nTrue\n" == subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout

@@ -1,0 +1,217 @@
+"""Limits that many threads reach at once, with yields between the lines of the ledger: what is permitted, to the call.
+
+Without such yields the interpreter's own lock hides a missing one: a ledger that locks nothing looks right, until it is
+watched here. So each race is run against such a ledger too, and has to overshoot.
+
+Source: reliability.md part 4.4, C1 and C2.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import neuroscript.counters
+import neuroscript.ledger
+from neuroscript import LimitError
+from neuroscript.ledger import Ledger
+from neuroscript.limits import Limits
+
+OURS = {neuroscript.ledger.__file__, neuroscript.counters.__file__}
+
+YIELDED = 0.3
+"""At which part of our lines another thread is let in."""
+
+ATTEMPTS = (4_000, 80_000)
+SPENDINGS = (300, 2_000)
+"""How often it is tried for every change, and when all is tried."""
+
+MOST = 1_000
+
+TRIES = 20
+"""How many races a ledger without a lock may win by luck; one is mostly enough to see it lose."""
+
+
+class Unlocked(Ledger):
+    """A ledger whose lock locks nothing."""
+
+    def __init__(self, limits: Limits | None, clock: Callable[[], float], parent: Ledger | None = None) -> None:
+        super().__init__(limits, clock, parent)
+        self._lock = nullcontext()
+
+
+@contextmanager
+def yields() -> Iterator[None]:
+    """Have threads that are started let others in between the lines of the ledger, at random."""
+    chance = random.Random(1)
+
+    def on_line(frame: FrameType, event: str, value: Any) -> Any:
+        if event == "line" and chance.random() < YIELDED:
+            time.sleep(0)
+        return on_line
+
+    def on_call(frame: FrameType, event: str, value: Any) -> Any:
+        return on_line if frame.f_code.co_filename in OURS else None
+
+    before = threading.gettrace()
+    threading.settrace(on_call)
+    try:
+        yield
+    finally:
+        threading.settrace(before)  # type: ignore[arg-type]
+
+
+def raced(count: int, work: Callable[[int], None]) -> None:
+    """Do *work* in so many threads that begin at once; what one of them raises is raised."""
+    failed: list[BaseException] = []
+    barrier = threading.Barrier(count)
+
+    def run(number: int) -> None:
+        try:
+            barrier.wait()
+            work(number)
+        except BaseException as error:
+            failed.append(error)
+
+    with yields():
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if failed:
+        raise failed[0]
+
+
+def begun_in(ledgers: list[Ledger], attempts: int) -> int:
+    """Return how many of so many attempts in 16 threads were let in."""
+    let_in = [0] * 16
+
+    def work(number: int) -> None:
+        ledger = ledgers[number % len(ledgers)]
+        for _ in range(attempts // 16):
+            try:
+                ledger.begin("g.t", True)
+            except LimitError:
+                continue
+            let_in[number] += 1
+
+    raced(16, work)
+    return sum(let_in)
+
+
+LIMITS = {
+    "calls in all": {"calls": MOST},
+    "calls of a tool": {"tool_calls": {"g.t": MOST}},
+    "a rate": {"rates": {"g.*": f"{MOST}/minute"}},
+    "at once": {"concurrency": MOST},
+}
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+def test_exactly_as_many_calls_run_as_are_permitted(limits: dict[str, Any], full_counts: bool) -> None:
+    """16 threads, each asking far more often than that; in the full run of 80,000 attempts too."""
+    ledger = Ledger(Limits(**limits), lambda: 5.0)
+
+    assert begun_in([ledger], ATTEMPTS[full_counts]) == MOST
+    assert set(ledger.spent.values()) <= {MOST}
+
+
+def test_exactly_as_many_calls_run_below_one_parent(full_counts: bool) -> None:
+    """Sessions of one engine share what the engine may; each has its own count besides."""
+    top = Ledger(Limits(calls=MOST), time.time)
+    children = [Ledger(Limits(calls=10**6), time.time, top) for _ in range(4)]
+
+    assert begun_in(children, ATTEMPTS[full_counts]) == MOST
+    assert sum(child.spent["calls"] for child in children) == top.spent["calls"] == MOST
+
+
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+def test_without_its_lock_a_ledger_does_overshoot(limits: dict[str, Any]) -> None:
+    """In the same race, so that the tests above prove something."""
+    races = (begun_in([Unlocked(Limits(**limits), lambda: 5.0)], ATTEMPTS[0]) for _ in range(TRIES))
+
+    assert any(count > MOST for count in races)
+
+
+def spent_in(ledgers: list[Ledger], top: Ledger, most: int, each: int) -> tuple[int, int]:
+    """Return what was spent and kept in 8 threads, and the most that was ever seen in the uppermost ledger."""
+    kept, seen = [0] * 8, [0] * 8
+
+    def work(number: int) -> None:
+        source, ledger, tally = random.Random(number), ledgers[number % len(ledgers)], {}
+        for _ in range(each):
+            count = source.randrange(most // 20)
+            try:
+                reserved = ledger.spend("fs_bytes", count, "g.t", [tally])
+            except LimitError:
+                continue
+            finally:
+                seen[number] = max(seen[number], top.spent["fs_bytes"])
+            taken = source.choice([0, count // 2, count, count // 10])
+            reserved.settle(taken)
+            kept[number] += taken
+        assert tally.get("fs_bytes", 0) == kept[number]
+
+    raced(8, work)
+    return sum(kept), max(seen)
+
+
+def test_bytes_that_sessions_share_are_never_more_than_permitted(full_counts: bool) -> None:
+    """8 threads, up to 2,000 spendings each; all counts are the sum of what was settled."""
+    most = 100_000 if full_counts else 20_000
+    top = Ledger(Limits(fs_bytes=most), time.time)
+    children = [top, *(Ledger(Limits(fs_bytes=10**9), time.time, top) for _ in range(3))]
+    kept, seen = spent_in(children, top, most, SPENDINGS[full_counts])
+
+    assert seen <= most
+    assert kept == top.spent["fs_bytes"] <= most
+    assert kept > most - most // 20
+    assert sum(child.spent["fs_bytes"] for child in children[1:]) <= kept
+
+
+def test_without_its_lock_bytes_are_lost_or_too_many() -> None:
+    """In the same race."""
+    most = 20_000
+    top = Unlocked(Limits(fs_bytes=most), time.time)
+    kept, seen = spent_in([top], top, most, SPENDINGS[0])
+
+    assert seen > most or kept != top.spent["fs_bytes"]
+
+
+def test_calls_that_end_and_that_never_began_leave_nothing(full_counts: bool) -> None:
+    """Never more than 3 at once, whoever ends or gives back; and none at last."""
+    ledger = Ledger(Limits(concurrency=3, calls=10**6, rates={"*": "999999/hour"}), time.time)
+    running, most, guard, ended = 0, 0, threading.Lock(), [0] * 8
+
+    def work(number: int) -> None:
+        nonlocal running, most
+        source = random.Random(number)
+        for _ in range(SPENDINGS[full_counts]):
+            try:
+                begun = ledger.begin("g.t", True)
+            except LimitError:
+                continue
+            with guard:
+                running += 1
+                most = max(most, running)
+            time.sleep(source.choice([0, 0.002]))
+            with guard:
+                running -= 1
+            if source.random() < 0.5:
+                ledger.refund("g.t", True, begun)
+            else:
+                ledger.end(True)
+                ended[number] += 1
+
+    raced(8, work)
+
+    assert 2 <= most <= 3
+    assert ledger.spent == {"concurrency": 0, "calls": sum(ended)}

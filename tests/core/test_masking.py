@@ -1,0 +1,87 @@
+"""Which values of a call are secret, and what of it a person is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from neuroscript import ArgSpec, ArgType, ToolSpec
+from neuroscript.masking import masked, secret_values
+
+TOKEN = ArgSpec("token", ArgType.ANY, secret=True, required=False, nullable=True)
+LOGIN = (ArgSpec("user", ArgType.STRING), ArgSpec("password", ArgType.STRING, secret=True, required=False))
+HOST = (ArgSpec("name", ArgType.STRING), ArgSpec("login", ArgType.MAP, keys=LOGIN))
+
+CASES: dict[str, tuple[tuple[ArgSpec, ...], bool, tuple[Any, ...], list[Any], dict[str, Any]]] = {
+    "none": ((ArgSpec("a", ArgType.INT),), False, (5,), [], {"a": 5}),
+    "a whole argument": ((ArgSpec("a", ArgType.INT), TOKEN), False, (5, "x"), ["x"], {"a": 5, "token": "[secret]"}),
+    "not given": ((TOKEN,), False, (None,), [], {"token": None}),
+    "a map": ((TOKEN,), False, ({"a": ["x"]},), [{"a": ["x"]}], {"token": "[secret]"}),
+    "a key": (
+        (ArgSpec("login", ArgType.MAP, keys=LOGIN),),
+        False,
+        ({"user": "ada", "password": "x"},),
+        ["x"],
+        {"login": {"user": "ada", "password": "[secret]"}},
+    ),
+    "an absent key": (
+        (ArgSpec("login", ArgType.MAP, keys=LOGIN),),
+        False,
+        ({"user": "ada"},),
+        [],
+        {"login": {"user": "ada"}},
+    ),
+    "a map that is not given": (
+        (ArgSpec("login", ArgType.MAP, keys=LOGIN, nullable=True),),
+        False,
+        (None,),
+        [],
+        {"login": None},
+    ),
+    "a key in a key, in each map of a slice": (
+        (ArgSpec("hosts", ArgType.SLICE_MAP, keys=HOST, extra_keys=True),),
+        False,
+        ([{"name": "a", "login": {"user": "u", "password": "x"}}, {"name": "b", "login": {"user": "v"}, "more": [1]}],),
+        ["x"],
+        {
+            "hosts": [
+                {"name": "a", "login": {"user": "u", "password": "[secret]"}},
+                {"name": "b", "login": {"user": "v"}, "more": [1]},
+            ]
+        },
+    ),
+    "each of a variadic argument": (
+        (ArgSpec("a", ArgType.INT), TOKEN),
+        True,
+        (5, "x", None, "y"),
+        ["x", "y"],
+        {"a": 5, "token": ["[secret]", None, "[secret]"]},
+    ),
+    "none of a variadic argument": ((ArgSpec("a", ArgType.INT), TOKEN), True, (5,), [], {"a": 5, "token": []}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_person_is_shown_what_is_not_secret(name: str) -> None:
+    """What is yielded as secret is what is masked, no more and no less."""
+    args, variadic, values, secret, shown = CASES[name]
+    spec = ToolSpec("t", "g", args, variadic=variadic)
+
+    assert [*secret_values(spec, values)] == secret
+    assert masked(spec, values) == shown
+    assert any(arg.holds_secret for arg in spec.args) == (name != "none")
+
+
+def test_what_is_shown_is_a_copy() -> None:
+    """Whoever is shown the arguments can not change those of the call."""
+    login = ArgSpec("login", ArgType.MAP, keys=LOGIN, extra_keys=True)
+    spec = ToolSpec("t", "g", (ArgSpec("a", ArgType.SLICE), login))
+    values = ([[1]], {"user": "ada", "password": "x", "more": [1]})
+
+    shown = masked(spec, values)
+    shown["a"][0].append(2)
+    shown["login"]["user"] = "eve"
+    shown["login"]["more"].append(2)
+
+    assert values == ([[1]], {"user": "ada", "password": "x", "more": [1]})

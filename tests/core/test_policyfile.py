@@ -1,0 +1,370 @@
+"""A policy as a file: what it states, what its profiles replace, and each fault with its line and its name."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall, ToolPolicy, Toolset, load_policy
+from neuroscript.limits import Limits
+from neuroscript.policyfile import LONGEST, policy_of_toml
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [*sorted(DOCS.glob("*/*.md"))]
+EXAMPLES = [
+    (f"{page.name} {index}", text)
+    for page in PAGES
+    for index, text in enumerate(re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL))
+] + [(path.name, path.read_text()) for path in sorted(DOCS.glob("examples/*.toml"))]
+
+WHOLE = """\
+[policy]
+allow = ["fs.*", "tool.Math.*"]      # groups
+deny = [
+    "*.delete",  # whatever is allowed
+]
+grants = ["fs:read:inbox/**"]
+trusted = true
+preapproved = ["fs.write"]
+
+[policy.limits]
+calls = 100
+tool_calls = {"fs.move" = 0}
+rates = {"http.*" = "60/minute"}
+money = {EUR = 0.10}
+seconds = 2.5
+
+[policy.profiles.careful]
+deny = ["*.delete", "*.write"]
+trusted = false
+
+[policy.profiles.careful.limits]
+calls = 3
+
+[policy.profiles.idle]
+allow = []
+"""
+
+
+def faults(text: str, profile: str | None = None) -> list[str]:
+    """Return what is wrong with a text."""
+    with pytest.raises(SpecError) as caught:
+        policy_of_toml(text, source="neuroscript.toml", profile=profile)
+    return [*caught.value.sentences]
+
+
+def test_a_file_states_what_a_policy_has(tmp_path: Path) -> None:
+    """Each field, with decimals that are exact."""
+    path = tmp_path / "neuroscript.toml"
+    path.write_text(WHOLE)
+
+    limits = Limits(
+        calls=100, tool_calls={"fs.move": 0}, rates={"http.*": "60/minute"}, money={"EUR": Decimal("0.10")}, seconds=2.5
+    )
+    expected = ExecutionPolicy(
+        allow=("fs.*", "math.*"),
+        deny=("*.delete",),
+        grants=("fs:read:inbox/**",),
+        trusted=True,
+        limits=limits,
+        preapproved=("fs.write",),
+    )
+    assert expected == load_policy(path) == load_policy(str(path)) == policy_of_toml(WHOLE)
+
+
+def test_a_profile_replaces_what_it_states() -> None:
+    """Each key of its own, and each key of its limits; what it does not state stays."""
+    base, careful, idle = (policy_of_toml(WHOLE, profile=name) for name in (None, "careful", "idle"))
+
+    assert careful == attrs.evolve(
+        base, deny=("*.delete", "*.write"), trusted=False, limits=attrs.evolve(base.limits, calls=3)
+    )
+    assert idle == attrs.evolve(base, allow=())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "[policy]\n", "[mcp]\nservers = 3\n", "[policy.limits]\n", "\ufeff"]
+)
+def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) -> None:
+    """It permits what needs nothing; the table of MCP is for others to read."""
+    (tmp_path / "p.toml").write_text(text)
+
+    assert ExecutionPolicy() == load_policy(tmp_path / "p.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[policy]\n\nalow = []", ["3: policy.alow: is not known; did you mean allow?"]),
+        ("[polcy]", ["1: polcy: is not known; did you mean policy?"]),
+        ("x = 1", ["1: x: is not known"]),
+        ("policy = 1", ["1: policy: must be a table, [policy]"]),
+        ("[[policy]]", ["1: policy: must be a table, [policy]"]),
+        ("[policy]\ncalls = 3", ["2: policy.calls: is a limit; write it under [policy.limits]"]),
+        ("[policy]\nlimits = 3", ["2: policy.limits: must be a table, [policy.limits]"]),
+        ("[policy.limit]", ["1: policy.limit: is not known; did you mean limits?"]),
+        ("[policy]\nallow = 'fs.*'", ["2: policy.allow: must be an array of texts, in brackets"]),
+        ("[policy]\nallow = {a = 1}", ["2: policy.allow: must be an array of texts, in brackets"]),
+        (
+            '[policy]\ndeny = [\n  "fs.*", # ["\n  "a b",\n  7,\n\n  """\nx[y]""",\n]',
+            [
+                "4: policy.deny[1]: a b matches no tool; write a name, or a pattern such as fs.*",
+                "5: policy.deny[2]: must be a text, in quotes",
+                "7: policy.deny[3]: x[y] matches no tool; write a name, or a pattern such as fs.*",
+            ],
+        ),
+        (
+            '[policy]\ngrants = ["fs:read:*",\n"fs:read",\n\n"fs:read:[a]", "what"]',
+            [
+                "3: policy.grants[1]: a grant has a scope; write fs:read:* for the whole resource",
+                r"5: policy.grants[2]: [a] is no scope of fs: classes of characters are not known; write \[ for a bracket",
+                "5: policy.grants[3]: what is not a capability; write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt",
+            ],
+        ),
+        (
+            '[policy]\npreapproved = ["fs.*"]',
+            ["2: policy.preapproved[0]: fs.* is not the exact name of a tool; no pattern counts here"],
+        ),
+        ('[policy]\ntrusted = "yes"', ["2: policy.trusted: must be true or false"]),
+        ("[policy]\ntrusted = 1", ["2: policy.trusted: must be true or false"]),
+        ("[policy.limits]\n\ncalls = 1.5", ["3: policy.limits.calls: must be a whole number, 0 or more, not 1.5"]),
+        ("[policy.limits]\ncalls = true", ["2: policy.limits.calls: must be a whole number, 0 or more, not True"]),
+        ("[policy.limits]\ncalls = []", ["2: policy.limits.calls: must be a whole number, 0 or more, not list"]),
+        ("[policy.limits]\ncalls = -1", ["2: policy.limits.calls: must be a whole number, 0 or more, not -1"]),
+        ("[policy.limits]\ncals = 1", ["2: policy.limits.cals: is not known; did you mean calls or net_calls?"]),
+        ("[policy.limits]\ndepth = 0", ["2: policy.limits.depth: must be a whole number from 1 to 64, not 0"]),
+        ("[policy.limits]\nseconds = nan", ["2: policy.limits.seconds: must be a number above 0, not NaN"]),
+        ("[policy.limits]\nsleep = inf", ["2: policy.limits.sleep: must be a number of 0 or more, not Infinity"]),
+        ("[policy.limits]\nrates = 3", ["2: policy.limits.rates: must be a table, [policy.limits.rates]"]),
+        (
+            '[policy.limits]\nrates = {"http.*" = "1/fortnight", "a b" = "1/day"}',
+            [
+                '2: policy.limits.rates."http.*": write calls/period, such as 60/minute; a period is second, minute, hour or day',
+                '2: policy.limits.rates."a b": a b matches no tool; write a name, or a pattern such as http.*',
+            ],
+        ),
+        (
+            '[policy.limits.tool_calls]\nok = 1\nfs.delete = 0\n"fs.*" = 1\n"fs.read" = "2"',
+            [
+                '3: policy.limits.tool_calls.fs: holds names itself; a name with a dot stands in quotes, "fs.delete"',
+                '4: policy.limits.tool_calls."fs.*": fs.* is not the name of a tool; a pattern goes to rates',
+                '5: policy.limits.tool_calls."fs.read": must be a whole number, 0 or more, not 2',
+            ],
+        ),
+        (
+            "[policy]\nlimits.money = {EUR = -1, eur = 2}",
+            [
+                "2: policy.limits.money.EUR: must be a number, 0 or more, not -1",
+                "2: policy.limits.money.eur: eur is no currency; write three capitals, such as EUR",
+            ],
+        ),
+        (
+            "[policy.profiles.a]\ndeni = []\n[policy.profiles.a.limits]\ncalls = 'x'\n[policy.profiles.b.profiles]",
+            [
+                "2: policy.profiles.a.deni: is not known; did you mean deny?",
+                "4: policy.profiles.a.limits.calls: must be a whole number, 0 or more, not x",
+                "5: policy.profiles.b.profiles: is not known",
+            ],
+        ),
+        ("[policy]\nprofiles = []", ["2: policy.profiles: must be a table, [policy.profiles]"]),
+        ("[policy.profiles]\na = 1", ["2: policy.profiles.a: must be a table, [policy.profiles.a]"]),
+        ("[policy]\nallow = [\n'a'\n'b']", ["4: unclosed array, at column 1"]),
+        ('[policy]\n"\\u001b[2J\\u202e" = 1', ['2: policy."\\x1b[2J\\u202e": is not known']),
+    ],
+)
+def test_each_fault_has_its_line_and_its_name(text: str, expected: list[str]) -> None:
+    """All of them at once, in the order of the lines."""
+    assert [f"neuroscript.toml:{each}" for each in expected] == faults(text)
+
+
+def test_all_faults_of_all_tables_are_told_at_once() -> None:
+    """Also those of profiles that nobody asked for, and that there is no profile of the name."""
+    text = "[other]\n[policy]\ntrusted = 0\n[policy.limits]\ncalls = 'x'\n[policy.profiles.careful]\nallow = 3\n"
+
+    assert [
+        "neuroscript.toml:1: other: is not known",
+        "neuroscript.toml:3: policy.trusted: must be true or false",
+        "neuroscript.toml:5: policy.limits.calls: must be a whole number, 0 or more, not x",
+        "neuroscript.toml:6: policy.profiles.carful: there is no such profile; did you mean careful?",
+        "neuroscript.toml:7: policy.profiles.careful.allow: must be an array of texts, in brackets",
+    ] == sorted(faults(text, "carful"))
+
+
+@pytest.mark.parametrize("profile", ["", "x", "policy", "limits"])
+def test_a_profile_that_is_not_there_is_a_fault(profile: str) -> None:
+    """Nobody is given more than they asked for because of a misspelt name."""
+    (fault,) = faults("[policy]\nallow = []\n", profile)
+
+    assert fault.endswith(": there is no such profile")
+
+
+def test_the_error_holds_its_parts() -> None:
+    """The name of the file alone, the problems, the lines; it can be pickled."""
+    with pytest.raises(SpecError) as caught:
+        policy_of_toml("[policy]\nallow = 1\ndeny = 2", source="p.toml")
+    error: Any = pickle.loads(pickle.dumps(caught.value))
+
+    problems = tuple(f"policy.{name}: must be an array of texts, in brackets" for name in ("allow", "deny"))
+    assert ("p.toml", problems, (2, 3)) == (error.subject, error.problems, error.lines)
+    assert f"p.toml:2: {problems[0]}; p.toml:3: {problems[1]}" == str(error) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda path: None, "p.toml: can not be read: no such file or directory"),
+        (lambda path: path.mkdir(), "p.toml: can not be read: is a directory"),
+        (lambda path: os.mkfifo(path), "p.toml: can not be read: it is no file"),
+        (lambda path: path.symlink_to(path), "p.toml: can not be read: too many levels of symbolic links"),
+        (lambda path: path.symlink_to("/dev/zero"), "p.toml: has more than 1048576 bytes"),
+        (lambda path: path.write_bytes(b"#" * (LONGEST + 1)), "p.toml: has more than 1048576 bytes"),
+        (lambda path: path.write_bytes(b"[policy]\n# \xff"), "p.toml:2: is not UTF-8 text"),
+        (lambda path: path.write_bytes("[policy]".encode("utf-16")), "p.toml:1: is not UTF-8 text"),
+        (lambda path: path.write_bytes(b"\0" * 100), "p.toml:1: invalid statement, at column 1"),
+    ],
+    ids=["missing", "directory", "pipe", "loop", "endless", "large", "bytes", "utf-16", "zeros"],
+)
+def test_a_file_that_can_not_be_read_is_a_fault(make: Any, text: str, tmp_path: Path) -> None:
+    """Nothing is waited for, and the name of the directory is told to nobody."""
+    make(tmp_path / "p.toml")
+    with pytest.raises(SpecError) as caught:
+        load_policy(tmp_path / "p.toml")
+
+    assert text == str(caught.value)
+
+
+def test_the_largest_file_is_read(tmp_path: Path) -> None:
+    """A byte less than too many; so is a device that holds nothing."""
+    (tmp_path / "p.toml").write_bytes(b'policy.deny = ["x"]\n'.ljust(LONGEST, b"#"))
+
+    assert load_policy(tmp_path / "p.toml").deny == ("x",)
+    assert load_policy("/dev/null") == ExecutionPolicy()
+
+
+def test_nobody_is_waited_for() -> None:
+    """A terminal at which nobody types gives nothing, at once."""
+    ours, theirs = os.openpty()
+    try:
+        with pytest.raises(SpecError, match=r": can not be read: nothing can be read yet$"):
+            load_policy(os.ttyname(theirs))
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_many_faults_are_all_told() -> None:
+    """Names that are spelt alike are looked for in the first ones alone."""
+    text = "[policy]\n" + "".join(f"alow{index} = 1\n" for index in range(5_000))
+
+    assert len(faults(text)) == 5_000
+    assert faults(text)[-1] == "neuroscript.toml:5001: policy.alow4999: is not known"
+
+
+def test_a_file_narrows_what_a_program_permits() -> None:
+    """The policy of the program is the ceiling: each has to permit a call."""
+    ceiling = ExecutionPolicy(deny=("math.add",), grants=("fs:read:data/**",))
+    policy = attrs.evolve(policy_of_toml('policy.allow = ["math.*"]\npolicy.grants = ["fs:*:*"]'), within=ceiling)
+
+    needs = ToolPolicy()
+    assert [policy.verdict(f"math.{name}", needs) is None for name in ("add", "max")] == [False, True]
+    assert policy.verdict("str.concat", needs) is not None
+
+
+@pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_the_examples_of_the_documents_are_right(name: str, text: str) -> None:
+    """Each block of TOML that states a policy is one, with each of its profiles."""
+    import tomllib
+
+    for profile in (None, *tomllib.loads(text).get("policy", {}).get("profiles", {})):
+        assert isinstance(policy_of_toml(text, source=name, profile=profile), ExecutionPolicy)
+
+
+def test_there_are_examples() -> None:
+    """The test above has something to do."""
+    assert len(EXAMPLES) >= 3
+
+
+def test_nothing_of_it_is_loaded_for_a_call() -> None:
+    """Neither the file nor the reader of TOML."""
+    code = (
+        "import sys\nfrom neuroscript import Engine\nEngine(plugins='none').close()\n"
+        "print([name for name in sys.modules if name in ('tomllib', 'neuroscript.policyfile', 'neuroscript.tomltext')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+# Calls looked at before they run
+
+RUNS: list[str] = []
+shop = Toolset("shop")
+
+
+@shop.tool(policy=ToolPolicy(capabilities=("fs:write:{path}",)))
+def put(path: str, count: int = 1) -> str:
+    """Write something."""
+    RUNS.append(path)
+    return path
+
+
+@shop.tool(policy=ToolPolicy(requires_approval=True))
+def buy(item: str) -> str:
+    """Buy something."""
+    RUNS.append(item)
+    return item
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (ToolCall("shop.put", ("data/a",)), ("shop.put", True, "shop.*", "", False)),
+        (ToolCall("shop__put", '{"path": "data/a", "count": "2"}'), ("shop.put", True, "shop.*", "", False)),
+        (ToolCall("tool.Shop.Put", {"path": "data/../b"}), ("shop.put", False, "grants", "policy.capability", False)),
+        (ToolCall("shop.put", {"path": "data/a", "count": "x"}), ("shop.put", False, "", "coercion.format", False)),
+        (ToolCall("shop.put", ""), ("shop.put", False, "", "arg.missing", False)),
+        (ToolCall("shop.put", "{"), ("shop.put", False, "", "arg.not_json", False)),
+        (ToolCall("shop.put", 5), ("shop.put", False, "", "arg.type", False)),  # type: ignore[arg-type]
+        (ToolCall("shop.buy", ("tea",)), ("shop.buy", True, "shop.*", "", True)),
+        (ToolCall("shop.steal"), ("shop.steal", False, "", "tool.not_found", False)),
+        (ToolCall("math.add", (1, 2)), ("math.add", False, "allow", "policy.not_allowed", False)),
+        (ToolCall("\x1b" * 100), ("\\x1b" * 64 + "…", False, "", "tool.not_found", False)),
+        (ToolCall(None), ("None", False, "", "tool.not_found", False)),  # type: ignore[arg-type]
+    ],
+)
+def test_a_call_is_decided_before_it_runs(call: ToolCall, expected: tuple[Any, ...]) -> None:
+    """As it would be if it were executed, in every spelling; nothing runs and nobody is asked."""
+    RUNS.clear()
+
+    def approver(request: object) -> Any:
+        raise AssertionError("nobody is asked")
+
+    policy = ExecutionPolicy(allow=("shop.*",), grants=("fs:write:data/**",), approver=approver)
+    with Engine(policy=policy, toolsets=[shop]) as engine:
+        (decision,) = engine.check([call])
+        assert (decision,) == engine.session().check(iter([call]))
+
+        assert expected == (decision.tool, decision.allowed, decision.rule, decision.code, decision.asks)
+        if not decision.allowed:
+            error = engine.execute(call).error
+            assert error is not None
+            assert (error.code, str(error).removeprefix(f"{error.tool}: ")) == (decision.code, decision.text)
+    assert RUNS == []
+
+
+def test_an_engine_that_is_closed_refuses_them_all() -> None:
+    """As it refuses calls."""
+    engine = Engine(toolsets=[shop], plugins="none")
+    engine.close()
+
+    assert [each.code for each in engine.check([ToolCall("shop.put"), ToolCall("x")])] == ["engine.closed"] * 2
+    assert engine.check([]) == ()

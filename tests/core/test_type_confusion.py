@@ -1,0 +1,730 @@
+"""Other spellings of a value: no rule on an argument can be passed by one, for every rule sees what the function gets.
+
+For each type of argument a value is forbidden, by every kind of rule there is, and called for in each way that JSON, a
+command line or Python can write it. Beside it stand values that look like it and are none: each is refused as an
+argument or is another value, and it is the rule's to say which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import json
+import os
+from array import array
+from collections import OrderedDict, defaultdict, namedtuple
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import attrs
+import pytest
+from tests.core.test_vectors import HOSTILE, NAMESPACE
+from tests.laws import same, shares
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    CallError,
+    Capability,
+    Engine,
+    ExecutionPolicy,
+    Grant,
+    Handle,
+    Host,
+    PolicyError,
+    Runtime,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+)
+from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.argtypes import ELEMENTS
+from neuroscript.hookspecs import hookimpl
+from neuroscript.record import PendingCall
+from neuroscript.templates import FITTING
+
+
+class Text(str):
+    """A text that says that it equals nothing."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+
+class Lying(str):
+    """A text that says that it is another."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+class Whole(int):
+    """A number that says that it is another."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = int.__hash__
+
+    def __int__(self) -> int:
+        return 2
+
+    __index__ = __int__
+
+
+class One(enum.IntEnum):
+    """A number by a name."""
+
+    ONE = 1
+    TWO = 2
+
+
+class Flag(enum.IntFlag):
+    """A number made of bits."""
+
+    ONE = 1
+
+
+class Name(str, enum.Enum):  # noqa: UP042
+    """A text by a name."""
+
+    ADMIN = "admin"
+
+
+class Real(float):
+    """A number that says that it is another."""
+
+    def __float__(self) -> float:
+        return 2.0
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = float.__hash__
+
+
+class Row(list[Any]):
+    """A list that says that it is empty."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+class Table(dict[Any, Any]):
+    """A map that says that it holds something else."""
+
+    def __getitem__(self, key: object) -> Any:
+        return "something else"
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def items(self) -> Any:
+        return ()
+
+
+class Raw(bytes):
+    """Bytes that say that they are others."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = bytes.__hash__
+
+
+Pair = namedtuple("Pair", "first second")
+
+
+@attrs.frozen
+class Forbidden:
+    """A value that must not reach a function, and what could be taken for it.
+
+    Attributes:
+        value: The exact value.
+        spellings: All of them mean it, and are taken for it.
+        alike: None of them means it: each is refused, or is another value.
+        other: A value that is not forbidden.
+        options: What else the argument's spec says.
+    """
+
+    type: ArgType
+    value: Any
+    spellings: tuple[Any, ...]
+    alike: tuple[Any, ...]
+    other: Any
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def maps(kind: ArgType, value: Any, spellings: tuple[Any, ...], alike: tuple[Any, ...], other: Any) -> Forbidden:
+    """Return the row of a map with one key, whose value is spelt in each way."""
+    given: tuple[Any, ...] = tuple(each for every in spellings for each in ({"k": every}, Table({"k": every})))
+    texts = tuple(json.dumps({"k": every}) for every in spellings if type(every) in (str, int, float, bool))
+    more = (OrderedDict(k=value), defaultdict(list, k=value), {Text("k"): value}, *(f" {text}\n" for text in texts))
+    wrong = (
+        *({"k": every} for every in alike), {"K": value}, {"k ": value}, [("k", value)], {b"k": value},
+        json.dumps([["k", value]]), json.dumps(json.dumps({"k": value})), {"k": value, "l": value},
+    )  # fmt: skip
+    return Forbidden(kind, {"k": value}, (*given, *texts, *more), wrong, {"k": other})
+
+
+def slices(kind: ArgType, value: Any, spellings: tuple[Any, ...], alike: tuple[Any, ...], other: Any) -> Forbidden:
+    """Return the row of a slice of two, whose elements are spelt in each way."""
+    given: tuple[Any, ...] = tuple(
+        each
+        for every in spellings
+        for each in ([every, every], (every, every), Row([every, every]), Pair(every, every))
+    )
+    plain = tuple(every for every in spellings if type(every) in (str, int, float, bool, dict))
+    texts = tuple(json.dumps([every, every]) for every in plain)
+    wrong = (
+        *([every, value] for every in alike), [value], [value, value, value], [[value, value]], {0: value, 1: value},
+        json.dumps(json.dumps([value, value])), iter([value, value]),
+    )  # fmt: skip
+    return Forbidden(kind, [value, value], (*given, *texts, *(f"\t{text} " for text in texts)), wrong, [other, other])
+
+
+TEXTS = ("admin", Text("admin"), Lying("admin"), Name.ADMIN)
+NO_TEXTS = (" admin", "admin ", "Admin", "ADMIN", b"admin", ["admin"], '"admin"', "adm\u0131n", "admin\x00", "ad\u200bmin",
+            PurePosixPath("admin"), None)  # fmt: skip
+NUMBERS = (1, 1.0, "1", " 1 ", "+1", "1.0", "01", "1.000", "\t1\r\n", One.ONE, Flag.ONE, Whole(1), Real(1.0), Text("1"))
+NO_NUMBERS = (
+    True,
+    1.5,
+    "1e0",
+    "0x1",
+    "1_0",
+    "\uff11",
+    "one",
+    "[1]",
+    [1],
+    Decimal(1),
+    b"1",
+    "1.0.0",
+    "--1",
+    2,
+    "",
+    None,
+)
+REALS = (1.0, 1, "1", "1.0", " 1 ", "1.", "1e0", "10e-1", "0.1E1", "+1", One.ONE, Whole(1), Real(1.0))
+NO_REALS = (True, "1,0", "nan", "inf", 1.0000000000000002, "1e-0x", [1.0], "1f", Decimal("1.0"), b"1", None, 2**53 + 1)
+TRUTHS = (True, 1, 1.0, "true", "True", "TRUE", "tRuE", "1", One.ONE, Whole(1), Real(1.0), Text("true"))
+NO_TRUTHS = (2, 0.5, "yes", "on", " true", "true ", "y", "t", "[true]", [True], b"true", "01", "1.0", "", None)
+ANYTHING = (1, One.ONE, Whole(1))
+NO_ANYTHING = (True, 1.0, "1", Real(1.0), [1], None)
+BLOBS = (b"abc", bytearray(b"abc"), memoryview(b"abc"), "abc", Text("abc"), Raw(b"abc"), {"$base64": "YWJj"},
+         memoryview(b"xabcx")[1:4])  # fmt: skip
+NO_BLOBS = (
+    "YWJj",
+    b"ABC",
+    '{"$base64": "YWJj"}',
+    {"$base64": "YWJj", "x": 1},
+    [97, 98, 99],
+    "abc ",
+    array("b", b"abc"),
+    97,
+)
+FLOATS = ([1.0, 2.0], [1, 2], (1, 2.0), "[1, 2]", " [1.0, 2e0]", array("f", [1, 2]), array("d", [1, 2]), array("i", [1, 2]),
+          Row([1, 2]), Pair(1.0, 2))  # fmt: skip
+NO_FLOATS = (
+    ["1", "2"],
+    [True, 2],
+    [1.0],
+    [[1, 2]],
+    "1, 2",
+    [1.0000001, 2],
+    b"\x00\x00\x80?\x00\x00\x00@",
+    {0: 1, 1: 2},
+)
+
+ROWS = (
+    Forbidden(ArgType.STRING, "admin", TEXTS, NO_TEXTS, "guest"),
+    Forbidden(ArgType.INT, 1, NUMBERS, NO_NUMBERS, 2),
+    Forbidden(ArgType.FLOAT, 1.0, REALS, NO_REALS, 2.0),
+    Forbidden(ArgType.BOOL, True, TRUTHS, NO_TRUTHS, False),
+    *(maps(kind, 1, ANYTHING, NO_ANYTHING, 2) for kind in (ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.MAP_ANY_ANY)),
+    maps(ArgType.MAP_STRING_STRING, "admin", TEXTS, NO_TEXTS, "guest"),
+    maps(ArgType.MAP_STRING_INT, 1, NUMBERS, NO_NUMBERS, 2),
+    maps(ArgType.MAP_STRING_FLOAT, 1.0, REALS, NO_REALS, 2.0),
+    maps(ArgType.MAP_STRING_BOOL, True, TRUTHS, NO_TRUTHS, False),
+    *(slices(kind, 1, ANYTHING, NO_ANYTHING, 2) for kind in (ArgType.SLICE, ArgType.LIST, ArgType.SLICE_ANY)),
+    slices(ArgType.SLICE_STRING, "admin", TEXTS, NO_TEXTS, "guest"),
+    slices(ArgType.SLICE_INT, 1, NUMBERS, NO_NUMBERS, 2),
+    slices(ArgType.SLICE_FLOAT, 1.0, REALS, NO_REALS, 2.0),
+    slices(ArgType.SLICE_BOOL, True, TRUTHS, NO_TRUTHS, False),
+    slices(ArgType.SLICE_MAP, {"k": 1}, ({"k": 1}, OrderedDict(k=1), Table(k=One.ONE)), ({"k": 1.0}, [("k", 1)]), {"k": 2}),
+    Forbidden(ArgType.BLOB, b"abc", BLOBS, NO_BLOBS, b"xyz"),
+    Forbidden(ArgType.EMBEDDING, array("f", [1, 2]), FLOATS, NO_FLOATS, array("f", [2, 2])),
+    Forbidden(ArgType.HANDLE, "admin", (*TEXTS, Handle("admin")), ("Admin", "admin ", " admin", b"admin", {"id": "admin"}),
+              "guest"),
+    Forbidden(ArgType.NODEID, "N_1", ("N_1", Text("N_1"), {"_version": "N_1"}, Table(_version="N_1")),
+              ("n_1", " N_1", "E_1", {"id": "N_1"}, ["N_1"], "N_01"), "N_2"),
+    Forbidden(ArgType.ENTITYID, "E_1", ("E_1", Text("E_1"), Lying("E_1")),
+              ("e_1", "E_1 ", "N_1", {"id": "E_1"}, ["E_1"], {"_version": "E_1"}), "E_2"),
+    Forbidden(ArgType.ANY, 1, ANYTHING, NO_ANYTHING, 2),
+    Forbidden(ArgType.NIL, None, (None, "null", ""), ("nil", 0, False, [], {}, "None"), None),
+    Forbidden(ArgType.MAP, {"id": 1, "name": "?"},
+              ({"id": 1}, {"id": "1"}, {"id": " 1.0 ", "name": "?"}, '{"id": "1"}', Table(id=1.0), {"id": One.ONE, "name": None}),
+              ({"id": True}, {"ID": 1}, {"id": 1, "name": "!"}, {"id": 1, "x": 2}), {"id": 2},
+              {"keys": (ArgSpec("id", ArgType.INT), ArgSpec("name", ArgType.STRING, default="?"))}),
+    Forbidden(ArgType.INT, 1, (*NUMBERS, None, "", "null"), (True, "1e0", [1], "nil"), 2, {"required": False, "default": 1}),
+    Forbidden(ArgType.INT, None, (None, "", "null"), (0, False, "None", [], 1), 2, {"nullable": True}),
+    Forbidden(ArgType.STRING, "admin", TEXTS, ("Admin", " admin", 1, ["admin"]), "guest", {"choices": ("admin", "guest")}),
+)  # fmt: skip
+"""One row or more for each type that an argument can have."""
+
+
+def test_every_type_of_argument_has_a_row() -> None:
+    """But `void`, which no argument can be."""
+    assert {row.type for row in ROWS} == {*ArgType} - {ArgType.VOID}
+
+
+# The rules
+
+Rule = Callable[[Any, list[Any]], dict[str, Any]]
+"""The value that must not pass, and a list for what is seen; returns the options of a `Probe`."""
+
+
+def by_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
+    """Reject one value, and approve all others."""
+
+    def approver(request: ApprovalRequest) -> Approval:
+        seen.append(request.arguments["x"])
+        return Approval.reject("forbidden") if same(request.arguments["x"], forbidden) else Approval.approve()
+
+    return {"asks": True, "policy": ExecutionPolicy(approver=approver)}
+
+
+def by_async_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
+    """The same, by one who is awaited."""
+
+    async def approver(request: ApprovalRequest) -> Approval:
+        await asyncio.sleep(0)
+        seen.append(request.arguments["x"])
+        return Approval.reject("forbidden") if same(request.arguments["x"], forbidden) else Approval.approve()
+
+    return {"asks": True, "policy": ExecutionPolicy(approver=approver)}
+
+
+def by_second_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
+    """Have the host reject what a narrower policy approves, and writes anew."""
+    host = by_approver(forbidden, seen)["policy"]
+
+    def approver(request: ApprovalRequest) -> Approval:
+        return Approval.modify(request.arguments)
+
+    return {"asks": True, "policy": host.narrowed(approver=approver)}
+
+
+def by_hook(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
+    """Refuse one value by a gate of a plugin."""
+
+    class Gate:
+        @hookimpl
+        def neuroscript_decide(self, call: PendingCall) -> str | None:
+            if call.tool != "g.t":
+                return None
+            seen.append(call.arguments["x"])
+            return "forbidden" if same(call.arguments["x"], forbidden) else None
+
+    return {"hooks": [Gate()]}
+
+
+RULES: dict[str, Rule] = {
+    "approver": by_approver,
+    "async approver": by_async_approver,
+    "approver of the host": by_second_approver,
+    "hook": by_hook,
+}
+CODES = {"approver": "policy.rejected", "async approver": "policy.rejected", "approver of the host": "policy.rejected",
+         "hook": "policy.hook"}  # fmt: skip
+
+
+# The ways to call
+
+
+class Probe:
+    """An engine with a tool of one argument that keeps what it gets, and one that calls it.
+
+    Attributes:
+        received: What the function got.
+        nested: What the outer tool gives to it.
+    """
+
+    def __init__(self, row: Forbidden, *, asks: bool = False, needs: tuple[str, ...] = (), **options: Any) -> None:
+        self.received: list[Any] = []
+        self.nested: Any = None
+        toolset = Toolset("g")
+        policy = ToolPolicy(requires_approval=asks, capabilities=needs)
+        spec = ToolSpec("t", "g", (ArgSpec("x", row.type, **row.options),), return_type=ArgType.NIL)
+        toolset.add(spec, lambda rt, x: self.received.append(x), policy)
+        toolset.add(ToolSpec("outer", "g", return_type=ArgType.NIL), lambda rt: rt.call_tool("g.t", (self.nested,)))
+        self.engine = Engine(toolsets=[toolset], plugins="none", **options)
+
+    def end(self, way: str, value: Any) -> str:
+        """Call the tool with a value and return the code of its refusal, ``"arg"`` for any that is of the arguments."""
+        try:
+            WAYS[way](self, value)
+        except ArgumentError:
+            return "arg"
+        except CallError as error:
+            return "arg" if isinstance(error.__cause__, ArgumentError) else error.code
+        return ""
+
+
+def ruled(row: Forbidden, kind: str, forbidden: Any) -> tuple[Probe, list[Any]]:
+    """Return a probe behind a rule that forbids one value, and what the rule sees."""
+    seen: list[Any] = []
+    return Probe(row, **RULES[kind](forbidden, seen)), seen
+
+
+def by_json(probe: Probe, value: Any) -> object:
+    """Send a call as a model does, with its arguments as text, where JSON can write the value."""
+    try:
+        text = json.dumps({"x": value})
+        assert same(json.loads(text), {"x": value})
+    except (TypeError, ValueError, AssertionError):
+        return probe.engine.call_named("g.t", {"x": value})
+    result = probe.engine.execute(ToolCall("g__t", text))
+    if result.error is not None:
+        raise result.error
+    return result.value
+
+
+def from_within(probe: Probe, value: Any) -> object:
+    """Have another tool call it."""
+    probe.nested = value
+    return probe.engine.call("g.outer")
+
+
+WAYS: dict[str, Callable[[Probe, Any], object]] = {
+    "in order": lambda probe, value: probe.engine.call("g.t", (value,)),
+    "by name": lambda probe, value: probe.engine.call_named("g.t", {"x": value}),
+    "by name, awaited": lambda probe, value: asyncio.run(probe.engine.acall_named("g.t", {"x": value})),
+    "as JSON": by_json,
+    "as a stream": lambda probe, value: list(probe.engine.stream("g.t", (value,))),
+    "from within": from_within,
+}
+
+
+def label(row: Forbidden) -> str:
+    """Return what a row is called in the names of tests."""
+    return "-".join((row.type, *row.options))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("row", ROWS, ids=label)
+def test_a_forbidden_value_never_reaches_the_function(row: Forbidden, kind: str, way: str) -> None:
+    """However it is spelt; what only looks like it is refused or is another value, as the rule sees it."""
+    probe, _ = ruled(row, kind, row.value)
+
+    for value in row.spellings:
+        assert CODES[kind] == probe.end(way, value), f"{value!r} of {type(value)}"
+        assert probe.received == []
+    for value in row.alike:
+        assert probe.end(way, value) in ("", "arg"), f"{value!r} of {type(value)}"
+        assert not any(same(each, row.value) for each in probe.received), f"{value!r} of {type(value)}"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("row", ROWS, ids=label)
+def test_a_rule_sees_exactly_what_the_function_gets(row: Forbidden, kind: str, way: str) -> None:
+    """Equal and of the same types at every level, and a copy of its own."""
+    probe, seen = ruled(row, kind, object())
+
+    for value in (*row.spellings, row.other):
+        assert probe.end(way, value) == "", f"{value!r} of {type(value)}"
+        received = probe.received[-1]
+        assert same(seen[-1], received)
+        assert not shares(seen[-1], received)
+        assert same(received, row.value) or value is row.other
+
+
+@pytest.mark.parametrize("kind", ["approver", "hook"])
+def test_a_rule_that_changes_what_it_sees_changes_nothing(kind: str) -> None:
+    """Neither for the function, nor for the rule behind it."""
+
+    def spoil(value: Any) -> None:
+        value["k"].append(5)
+        value.clear()
+
+    class Gate:
+        @hookimpl
+        def neuroscript_decide(self, call: PendingCall) -> None:
+            spoil(call.arguments["x"])
+
+    def approver(request: ApprovalRequest) -> Approval:
+        spoil(request.arguments["x"])
+        return Approval.approve()
+
+    seen: list[Any] = []
+    host = by_approver(None, seen)["policy"]
+    options = {
+        "hook": {"hooks": [Gate(), *by_hook(None, seen)["hooks"]]},
+        "approver": {"policy": host.narrowed(approver=approver), "asks": True},
+    }[kind]
+    probe = Probe(Forbidden(ArgType.MAP, None, (), (), None), **options)
+
+    probe.engine.call("g.t", ({"k": [1]},))
+
+    assert probe.received == seen == [{"k": [1]}]
+
+
+VECTORS = [case for case in HOSTILE["cases"] if case["target"] != "void"]
+
+
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["id"])
+def test_a_hostile_value_is_seen_by_a_rule_as_the_function_gets_it(case: Mapping[str, Any], kind: str) -> None:
+    """The corpus: what is accepted is refused where the listed value is forbidden; what is not, no rule ever sees."""
+    value = eval(case["expr"], NAMESPACE)
+    row = Forbidden(ArgType(case["target"]), None, (), (), None)
+    free, seen = ruled(row, kind, object())
+    code = free.end("in order", value)
+
+    assert code in ("", "arg")
+    assert len(seen) == len(free.received) == int(code == "")
+    if code == "":
+        assert same(seen[0], free.received[0])
+        bound, _ = ruled(row, kind, free.received[0])
+        assert CODES[kind] == bound.end("in order", eval(case["expr"], NAMESPACE))
+        assert bound.received == []
+
+
+# Capabilities
+
+SCOPED = [row for row in ROWS if ELEMENTS.get(row.type, row.type) in FITTING and row.value is not None]
+
+
+def scopes_of(value: Any) -> tuple[str, ...]:
+    """Return how a grant says a value."""
+    values = value if type(value) is list else [value]
+    return tuple(str(each).lower() for each in values)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("row", SCOPED, ids=label)
+def test_a_capability_that_names_an_argument_is_of_the_value_that_the_function_gets(row: Forbidden, way: str) -> None:
+    """With a grant of another value no spelling passes, and with a grant of the value itself every one does.
+
+    But from within a tool that needs nothing: nothing below it gets anything.
+    """
+    for granted in (row.other, row.value):
+        passes = granted is row.value and way != "from within"
+        grants = tuple(f"account:use:{scope}" for scope in scopes_of(granted))
+        probe = Probe(row, needs=("account:use:{x}",), policy=ExecutionPolicy(grants=grants))
+        for value in row.spellings:
+            assert ("" if passes else "policy.capability") == probe.end(way, value), f"{value!r} of {type(value)}"
+        assert len(probe.received) == (len(row.spellings) if passes else 0)
+
+
+SECRET = "the secret of the other directory"
+FORBIDDEN_PATHS = (
+    "secret/key", "./secret/key", "secret//key", "secret/./key", "secret/../secret/key", "data/../secret/key",
+    "data/./../secret//key", "data/a/../../secret/key", "secret/key/", "secret/key/.", "./data/..//secret/key",
+    "/secret/key", "//secret/key", "../ROOT/secret/key", "data/../../ROOT/secret/key", "data\\..\\secret\\key",
+    "data/%2e%2e/secret/key", "data/..%2fsecret/key", "data/\u200b../secret/key", "data/\u2025/secret/key",
+    "data/\uff0e\uff0e/secret/key", "data/..\x00/secret/key", "data/.. /secret/key", "file:secret/key", "~/secret/key",
+    "data/link/key", "data/linked", "data/{x}/../../secret/key", "data/**/../../secret/key", "data/*", "data,secret/key",
+    Text("secret/key"), Lying("data/../secret/key"), "*", "**", "", ".", "data/..", "SECRET/key",
+)  # fmt: skip
+FREE_PATHS = (
+    "data/free", "./data/free", "data//free", "data/./free", "data/../data/free", "secret/../data/free", "data/a/../free",
+    Text("data/free"), Lying("data/free"),
+)  # fmt: skip
+
+
+@attrs.frozen
+class Files:
+    """A sandbox with a directory that is granted and one that is not, and a tool that reads."""
+
+    base: Path
+    got: list[str] = attrs.field(factory=list)
+
+    def engine(self, needs: str, **options: Any) -> Engine:
+        root = self.base / "ROOT"
+        for name, text in (("data/free", "free"), ("secret/key", SECRET), ("data/a/x", "")):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        (root / "data" / "link").symlink_to("../secret")
+        (root / "data" / "linked").symlink_to("../secret/key")
+        toolset = Toolset("g")
+
+        def read(rt: Runtime, x: str) -> None:
+            self.got.append(rt.fs.read_text(x))
+
+        asks = "approver" in options
+        policy = ExecutionPolicy(grants=("fs:read:data/**",) if needs != "all" else ("fs:read:*",), **options)
+        arg = ArgSpec("x", ArgType.STRING)
+        toolset.add(ToolSpec("t", "g", (arg,), return_type=ArgType.NIL), read,
+                    ToolPolicy(capabilities=("fs:read" if needs == "whole" else "fs:read:{x}",), requires_approval=asks))  # fmt: skip
+        return Engine(toolsets=[toolset], plugins="none", policy=policy, host=Host(sandbox_dir=root))
+
+
+def test_a_path_outside_of_what_is_granted_is_read_by_no_alias(tmp_path: Path) -> None:
+    """The grant is of ``data/**``; dots, slashes, links, other alphabets, absolute paths and globs change nothing."""
+    files = Files(tmp_path)
+    absolute = os.fspath(tmp_path / "ROOT" / "secret" / "key")
+    with files.engine("path") as engine:
+        for path in (*FORBIDDEN_PATHS, absolute, f"data/{absolute}", f"/{absolute}"):
+            with pytest.raises(CallError):
+                engine.call("g.t", (path,))
+            assert files.got == [], f"{path!r}"
+        for path in FREE_PATHS:
+            engine.call("g.t", (path,))
+            assert files.got.pop() == "free"
+
+
+def test_a_tool_that_asks_for_nothing_in_particular_is_held_to_the_grant_where_it_reads(tmp_path: Path) -> None:
+    """It needs the whole resource, of which the host grants a part: it does not run at all, by no spelling."""
+    files = Files(tmp_path)
+    with files.engine("whole") as engine:
+        for path in (*FORBIDDEN_PATHS, *FREE_PATHS):
+            with pytest.raises(PolicyError) as caught:
+                engine.call("g.t", (path,))
+            assert caught.value.code == "policy.capability"
+    assert files.got == []
+
+
+def test_an_approver_that_holds_a_need_against_a_grant_is_passed_by_no_alias_of_a_path(tmp_path: Path) -> None:
+    """A `Grant` compares as the sandbox opens, so one covers all spellings of a path."""
+    files = Files(tmp_path)
+    refused = Grant.parse("fs:read:secret/**")
+    asked: list[str] = []
+
+    def approver(request: ApprovalRequest) -> Approval:
+        (need,) = request.needs
+        asked.append(need)
+        return Approval.reject() if refused.covers(Capability.parse(need)) else Approval.approve()
+
+    with files.engine("all", approver=approver) as engine:
+        for path in FORBIDDEN_PATHS:
+            with pytest.raises(CallError):
+                engine.call("g.t", (path,))
+            assert files.got == [], f"{path!r}"
+        for path in FREE_PATHS:
+            engine.call("g.t", (path,))
+            assert files.got.pop() == "free"
+    assert len(asked) > len(FREE_PATHS)
+
+
+@pytest.mark.parametrize("kind", ["approver", "hook"])
+def test_what_a_rule_is_told_that_a_call_needs_is_the_same_for_every_alias(tmp_path: Path, kind: str) -> None:
+    """The path as it will be opened, whole: a rule that compares the text of a need is passed by no other spelling."""
+    told: list[str] = []
+
+    class Gate:
+        @hookimpl
+        def neuroscript_decide(self, call: PendingCall) -> None:
+            told.extend(map(str, call.needs))
+
+    def approver(request: ApprovalRequest) -> Approval:
+        told.extend(request.needs)
+        return Approval.approve()
+
+    name = "n" * 100
+    aliases = (f"data/{name}", f"./data/{name}", f"data//{name}", f"data/../data/./{name}", Lying(f"data/{name}"))
+    options: dict[str, Any] = {"hooks": [Gate()]} if kind == "hook" else {"asks": True}
+    policy = ExecutionPolicy(grants=("fs:read:*",), approver=approver)
+    probe = Probe(Forbidden(ArgType.STRING, "", (), (), ""), needs=("fs:read:{x}",), policy=policy, **options)
+
+    for alias in aliases:
+        assert probe.end("in order", alias) == ""
+
+    assert told == [f"fs:read:data/{name}"] * len(aliases)
+
+
+@pytest.mark.parametrize("kind", ["approver", "hook"])
+def test_what_a_rule_is_told_of_a_place_is_the_same_for_every_url_of_it(kind: str) -> None:
+    """The host and the port that a client would connect to."""
+    told: list[str] = []
+
+    class Gate:
+        @hookimpl
+        def neuroscript_decide(self, call: PendingCall) -> None:
+            told.extend(map(str, call.needs))
+
+    def approver(request: ApprovalRequest) -> Approval:
+        told.extend(request.needs)
+        return Approval.approve()
+
+    urls = ("http://good.example", "HTTP://GOOD.EXAMPLE.", "http://x@good.example:80/a", "ws://good.example")
+    options: dict[str, Any] = {"hooks": [Gate()]} if kind == "hook" else {"asks": True}
+    policy = ExecutionPolicy(grants=("net:read:*",), approver=approver)
+    probe = Probe(Forbidden(ArgType.STRING, "", (), (), ""), needs=("net:read:{x.host}",), policy=policy, **options)
+
+    for url in urls:
+        assert probe.end("in order", url) == ""
+
+    assert told == ["net:read:good.example:80"] * len(urls)
+
+
+PLACES = (
+    "http://evil.example/", "HTTP://EVIL.EXAMPLE", "http://evil.example.", "http://Evil.Example.:80/x?y#z",
+    "http://good.example@evil.example/", "http://a:b@evil.example:80", "http://evil.example:0080/", "ws://evil.example",
+    "http://good.example\\@evil.example/",
+    "http://evil\u3002example/", "http://\uff45vil.example/", "//evil.example", "evil.example", "http:evil.example",
+    "http://evil.example:443", "http://evil.example:99999", "http://[::ffff:1.2.3.4]/", "http:///evil.example",
+    "http://good.example%2eevil.example/", "http://good.example.evil.example/", "http://evil.example\t.good.example",
+    Text("http://evil.example/"), Lying("http://evil.example/"), "", " http://evil.example/",
+)  # fmt: skip
+GOOD_PLACES = ("http://good.example/", "HTTP://GOOD.example.", "http://x@good.example:80/a", "ws://good.example",
+               "http://good.example?@evil.example", Text("http://good.example"))  # fmt: skip
+
+
+def test_a_host_that_is_not_granted_is_reached_by_no_spelling_of_a_url() -> None:
+    """What is compared is the host that a client would connect to; a URL that two clients could read differently is none."""
+    policy = ExecutionPolicy(grants=("net:read:good.example:80",))
+    probe = Probe(Forbidden(ArgType.STRING, "", (), (), ""), needs=("net:read:{x.host}",), policy=policy)
+
+    for url in PLACES:
+        assert probe.end("in order", url) in ("policy.capability", "arg"), f"{url!r}"
+    assert probe.received == []
+    for url in GOOD_PLACES:
+        assert probe.end("in order", url) == "", f"{url!r}"
+
+
+def test_a_value_that_holds_the_signs_of_a_scope_asks_for_itself_alone() -> None:
+    """``*``, ``:``, ``,``, braces and backslashes in a value are characters: no value asks for more, or for less."""
+    signs = ("*", "a,b", "a:b", "a*", "?", "{x}", "a\\", "\\*", "**", "[ab]", "guest,admin", "guest:admin", "gue*t", "")
+    policy = ExecutionPolicy(grants=("account:use:guest", "account:use:a", "account:use:b"))
+    probe = Probe(Forbidden(ArgType.STRING, "", (), (), ""), needs=("account:use:{x}",), policy=policy)
+
+    for sign in signs:
+        assert probe.end("in order", sign) == "policy.capability"
+    assert probe.received == []
+    assert probe.end("in order", "guest") == ""
+
+
+@pytest.mark.parametrize("kind", ["hook", "capability"])
+@pytest.mark.parametrize("spelling", NUMBERS, ids=lambda each: f"{type(each).__name__} {each!r}")
+def test_what_an_approver_writes_is_bound_anew_and_seen_by_every_rule(spelling: Any, kind: str) -> None:
+    """``modify`` is a spelling too: what stands in it is coerced, and held to the grants and the hooks."""
+
+    def approver(request: ApprovalRequest) -> Approval:
+        return Approval.modify({"x": spelling})
+
+    grant = "account:use:2" if kind == "capability" else "account:use:*"
+    options = by_hook(1, []) if kind == "hook" else {}
+    policy = ExecutionPolicy(approver=approver, grants=(grant,))
+    probe = Probe(ROWS[1], asks=True, needs=("account:use:{x}",), policy=policy, **options)
+
+    assert f"policy.{kind}" == probe.end("in order", 2)
+    assert probe.received == []

@@ -1,0 +1,343 @@
+"""Spans of calls, as OpenTelemetry's own SDK exports them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Decision, StaticSampler
+from opentelemetry.trace import SpanKind, StatusCode
+
+from neuroscript import Repair, __version__
+from neuroscript.hooks import Hooks
+from neuroscript.interop import opentelemetry
+from neuroscript.interop.opentelemetry import Tracing
+from neuroscript.record import CallRecord, ToolFacts
+
+ROOT = Path(__file__).parents[2]
+ABOUT = ToolFacts("files.count", "f" * 64, "acme-files", "1.2", effects=("reads",))
+BEGUN = CallRecord(
+    "intent",
+    ABOUT,
+    "r1",
+    "s1",
+    1,
+    0,
+    1,
+    "p" * 64,
+    0.0,
+    ("fs:read:data/a.txt",),
+    (str, list),
+    (10, 2),
+    b"\x01" * 16,
+    (),
+    "",
+    "files.*",
+    {},
+    0.0,
+)
+
+
+def printed(code: str) -> str:
+    """Run code in a process of its own and return what it prints."""
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def ended(begun: CallRecord, code: str = "ok", **more: Any) -> CallRecord:
+    """Return the record of the end of a call."""
+    return begun._replace(**{"kind": "outcome", "code": code, "seconds": 0.25, **more})
+
+
+class World:
+    """Hooks that trace, and what was exported."""
+
+    def __init__(self, **how: Any) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.provider = TracerProvider(sampler=how.pop("sampler", None))
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.tracing = Tracing(self.provider, **how)
+        self.hooks = Hooks([self.tracing])
+
+    def start(self, record: CallRecord) -> None:
+        for tell in self.hooks.started:
+            tell(record)
+
+    def finish(self, record: CallRecord) -> None:
+        for tell in self.hooks.finished:
+            tell(record)
+
+    def close(self, *left: str) -> None:
+        for tell in self.hooks.closed:
+            tell(left)
+
+    @property
+    def spans(self) -> list[ReadableSpan]:
+        """What has ended, in that order."""
+        return list(self.exporter.get_finished_spans())
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.provider.shutdown()
+
+
+FIRST = {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": "files.count",
+    "gen_ai.tool.type": "function",
+    "neuroscript.run": "r1",
+    "neuroscript.session": "s1",
+    "neuroscript.call": 1,
+    "neuroscript.depth": 1,
+    "neuroscript.argument.sizes": (10, 2),
+    "neuroscript.tool.fingerprint": "f" * 64,
+    "neuroscript.tool.distribution": "acme-files",
+}
+LAST = {"neuroscript.outcome": "outcome", "neuroscript.repairs": 0, "neuroscript.rule": "files.*"}
+
+
+def test_a_call_is_a_span(world: World) -> None:
+    """By the names of the conventions; of the arguments there are sizes alone."""
+    world.start(BEGUN)
+    world.finish(ended(BEGUN))
+
+    (span,) = world.spans
+    assert ("execute_tool files.count", SpanKind.INTERNAL, None) == (span.name, span.kind, span.parent)
+    assert {**FIRST, **LAST} == dict(span.attributes or {})
+    assert (StatusCode.UNSET, ()) == (span.status.status_code, span.events)
+    assert span.instrumentation_scope is not None
+    assert ("neuroscript", __version__) == (span.instrumentation_scope.name, span.instrumentation_scope.version)
+
+
+def test_what_is_known_at_first_is_there_for_samplers() -> None:
+    """The conventions ask for it when a span begins."""
+    seen: list[Any] = []
+
+    class Looking(StaticSampler):
+        def should_sample(self, parent: Any, trace: int, name: str, kind: Any, attributes: Any, *more: Any) -> Any:
+            seen.append((name, dict(attributes)))
+            return super().should_sample(parent, trace, name, kind, attributes, *more)
+
+    world = World(sampler=Looking(Decision.DROP))
+    world.start(BEGUN)
+    world.finish(ended(BEGUN))
+
+    assert [("execute_tool files.count", FIRST)] == seen
+    assert [] == world.spans
+
+
+def test_content_is_types_needs_and_a_digest() -> None:
+    """There are no values in a record, and so in no span."""
+    world = World(content=True)
+    world.start(BEGUN)
+    world.finish(ended(BEGUN))
+
+    (span,) = world.spans
+    more = {
+        "neuroscript.argument.types": ("str", "list"),
+        "neuroscript.argument.digest": "01" * 16,
+        "neuroscript.needs": ("fs:read:data/a.txt",),
+    }
+    assert {**FIRST, **more, **LAST} == dict(span.attributes or {})
+
+
+def test_a_call_that_failed_says_its_code(world: World) -> None:
+    """As the type of the error, which is a word of a short list; its text may hold anything, and is not told."""
+    world.start(BEGUN)
+    world.finish(ended(BEGUN, "tool.failed"))
+
+    (span,) = world.spans
+    assert {**FIRST, **LAST, "error.type": "tool.failed"} == dict(span.attributes or {})
+    assert (StatusCode.ERROR, None) == (span.status.status_code, span.status.description)
+
+
+def test_a_call_that_never_began_is_a_span_too(world: World) -> None:
+    """Refusals are what a host looks for; it lasts as long as the gates took."""
+    world.finish(ended(BEGUN, "policy.denied", kind="refused", rule="files.*"))
+
+    (span,) = world.spans
+    assert {**FIRST, **LAST, "neuroscript.outcome": "refused", "error.type": "policy.denied"} == dict(
+        span.attributes or {}
+    )
+    assert StatusCode.ERROR == span.status.status_code
+    assert span.end_time is not None and span.start_time is not None
+    assert 0.25 <= (span.end_time - span.start_time) / 1e9 < 5
+
+
+def test_a_call_of_no_tool_is_a_span_without_its_name(world: World) -> None:
+    """A model may make up as many as it likes; what it asked for is an attribute."""
+    world.finish(ended(BEGUN, "tool.not_found", kind="refused", about=ToolFacts("maths.ad")))
+
+    (span,) = world.spans
+    assert ("execute_tool", "maths.ad") == (span.name, dict(span.attributes or {})["gen_ai.tool.name"])
+
+
+def test_no_digest_is_no_attribute() -> None:
+    """An engine that keeps no audit makes none."""
+    world = World(content=True)
+    world.start(BEGUN._replace(digest=b""))
+    world.finish(ended(BEGUN))
+
+    assert "neuroscript.argument.digest" not in dict(world.spans[0].attributes or {})
+
+
+def test_what_was_repaired_and_spent_is_told(world: World) -> None:
+    """In numbers."""
+    spent = {"calls": 1, "fs_bytes": 120, "money": Decimal("0.5"), "of": {"EUR": Decimal(1)}}
+    world.start(BEGUN)
+    world.finish(ended(BEGUN, repairs=(Repair("tags[0]", "int", "str"),), spent=spent))
+
+    attributes = dict(world.spans[0].attributes or {})
+    assert 1 == attributes["neuroscript.repairs"]
+    assert {"calls": 1, "fs_bytes": 120, "money": 0.5} == {
+        name.removeprefix("neuroscript.spent."): amount
+        for name, amount in attributes.items()
+        if name.startswith("neuroscript.spent.")
+    }
+
+
+def test_calls_within_calls_are_spans_within_spans(world: World) -> None:
+    """Refused ones too, and whichever thread tells of them."""
+    inner = BEGUN._replace(about=ToolFacts("math.add", "a" * 64), call=2, parent=1, depth=2)
+    deepest = BEGUN._replace(
+        about=ToolFacts("math.sub", "b" * 64), call=3, parent=2, depth=3, kind="refused", code="limit.depth"
+    )
+    steps = [(world.start, BEGUN), (world.start, inner), (world.finish, deepest), (world.finish, ended(inner))]
+    for tell, record in steps:
+        thread = threading.Thread(target=tell, args=(record,))
+        thread.start()
+        thread.join()
+    world.finish(ended(BEGUN))
+
+    names = {span.context.span_id: span.name for span in world.spans if span.context is not None}
+    assert [
+        ("execute_tool math.sub", "execute_tool math.add"),
+        ("execute_tool math.add", "execute_tool files.count"),
+        ("execute_tool files.count", None),
+    ] == [(span.name, span.parent and names[span.parent.span_id]) for span in world.spans]
+    assert 1 == len({span.context.trace_id for span in world.spans if span.context is not None})
+
+
+def test_a_call_from_outside_stands_in_the_span_around_it(world: World) -> None:
+    """That of a request, or of the agent."""
+    with world.provider.get_tracer("app").start_as_current_span("request"):
+        world.start(BEGUN)
+        world.finish(ended(BEGUN))
+
+    call, request = world.spans
+    assert call.parent is not None and request.context is not None
+    assert request.context.span_id == call.parent.span_id
+
+
+def test_calls_of_two_runs_are_kept_apart(world: World) -> None:
+    """Their numbers are the same."""
+    other = BEGUN._replace(run="r2", about=ToolFacts("math.add", "a" * 64))
+    world.start(BEGUN)
+    world.start(other)
+    world.finish(ended(BEGUN))
+    world.finish(ended(other))
+
+    assert ["execute_tool files.count", "execute_tool math.add"] == [span.name for span in world.spans]
+
+
+def test_calls_that_are_left_behind_end_with_their_engine(world: World) -> None:
+    """Nothing is told of them later that would make another span; those of other tools go on."""
+    other = BEGUN._replace(call=2, about=ToolFacts("math.add", "a" * 64))
+    world.start(BEGUN)
+    world.start(other)
+    world.close("files.count", "files.gone")
+    world.finish(ended(BEGUN))
+
+    assert [("execute_tool files.count", {**FIRST, "neuroscript.unfinished": True})] == [
+        (span.name, dict(span.attributes or {})) for span in world.spans
+    ]
+    world.finish(ended(other))
+    assert 2 == len(world.spans)
+
+
+def test_calls_of_which_no_end_is_told_do_not_pile_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest is ended when there are too many."""
+    monkeypatch.setattr(opentelemetry, "MOST", 3)
+    for number in range(1, 9):
+        world.start(BEGUN._replace(call=number))
+    world.finish(ended(BEGUN._replace(call=8)))
+
+    told = [(dict(span.attributes or {})["neuroscript.call"], span.attributes) for span in world.spans]
+    assert [1, 2, 3, 4, 5, 8] == [number for number, _ in told]
+    assert [True] * 5 + [None] == [(each or {}).get("neuroscript.unfinished") for _, each in told]
+
+
+def test_threads_that_tell_at_once_lose_no_span(world: World) -> None:
+    """Eight of them, 200 calls each."""
+
+    def run(first: int) -> None:
+        for number in range(first, first + 200):
+            world.start(BEGUN._replace(call=number))
+            world.finish(ended(BEGUN._replace(call=number)))
+
+    threads = [threading.Thread(target=run, args=(1_000 * number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert 1_600 == len({dict(span.attributes or {})["neuroscript.call"] for span in world.spans})
+
+
+ALONE = """
+from neuroscript.interop.opentelemetry import Tracing
+from tests.interop.test_opentelemetry import BEGUN, ended
+tracing = Tracing()
+tracing.neuroscript_call_started(BEGUN)
+print(len(tracing._open))
+tracing.neuroscript_call_finished(ended(BEGUN))
+"""
+
+
+def test_without_a_provider_nothing_is_kept() -> None:
+    """The global one makes no spans until a program says where they go."""
+    assert "0\n" == printed(ALONE)
+
+
+GLOBAL = """
+import sys
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from neuroscript.interop.opentelemetry import Tracing
+from tests.interop.test_opentelemetry import BEGUN, ended
+tracing = Tracing()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter()))
+trace.set_tracer_provider(provider)
+tracing.neuroscript_call_started(BEGUN)
+tracing.neuroscript_call_finished(ended(BEGUN))
+"""
+
+
+def test_the_global_provider_may_come_later() -> None:
+    """As it does where a program is set up in another order."""
+    assert "execute_tool files.count" == json.loads(printed(GLOBAL))["name"]
+
+
+def test_without_opentelemetry_the_sentence_says_what_to_install() -> None:
+    """And the rest of the interop modules do not need it."""
+    code = (
+        "import sys; sys.modules['opentelemetry'] = None; import neuroscript.interop\n"
+        "try:\n    import neuroscript.interop.opentelemetry\n"
+        "except ModuleNotFoundError as error:\n    print(error)"
+    )
+
+    assert "tracing needs OpenTelemetry: pip install 'neuroscript[otel]'\n" == printed(code)
