@@ -178,7 +178,7 @@ class Gate:
         except BaseException as error:
             if frame.session.ledger is not None:
                 frame.session.ledger.refund(frame.tool, frame.depth == 1, begun)
-            raise self.unbegun(frame, error, values, (), "audit") from None
+            raise self.unbegun(frame.numbered(record.call), error, values, record.repairs, "audit") from None
 
     def unbegun(
         self,

@@ -41,7 +41,8 @@ def add_gated_call(
         call: The statements of the call itself: they know its number by ``call``, and leave its result in ``result``
             and the frame of this call alone, if it has one, in ``own``.
         args: What is known of each value.
-        repairs: Returns what was converted, of what was given and the exact values; asked where ``changed`` says so.
+        repairs: Returns what was converted, of what was given and the exact values; asked where ``changed`` says so,
+            and where a limit refuses the call.
     """
     given = f"({''.join(f'a{index}, ' for index in range(len(args)))})"
     if gate.decides:
@@ -56,7 +57,8 @@ def add_gated_call(
     if gate.counts:
         source.head("begin, end = root.session.ledger.compiled(tool)")
         source.add("try:", "    begun = begin(frame, digest)", "except BaseException as error:")
-        source.add(f"    raise {source.name(gate.unbegun)}(frame, error, {given}) from None")
+        told = f"{source.name(repairs)}(given, {given})"
+        source.add(f"    raise {source.name(gate.unbegun)}(frame, error, {given}, {told}) from None")
     source.add(f"call = {source.name(gate.next_number)}()", "own = None")
     if gate.tells:
         source.add(f"made = {source.name(repairs)}(given, {given}) if changed else ()")

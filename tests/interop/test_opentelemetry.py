@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -18,10 +19,25 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import Decision, StaticSampler
 from opentelemetry.trace import SpanKind, StatusCode
 
-from neuroscript import Repair, __version__
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    CallError,
+    Engine,
+    ExecutionPolicy,
+    MemoryAudit,
+    Repair,
+    Runtime,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    __version__,
+)
 from neuroscript.hooks import Hooks
 from neuroscript.interop import opentelemetry
 from neuroscript.interop.opentelemetry import Tracing
+from neuroscript.limits import Limits
 from neuroscript.record import CallRecord, ToolFacts
 
 ROOT = Path(__file__).parents[2]
@@ -341,3 +357,167 @@ def test_without_opentelemetry_the_sentence_says_what_to_install() -> None:
     )
 
     assert "tracing needs OpenTelemetry: pip install 'neuroscript[otel]'\n" == printed(code)
+
+
+# Through an engine
+
+
+def tools(timeout: float | None = None) -> Toolset:
+    """Return tools that call each other; with a *timeout* their lines are not compiled."""
+    made = Toolset("g")
+
+    def add(rt: Runtime, a: int) -> int:
+        return a + 1
+
+    def outer(rt: Runtime, a: int) -> Any:
+        return rt.call_tool("g.middle", (a,)) + rt.call_tool("g.add", (str(a),))
+
+    def middle(rt: Runtime, a: int) -> Any:
+        return rt.call_tool("g.add", (a,))
+
+    def denied(rt: Runtime, a: int) -> Any:
+        return rt.call_tool("g.secret", (a,))
+
+    def secret(rt: Runtime, a: int) -> int:
+        return a
+
+    def fails(rt: Runtime, a: int) -> None:
+        raise OSError("canary")
+
+    async def later(rt: Runtime, a: int) -> Any:
+        await asyncio.sleep(0)
+        return rt.call_tool("g.add", (a,))
+
+    def stream(rt: Runtime, a: int) -> Iterator[Any]:
+        for number in range(a):
+            yield rt.call_tool("g.add", (number,))
+
+    for func in (add, outer, middle, denied, secret, fails, later, stream):
+        spec = ToolSpec(
+            func.__name__, "g", (ArgSpec("a", ArgType.INT),), return_type=ArgType.ANY, stream=func is stream
+        )
+        made.add(spec, func, ToolPolicy(timeout=timeout, effects=("reads",) if func is middle else ()))
+    return made
+
+
+@pytest.fixture(params=[None, 60.0], ids=["compiled", "steps"])
+def engine(request: pytest.FixtureRequest, world: World) -> Iterator[Engine]:
+    policy = ExecutionPolicy(deny=["g.secret"], limits=Limits(money={"EUR": 1}))
+    with Engine(toolsets=[tools(request.param)], plugins="none", policy=policy, hooks=[world.tracing]) as made:
+        yield made
+
+
+def trees(world: World) -> list[tuple[str, str | None]]:
+    """Return each span that has ended and the one that it stands in, by the names of their tools."""
+    names = {span.context.span_id: span.name.removeprefix("execute_tool g.") for span in world.spans if span.context}
+    return [
+        (span.name.removeprefix("execute_tool g."), span.parent and names[span.parent.span_id]) for span in world.spans
+    ]
+
+
+OUTER = [("add", "middle"), ("middle", "outer"), ("add", "outer"), ("outer", None)]
+
+
+@pytest.mark.parametrize("door", ["call", "acall", "execute", "timed"])
+def test_calls_within_calls_of_an_engine_are_spans_within_spans(door: str, engine: Engine, world: World) -> None:
+    """By every kind of door; whoever runs a tool on another thread changes nothing of that."""
+    doors: dict[str, Any] = {
+        "call": lambda: engine.call("g.outer", (5,)),
+        "acall": lambda: asyncio.run(engine.acall("g.outer", (5,))),
+        "execute": lambda: engine.execute(ToolCall("g__outer", '{"a": 5}')).value,
+        "timed": lambda: engine.call("g.outer", (5,), timeout=60),
+    }
+
+    assert doors[door]() == 12
+
+    assert trees(world) == OUTER
+    assert 1 == len({span.context.trace_id for span in world.spans if span.context is not None})
+    repairs = [dict(span.attributes or {})["neuroscript.repairs"] for span in world.spans]
+    assert repairs == [0, 0, 1, 0]
+
+
+def test_coroutines_and_streams_are_spans_with_what_they_call(engine: Engine, world: World) -> None:
+    """To the end of the last item."""
+    assert engine.call("g.later", (5,)) == 6
+    assert list(engine.stream("g.stream", (2,))) == [1, 2]
+
+    assert trees(world) == [("add", "later"), ("later", None), ("add", "stream"), ("add", "stream"), ("stream", None)]
+
+
+def test_a_call_that_is_refused_or_fails_ends_its_span_and_those_around_it(engine: Engine, world: World) -> None:
+    """With the code of the error, and not a word of its text."""
+    for name, args in (("g.denied", (1,)), ("g.fails", (1,)), ("g.outer", ("x",)), ("g.nothing", ())):
+        with pytest.raises(CallError):
+            engine.call(name, args)
+
+    told = [(span.name, dict(span.attributes or {}).get("error.type")) for span in world.spans]
+    assert told == [
+        ("execute_tool g.secret", "policy.denied"),
+        ("execute_tool g.denied", "policy.denied"),
+        ("execute_tool g.fails", "tool.failed"),
+        ("execute_tool g.outer", "coercion.format"),
+        ("execute_tool", "tool.not_found"),
+    ]
+    assert trees(world)[:2] == [("secret", "denied"), ("denied", None)]
+    assert all(span.status.status_code is StatusCode.ERROR for span in world.spans)
+    assert "canary" not in "".join(str(span.to_json()) for span in world.spans)
+    assert world.tracing._open == {}
+
+
+def test_calls_of_many_threads_keep_their_own_parents(engine: Engine, world: World) -> None:
+    """Each in the span that is current where it is called."""
+    tracer = world.provider.get_tracer("app")
+
+    def work(name: str) -> None:
+        with tracer.start_as_current_span(name):
+            for _ in range(20):
+                engine.call("g.outer", (5,))
+
+    threads = [threading.Thread(target=work, args=(f"app{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    traces: dict[int, list[str]] = {}
+    for span in world.spans:
+        assert span.context is not None
+        traces.setdefault(span.context.trace_id, []).append(span.name)
+    assert sorted(len(names) for names in traces.values()) == [81] * 4
+    assert world.tracing._open == {}
+
+
+def test_spans_and_records_tell_the_same_of_a_call(world: World) -> None:
+    """The same numbers, the same code, the same digest."""
+    tracing, audit = Tracing(world.provider, content=True), MemoryAudit()
+    with Engine(toolsets=[tools()], plugins="none", hooks=[tracing], audit=audit) as engine:
+        engine.call("g.outer", (5,))
+
+    for span, record in zip(world.spans, audit.records, strict=True):
+        attributes = dict(span.attributes or {})
+        assert attributes["neuroscript.call"] == record.call
+        assert attributes["neuroscript.tool.fingerprint"] == record.about.fingerprint
+        assert attributes["neuroscript.argument.digest"] == record.digest.hex()
+        assert attributes["neuroscript.depth"] == record.depth
+
+
+def test_a_call_that_is_left_behind_ends_its_span_with_the_engine(world: World) -> None:
+    """What comes of it later makes no other."""
+    inside, free = threading.Event(), threading.Event()
+    made = Toolset("g")
+
+    def wait(rt: Runtime) -> None:
+        inside.set()
+        free.wait(30)
+
+    made.add(ToolSpec("wait", "g", return_type=ArgType.NIL), wait)
+    engine = Engine(toolsets=[made], plugins="none", hooks=[world.tracing])
+    caller = threading.Thread(target=engine.execute, args=(ToolCall("g.wait", ()),))
+    caller.start()
+    assert inside.wait(30)
+
+    engine.close(grace=0)
+    free.set()
+    caller.join()
+
+    assert [dict(span.attributes or {}).get("neuroscript.unfinished") for span in world.spans] == [True]

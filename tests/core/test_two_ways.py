@@ -1,0 +1,417 @@
+"""The compiled line and the steps: for any tool, any arguments and any host, both do the same and tell the same.
+
+Each example is two engines that are made alike. One makes a row of calls through its compiled lines, and the other makes
+the same calls through the steps, as a reader of a stream does. What comes of each call, what the tools were given, what
+hooks, sinks and a recording were told, and what the ledger has at the end, must not differ.
+
+Source: design.md, rule 6.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from tests.generator import Generator
+from tests.laws import same
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    CallError,
+    CallRecord,
+    Engine,
+    ExecutionPolicy,
+    Host,
+    Runtime,
+    Session,
+    ToolFailed,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    hookimpl,
+)
+from neuroscript.approval import Approval
+from neuroscript.limits import Limits
+from neuroscript.recording import Recording
+
+# What is drawn
+
+KINDS = [
+    *(ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL, ArgType.SLICE_INT, ArgType.SLICE_STRING, ArgType.BLOB)
+    * 3,
+    *(
+        ArgType.MAP,
+        ArgType.MAP_STRING_INT,
+        ArgType.LIST,
+        ArgType.SLICE_MAP,
+        ArgType.ANY,
+        ArgType.EMBEDDING,
+        ArgType.HANDLE,
+    ),
+]
+"""Types of arguments, those that can be compiled more often."""
+
+DOES = ("gives", "gives", "fails", "says", "wrong", "spends", "spends", "requires", "nests", "catches", "spoils")
+
+
+@attrs.frozen
+class World:
+    """What an engine is made of.
+
+    Attributes:
+        does: What the function does with its values.
+        needs: What the tool needs of its host.
+        refuses: A number of which a hook lets only every other length of the arguments pass; 0 is no such hook.
+        intents: Whether the sink hears that calls begin, None where there is no sink.
+        is_full: Whether the sink fails now and then.
+        in_session: Whether the calls are made in a session, which may less.
+    """
+
+    args: tuple[ArgSpec, ...]
+    does: str = "gives"
+    needs: ToolPolicy = attrs.field(factory=ToolPolicy)
+    policy: dict[str, Any] = attrs.field(factory=dict)
+    refuses: int = 0
+    observes: bool = False
+    intents: bool | None = None
+    is_full: bool = False
+    records: bool = False
+    secret: bool = False
+    in_session: bool = False
+
+
+@some.composite
+def arguments(draw: Any, index: int) -> ArgSpec:
+    """Draw an argument: of any type, optional, nullable or secret, with a default where that is plain."""
+    kind = draw(some.sampled_from(KINDS))
+    required, nullable, secret = draw(some.booleans()), draw(some.booleans()), draw(some.integers(0, 5)) == 0
+    options: dict[str, Any] = {"required": required, "nullable": nullable, "secret": secret}
+    plain = {ArgType.INT: 7, ArgType.STRING: "data/a", ArgType.BOOL: True, ArgType.SLICE_INT: [1]}
+    if not required and kind in plain and draw(some.booleans()):
+        options["default"] = plain[kind]
+    return ArgSpec(f"a{index}", kind, **options)
+
+
+@some.composite
+def limits(draw: Any) -> Limits:
+    """Draw limits of which some are reached by a row of calls."""
+    return Limits(
+        calls=draw(some.none() | some.integers(0, 8)),
+        tool_calls=draw(some.sampled_from([{}, {"g.t": 2}, {"g.inner": 1}])),
+        rates=draw(some.sampled_from([{}, {"g.*": "4/minute"}])),
+        repeats=draw(some.none() | some.integers(1, 2)),
+        depth=draw(some.sampled_from([16, 1])),
+        money=draw(some.sampled_from([{}, {"EUR": "0.2"}, {"EUR": "0.5"}])),
+        money_per_call=draw(some.sampled_from([{}, {"EUR": "0.3"}])),
+        concurrency=draw(some.none() | some.just(1)),
+        result_bytes=draw(some.none() | some.just(60)),
+    )
+
+
+@some.composite
+def worlds(draw: Any) -> World:
+    """Draw a tool and a host."""
+    count = draw(some.integers(0, 4))
+    args = tuple(draw(arguments(index)) for index in range(count))
+    texts = [arg.name for arg in args if arg.type is ArgType.STRING]
+    capabilities = (f"fs:read:{{{texts[0]}}}",) if texts and draw(some.booleans()) else ()
+    effects = draw(some.sampled_from([(), ("pure",), ("writes",)]))
+    policy: dict[str, Any] = {"limits": draw(some.none() | limits())}
+    policy["grants"] = draw(some.sampled_from([("fs:read:data/**",), ("fs:read:*",), ("fs:read:*",), ()]))
+    policy["deny"] = draw(some.sampled_from([(), (), ("g.inner",)]))
+    approval = draw(some.integers(0, 7)) == 0
+    if approval:
+        policy["approver"] = lambda request: (
+            Approval.reject("no") if len(repr(request.arguments)) % 2 else Approval.approve()
+        )
+    return World(
+        args,
+        draw(some.sampled_from(DOES)),
+        ToolPolicy(capabilities=capabilities, effects=effects, requires_approval=approval),
+        policy,
+        draw(some.sampled_from([0, 0, 0, 2, 3])),
+        draw(some.booleans()),
+        draw(some.sampled_from([None, True, False])),
+        draw(some.integers(0, 3)) == 0,
+        draw(some.integers(0, 4)) == 0,
+        draw(some.booleans()),
+        draw(some.booleans()),
+    )
+
+
+def a_call(random: Generator, args: Sequence[ArgSpec]) -> Any:
+    """Return arguments in order or by name: mostly such as fit or nearly do, with one missing or too many now and then."""
+    values = [_value(random, arg) for arg in args]
+    count = len(values) if random.random() < 0.8 else random.randint(0, len(values))
+    if random.random() < 0.5:
+        return [*values[:count], *[1] * (random.random() < 0.05)]
+    names = [arg.name for arg in args if arg.required or random.random() < 0.7][: max(count, 1)]
+    given = {arg.name: value for arg, value in zip(args, values, strict=True) if arg.name in names}
+    return {**given, **({"other": 1} if random.random() < 0.05 else {})}
+
+
+FITTING: dict[ArgType, tuple[Any, ...]] = {
+    ArgType.STRING: ("data/a", "data/./a", "other/a", "secret of the host", "x" * 70),
+    ArgType.INT: (5, "5", 5.0, -1),
+    ArgType.FLOAT: (0.5, "0.5", 1),
+    ArgType.BOOL: (True, "false", 1),
+    ArgType.SLICE_INT: ([1, 2], [], (1, "2"), "[3]"),
+    ArgType.SLICE_STRING: (["a", "b"], ("a",), ["secret of the host"]),
+    ArgType.BLOB: (b"x", "text", bytearray(b"y")),
+    ArgType.MAP: ({"a": [1]}, '{"a": 5}'),
+    ArgType.MAP_STRING_INT: ({"a": 1, "b": "2"}, {"secret of the host": "5"}),
+    ArgType.LIST: ([1, "a", None], (1,), "[1]"),
+    ArgType.SLICE_MAP: ([{"a": 1}], []),
+    ArgType.ANY: (5, "text", [1, {"a": b"x"}], None),
+    ArgType.EMBEDDING: ([0.5, 1], "[1.5]"),
+    ArgType.HANDLE: ("tree-1",),
+}
+"""Of each type values that fit, in their exact form and in others."""
+
+
+def _value(random: Generator, arg: ArgSpec) -> Any:
+    if random.random() < 0.75:
+        return random.choice(FITTING[arg.type])
+    if random.random() < 0.3:
+        return random.choice((None, 5, "5", 5.0, True, [1], ["1", 2], {"a": "5"}, b"x"))
+    return random.value(arg)
+
+
+# What is made of it
+
+
+class Kept:
+    """A sink and an observer that keep whatever they are told, without what differs from run to run."""
+
+    def __init__(self, intents: bool, is_full: bool = False) -> None:
+        self.intents = intents
+        self.is_full = is_full
+        self.told: list[CallRecord] = []
+
+    def write(self, record: CallRecord) -> None:
+        self.told.append(record._replace(run="", seconds=0.0, spent=dict(record.spent)))
+        if self.is_full and len(self.told) % 3 == 0:
+            raise OSError
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    @hookimpl
+    def neuroscript_call_started(self, record: CallRecord) -> None:
+        self.write(record)
+
+    @hookimpl
+    def neuroscript_call_finished(self, record: CallRecord) -> None:
+        self.write(record)
+
+
+class Refusing:
+    """A hook that refuses by how long its arguments are written, and keeps what it is asked."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.asked: list[Any] = []
+
+    @hookimpl
+    def neuroscript_decide(self, call: Any) -> Any:
+        self.asked.append(call)
+        return None if len(repr(call.arguments)) % self.every else [["nonsense"], "no, says the hook"][self.every % 2]
+
+
+def does(how: str, seen: list[Any]) -> Callable[..., Any]:
+    """Return a function that notes its values and does something with them."""
+
+    def func(rt: Runtime, *values: Any) -> Any:
+        seen.append(json.loads(json.dumps(values, default=repr)))
+        match how:
+            case "fails":
+                raise ValueError("secret of the host")
+            case "says":
+                raise ToolFailed("it failed: secret of the host", code="g.failed", retry="later")
+            case "wrong":
+                return {"a": object()}
+            case "spends":
+                rt.spend("EUR", "0.2").settle("0.1")
+                rt.spend("EUR", "0.15")
+            case "requires":
+                rt.require("fs:read:data/a")
+            case "nests":
+                return rt.call_tool("g.inner", (len(values),))
+            case "catches":
+                try:
+                    rt.call_tool_named("g.inner", {"a": "x" if len(values) % 2 else "5"})
+                except CallError as error:
+                    return error.code
+            case "spoils":
+                for value in values:
+                    if isinstance(value, (list, dict)):
+                        value.clear()
+        return list(values)
+
+    return func
+
+
+class Made:
+    """An engine of a world, what its tools were given and what it told."""
+
+    def __init__(self, world: World, place: Path) -> None:
+        self.seen: list[Any] = []
+        self.inner: list[Any] = []
+        self.sink, self.observer, self.hook = (
+            Kept(bool(world.intents), world.is_full),
+            Kept(True),
+            Refusing(world.refuses or 1),
+        )
+        self.place = place
+        tools = Toolset("g")
+        tools.add(
+            ToolSpec("t", "g", world.args, return_type=ArgType.ANY, return_nullable=True),
+            _with_arguments(does(world.does, self.seen), world.args),
+            world.needs,
+        )
+        tools.add(
+            ToolSpec("inner", "g", (ArgSpec("a", ArgType.INT),), return_type=ArgType.ANY, return_nullable=True),
+            lambda rt, a: self.inner.append(a) or (rt.spend("EUR", "0.1") and a),
+        )
+        watching: dict[str, Any] = {"hooks": [self.observer] * world.observes + [self.hook] * bool(world.refuses)}
+        if world.intents is not None:
+            watching["audit"] = self.sink
+        if world.records:
+            watching["recording"] = Recording(place)
+        self.engine = Engine(
+            toolsets=[tools], plugins="none", policy=ExecutionPolicy(**world.policy),
+            host=Host(clock=lambda: 5.0, secrets={"a": "secret of the host"} if world.secret else {}), **watching,
+        )  # fmt: skip
+        narrow = ExecutionPolicy(
+            grants=["fs:read:data/a"], limits=Limits(calls=3), approver=world.policy.get("approver")
+        )
+        self.session: Session = self.engine.session(id="s", policy=narrow) if world.in_session else self.engine
+
+    def outcome(self) -> dict[str, Any]:
+        """Close the engine and return all that can be compared."""
+        ledgers = [None if each.ledger is None else dict(each.ledger.spent) for each in (self.session, self.engine)]
+        refusals = [each._replace(run="", spent=dict(each.spent)) for each in self.engine.refusals]
+        numbers: dict[bytes, bytes] = {b"": b""}
+
+        def numbered(records: list[CallRecord]) -> list[CallRecord]:
+            """Return records with numbers for digests, for each engine has a key of its own."""
+            return [each._replace(digest=numbers.setdefault(each.digest, b"%d" % len(numbers))) for each in records]
+
+        self.engine.close()
+        recorded = self.place.read_bytes() if self.place.exists() else b""
+        self.place.unlink(missing_ok=True)
+        return {
+            "given": self.seen,
+            "given within": self.inner,
+            "records": numbered(self.sink.told),
+            "observed": numbered(self.observer.told),
+            "asked": self.hook.asked,
+            "refusals": numbered(refusals),
+            "ledgers": ledgers,
+            "recorded": recorded,
+        }
+
+
+def _with_arguments(func: Callable[..., Any], args: Sequence[ArgSpec]) -> Callable[..., Any]:
+    """Return a function whose parameters are those of a spec, as a tool has to have them."""
+    names = "".join(f", {arg.name}" for arg in args)
+    namespace: dict[str, Any] = {"func": func}
+    exec(f"def tool(rt{names}):\n    return func(rt{names})", namespace)
+    return namespace["tool"]  # type: ignore[no-any-return]
+
+
+def compiled(session: Session, args: Any) -> Any:
+    """Call through the compiled line."""
+    return session.call_named("g.t", args) if isinstance(args, dict) else session.call("g.t", args)
+
+
+def steps(session: Session, args: Any) -> Any:
+    """Call through the steps."""
+    (result,) = session.stream("g.t", args)
+    return result
+
+
+def come_of(run: Callable[[], Any]) -> Any:
+    """Return what comes of a call: its result, or all that its error says."""
+    try:
+        return "ok", run()
+    except CallError as error:
+        return error.code, (type(error), str(error), error.retry, error.tool, type(error.__cause__))
+
+
+CODES: Counter[str] = Counter()
+"""How often calls have ended in each way."""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(world=worlds(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
+def check_both_ways(tmp_path: Path, world: World, seed: int, count: int) -> None:
+    """Make the same calls in both ways, and compare."""
+    one, other = Made(world, tmp_path / "one"), Made(world, tmp_path / "other")
+    random = Generator(seed)
+    calls = [a_call(random, world.args) for _ in range(count)]
+    calls.append(calls[-1])
+    for args in calls:
+        first, second = (
+            come_of(lambda args=args: compiled(one.session, args)),
+            come_of(lambda args=args: steps(other.session, args)),
+        )
+        assert first[0] == second[0]
+        assert same(first[1], second[1]) or first[1] == second[1], (first, second)
+        CODES[first[0]] += 1
+
+    left, right = one.outcome(), other.outcome()
+    assert different(left, right) == {}
+
+
+def different(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """Return what differs, of records the fields of the first that does."""
+    found: dict[str, Any] = {name: (left[name], right[name]) for name in left if left[name] != right[name]}
+    for name, (first, second) in found.items():
+        pair = next(((a, b) for a, b in zip(first, second, strict=False) if a != b), None)
+        if pair is not None and type(pair[0]) is CallRecord is type(pair[1]):
+            told, other = pair[0]._asdict(), pair[1]._asdict()
+            found[name] = {field: (told[field], other[field]) for field in told if told[field] != other[field]}
+    return found
+
+
+def test_both_ways_of_the_line_do_and_tell_the_same(tmp_path: Path) -> None:
+    """For random tools, arguments and hosts; in their course, calls end in every way."""
+    CODES.clear()
+
+    check_both_ways(tmp_path)
+
+    assert CODES["ok"] > sum(CODES.values()) / 8
+    assert {each.partition(".")[0] for each in CODES} >= {
+        "ok",
+        "arg",
+        "audit",
+        "coercion",
+        "policy",
+        "limit",
+        "tool",
+        "return",
+        "g",
+    }
+    assert set(CODES) >= {
+        "policy.capability", "policy.hook", "policy.fault", "policy.denied", "policy.rejected", "audit.unavailable", "limit.calls", "limit.tool",
+        "limit.rate", "limit.repeats", "limit.depth", "limit.money", "limit.result_bytes",
+    }  # fmt: skip
+
+
+def test_the_two_ways_are_two() -> None:
+    """One is a function of this tool alone, the other is the same code for all."""
+    made = Made(World((ArgSpec("a0", ArgType.INT),), intents=True), Path("nowhere"))
+    line = made.engine._entry("g.t").line
+
+    assert line.is_direct
+    assert compiled(made.engine, [5]) == steps(made.engine, ["5"]) == [5]
+    assert [each.kind for each in made.sink.told] == ["intent", "outcome"] * 2
+    assert made.sink.told[0].call != made.sink.told[2].call
