@@ -224,6 +224,14 @@ def test_a_torn_tail_is_finished_and_told(cut: int, tmp_path: Path) -> None:
     assert (True, 4) == (found.is_intact, found.records)
 
 
+def test_torn_bytes_that_were_taken_out_are_missed() -> None:
+    """The record that tells of them says how many they were."""
+    place = next(index for index, line in enumerate(TORN) if b'"kind":"recovered"' in line)
+    without = b"".join([*TORN[: place - 1], *TORN[place:]])
+
+    assert (place, "removed") in kinds(found_in(without, head=TORN_HEAD))
+
+
 def test_a_record_that_lost_its_end_of_line_is_kept(tmp_path: Path) -> None:
     """It is whole, so no byte is cut; that somebody had to finish it is told all the same."""
     path = tmp_path / "trail.jsonl"
@@ -394,6 +402,6 @@ def test_kill_9_loses_no_record_that_was_acknowledged(tmp_path: Path) -> None:
 
     found = verify(path, key=KEY)
     assert 501 <= acknowledged < 1000
-    assert (True, ()) == (found.is_intact, found.problems)
+    assert {each.what for each in found.problems} <= {"torn tail"}  # which Linux may leave where a page ends
     assert found.records in (acknowledged, acknowledged + 1)
     assert [(found.records + 1) // 2] * (found.records % 2) == [call.call for call in found.without_outcome]

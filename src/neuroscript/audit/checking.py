@@ -140,6 +140,8 @@ class Chain:
         elif self._pending.is_cut_by(record):
             text = "the record before it had lost the end of its line: a crash or a full disk cut a write"
             self.findings.add(number, "torn tail repaired", text)
+        elif record.get("kind") == "recovered" and record.get("cut"):
+            self.findings.add(number, "removed", "the torn bytes of which it tells are missing before it")
         if self._link(number, line):
             self._note(number, line, record)
 
