@@ -15,6 +15,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.argtypes import ArgType
 from neuroscript.data import plain, restored
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
@@ -22,7 +23,8 @@ from neuroscript.fingerprints import canonical_text
 from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.private import read_private, write_private
 from neuroscript.runtime import ToolCall
-from neuroscript.walk import type_name
+from neuroscript.values import exact
+from neuroscript.walk import LAX, ROOT, Walk, type_name
 
 VERSION: Final = 1
 LARGEST: Final = 64 * 1024 * 1024
@@ -258,6 +260,9 @@ def _fault(name: str, value: Any) -> Iterator[str]:
 def _spoilt(data: Any) -> bool:
     """Tell whether `PendingApproval.save` writes no such thing: bad base64, a number without end, too much nesting."""
     try:
-        return not _comes_back(restored(data))
+        value = restored(data)
+        walk = Walk(LAX)
+        walk.limited(exact, ArgType.ANY, value, ROOT)
+        return bool(walk.noted) or not _comes_back(value)
     except RecursionError:
         return True
