@@ -102,7 +102,7 @@ def drawn_floors() -> Iterator[set[str]]:
 
 
 CODE = re.compile(r"[a-z]+\.[a-z_]+")
-WORDED = {"_refused": ("sandbox", 0), "failed": ("tree", 1)}
+WORDED = {"_refused": ("sandbox", 0), "failed": ("tree", 1), "fault": ("http", 0)}
 """Functions that take the word of a code as an argument: the group of the code, and which argument it is."""
 
 
@@ -128,8 +128,13 @@ def codes_of_sources() -> Iterator[str]:
         names = engine.tools
     groups = {name.partition(".")[0] for name in (*names, *codes_of_documents("errors.md", "sandbox.md"))}
     sources = {*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")}
-    package = ROOT / "src" / "neuroscript"  # names of modules in the one, and words that are not ours in the other
-    for path in sources - {package / "__init__.py", package / "interop" / "opentelemetry.py"}:
+    package = ROOT / "src" / "neuroscript"
+    others = {
+        "__init__.py",
+        "interop/opentelemetry.py",
+        "testing/events.py",
+    }  # names of modules, words that are not ours
+    for path in sources - {package / name for name in others}:
         for node in _without_examples(ast.parse(path.read_text())):
             for text in _texts(node):
                 if CODE.fullmatch(text) and text.partition(".")[0] in groups and text not in names:

@@ -1,89 +1,25 @@
-"""Toolsets of others: installed distributions, found by their entry points, and plugins that register their own.
+"""Plugins that register their own tools: files of Python, modules and objects. Of none there is half.
 
-A broken one is reported and stops no other; of none there is half.
-
-Source: contract section 7, levels A and C.
+Source: contract section 7, level C.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final
+from weakref import finalize
 
 import attrs
 
-from neuroscript.display import shown
-from neuroscript.errors import PluginError, SpecError
+from neuroscript import isolated
+from neuroscript.display import shown_path
+from neuroscript.errors import PluginError, RegistryError, SpecError
+from neuroscript.isolated import NoSource, read
 from neuroscript.tools import ToolImplementation, Toolset
 
-GROUP: Final = "neuroscript.toolsets"
-"""The entry-point group whose entries are `Toolset` objects."""
-
-
-@attrs.frozen(eq=False, repr=False)
-class Found:
-    """A toolset and the distribution that brought it, for example ``neuroscript-std 0.1``."""
-
-    distribution: str
-    toolset: Toolset
-
-
-def installed(only: Collection[str] | None = None) -> Iterator[Found | PluginError]:
-    """Yield the toolsets of installed distributions, in the order of their names, or why one can not be used.
-
-    Args:
-        only: The names of the distributions that may be loaded; None means all of them.
-    """
-    from importlib.metadata import entry_points
-
-    wanted = None if only is None else {_normalised(name) for name in only}
-    offers = sorted(_offers(entry_points(group=GROUP)), key=lambda offer: (offer.name, offer.entry.name))
-    for offer in offers:
-        if wanted is None or offer.name in wanted:
-            yield _loaded(offer.distribution, offer.entry)
-    for name in sorted((wanted or set()) - {offer.name for offer in offers}):
-        yield PluginError(name, "is not installed, or offers no toolset")
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Offer:
-    """An entry point, and its distribution: the name that is compared, and the name and version that are told."""
-
-    name: str
-    distribution: str
-    entry: Any
-
-
-def _offers(entries: Iterable[Any]) -> Iterator[_Offer]:
-    """Yield the entry points with their distributions, whose metadata are parsed anew whenever they are asked for."""
-    known: dict[int, Any] = {}
-    for entry in entries:
-        if entry.dist is not None:
-            metadata = known.get(id(entry.dist)) or known.setdefault(id(entry.dist), entry.dist.metadata)
-            yield _Offer(_normalised(metadata["Name"]), f"{metadata['Name']} {metadata['Version']}", entry)
-
-
-def _loaded(distribution: str, entry: Any) -> Found | PluginError:
-    try:
-        toolset = entry.load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        problem = PluginError(distribution, f"entry point {entry.name} can not be loaded ({type(error).__name__})")
-        problem.__cause__ = error
-        return problem
-    if not isinstance(toolset, Toolset):
-        return PluginError(distribution, f"entry point {entry.name} is no Toolset but a {type(toolset).__name__}")
-    return Found(distribution, toolset)
-
-
-def _normalised(name: str) -> str:
-    """Return the name of a distribution as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+NO_SOURCE: Final = "there is no such file of Python, nor a package (a directory with __init__.py)"
 
 
 class Registrar:
@@ -114,38 +50,103 @@ class Registrar:
         added = ((each,) if isinstance(each, ToolImplementation) else each.tools for each in self._added)
         return tuple(tool for tools in added for tool in tools)
 
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Old names of the tools so far, and what they are called now.
 
-def registered(plugin: str | os.PathLike[str] | object) -> tuple[str, tuple[ToolImplementation, ...]]:
+        Raises:
+            RegistryError: Two toolsets say of one old name different things.
+        """
+        found: dict[str, str] = {}
+        for old, name in (
+            (old, name) for each in self._added if isinstance(each, Toolset) for old, name in each.aliases.items()
+        ):
+            if found.setdefault(old, name) != name:
+                raise RegistryError(f"{old} is said to be an old name of {found[old]} and of {name}")
+        return found
+
+
+@attrs.frozen(eq=False, repr=False)
+class Loaded:
+    """What a plugin has registered; when nobody holds this any more, the names of its modules are given back.
+
+    Attributes:
+        plugin: The path, the module or the object that was given.
+        origin: What it is called.
+        tools: All its tools.
+        aliases: Old names of its tools, and what they are called now.
+        code: Its code, an `isolated.Code`, where it was given as a path.
+    """
+
+    plugin: Any
+    origin: str
+    tools: tuple[ToolImplementation, ...]
+    aliases: Mapping[str, str]
+    code: Any = None
+
+
+def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loaded:
     """Have a plugin register its tools, and return what it is called, and them.
 
     Args:
-        plugin: A file of Python, or an object, such as a module, that has a function ``register(registrar)``.
+        plugin: A file of Python, a package (a directory with ``__init__.py``), or an object, such as a module; each
+            has a function ``register(registrar)``.
+        origin: What it is called; by default the path as it is given, or a name of the object.
 
     Raises:
         PluginError: It can not be loaded, has no such function, or that fails.
     """
-    origin = os.fspath(plugin) if isinstance(plugin, (str, os.PathLike)) else _name_of(plugin)
-    registrar = Registrar()
+    origin = origin or origin_of(plugin)
+    registrar, code = Registrar(), None
     try:
-        offered = _module_of(origin) if isinstance(plugin, (str, os.PathLike)) else plugin
+        offered = plugin
+        if isinstance(plugin, (str, os.PathLike)):
+            code = read(plugin)
+            offered = code.run()
         register = getattr(offered, "register", None)
         if not callable(register):
-            raise PluginError(shown(origin), "it has no function register(registrar)")
+            raise PluginError(shown_path(origin), "it has no function register(registrar)")
         register(registrar)
-    except (KeyboardInterrupt, PluginError):
-        raise
+        loaded = Loaded(plugin, origin, registrar.tools, registrar.aliases, code)
+        if code is not None:
+            finalize(loaded, code.retire)
+        return loaded
     except BaseException as error:
-        raise PluginError(shown(origin), f"it can not be loaded ({_told(error)})") from error
-    return origin, registrar.tools
+        if code is not None:
+            code.retire()
+        if isinstance(error, (KeyboardInterrupt, PluginError)):
+            raise
+        if isinstance(error, NoSource):
+            raise PluginError(shown_path(origin), NO_SOURCE) from None
+        raise PluginError(shown_path(origin), f"it can not be loaded ({_told(error)})") from error
 
 
-def _name_of(plugin: object) -> str:
+def origin_of(plugin: str | os.PathLike[str] | object) -> str:
+    """Return what the tools of a plugin are said to come from."""
+    if isinstance(plugin, (str, os.PathLike)):
+        return os.fspath(plugin)
     return plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__name__
+
+
+def offered(directory: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the files of Python and the packages in a directory, by their names; what begins with ``_`` is neither.
+
+    Raises:
+        PluginError: It can not be read.
+    """
+    from pathlib import Path
+
+    try:
+        found = sorted(Path(directory).iterdir())
+    except OSError as error:
+        raise PluginError(shown_path(os.fspath(directory)), f"it can not be read ({type(error).__name__})") from None
+    files = (each for each in found if each.suffix == ".py" or (each / "__init__.py").is_file())
+    return tuple(str(each) for each in files if each.name[0] not in "._")
 
 
 def _told(error: BaseException) -> str:
     """Return what a plugin's own author has to know: our sentences whole, of all else the type and the line."""
-    if isinstance(error, SpecError):
+    if isinstance(error, (SpecError, RegistryError)):
         return str(error)
     line = error.lineno if isinstance(error, SyntaxError) else _last_line(error)
     return type(error).__name__ if line is None else f"{type(error).__name__}, line {line}"
@@ -155,23 +156,6 @@ def _last_line(error: BaseException) -> int | None:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return None if trace is None or trace.tb_frame.f_code.co_filename == __file__ else trace.tb_lineno
-
-
-def _module_of(file: str) -> ModuleType:
-    """Return the module that a file of Python makes; two files of one name are two modules."""
-    from importlib.util import module_from_spec, spec_from_file_location
-    from pathlib import Path
-
-    path = Path(file).absolute()
-    name = f"neuroscript_plugin_{path.stem}_{abs(hash(path)):x}"
-    spec = spec_from_file_location(name, path) if path.is_file() else None
-    if spec is None or spec.loader is None:
-        raise PluginError(shown(file), "there is no such file of Python")
-    module = sys.modules[name] = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    if trace is None or trace.tb_frame.f_code.co_filename in (__file__, isolated.__file__):
+        return None
+    return trace.tb_lineno

@@ -10,6 +10,9 @@ from typing import Final
 LONGEST: Final = 64
 """How many characters of a name that a caller wrote are repeated to it."""
 
+LONGEST_PATH: Final = 200
+"""How many characters of a path that a host wrote are repeated to it."""
+
 
 def escaped(text: str) -> str:
     """Return *text* with every character that is not printable written as an escape.
@@ -25,3 +28,8 @@ def escaped(text: str) -> str:
 def shown(name: str) -> str:
     """Return a name that a caller wrote, escaped and cut, so that it can stand in an error."""
     return escaped(name if len(name) <= LONGEST else f"{name[:LONGEST]}…")
+
+
+def shown_path(path: str) -> str:
+    """Return a path that a host wrote, escaped, and cut at its beginning, for what is meant stands at its end."""
+    return escaped(path if len(path) <= LONGEST_PATH else f"…{path[-LONGEST_PATH:]}")

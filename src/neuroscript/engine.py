@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
+from threading import RLock
 from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Final, Literal
 
+from neuroscript.display import shown_path
 from neuroscript.entries import Entries, World
 from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.host import Host
@@ -39,19 +42,23 @@ class Engine(Session):
         host: What is lent to tools; each engine makes its own default.
         toolsets: The tools of the host itself.
         plugins: ``"installed"`` for the toolsets of every installed distribution, ``"none"``, or the names of those
-            distributions that may be loaded. A broken one is listed in `plugin_errors` and stops no other.
+            distributions that may be loaded, in the order in which they are. A broken one is listed in
+            `plugin_errors` and stops no other.
+        without: Names of distributions and of entry points that are left out, whatever *plugins* says.
+        strict: Whether a broken distribution is an error; all of them are loaded before it is raised.
         mode: ``"lax"`` repairs what models and command lines send, ``"strict"`` takes only exact types.
         size_limits: How large the arguments of one call may be.
         adapters: For classes that are no built-ins, what makes a built-in of an object of that class; for callers whom
             the host trusts.
-        hooks: Plugins that may refuse calls and are told of them, see `neuroscript.hookspecs`.
+        hooks: Plugins that bring tools, may refuse calls and are told of them, see `neuroscript.hookspecs`.
         audit: A sink that keeps a record of each call, or several.
         audit_required: Which calls are refused when a sink can not keep their records: those of tools with the effects
             ``writes``, ``deletes``, ``exec`` and ``net``, ``"all"`` or ``"none"``.
         recording: What keeps the content of calls, for `neuroscript.replay.replay`.
 
     Raises:
-        RegistryError: Two of *toolsets* claim one name.
+        RegistryError: Two of *toolsets*, or of those that *hooks* bring, claim one name.
+        PluginError: One of *hooks* is no plugin; or *strict*, and distributions can not be used, in its ``errors``.
         SpecError: A keyword has no such value.
         SandboxError: The host's ``sandbox_dir`` can not be used.
 
@@ -70,6 +77,8 @@ class Engine(Session):
         host: Host | None = None,
         toolsets: Iterable[Toolset] = (),
         plugins: Literal["installed", "none"] | Collection[str] = "installed",
+        without: Collection[str] = (),
+        strict: bool = False,
         mode: Literal["lax", "strict"] = "lax",
         size_limits: SizeLimits = LAX.sizes,
         adapters: Mapping[type, Callable[[Any], object]] | None = None,
@@ -83,14 +92,18 @@ class Engine(Session):
         if audit_required not in ("effects", "all", "none"):
             raise SpecError("Engine", ["audit_required is 'effects', 'all' or 'none'"])
         coercion = Coercion(mode, size_limits, tuple((adapters or {}).items()))
-        host, policy = host or Host(), policy or ExecutionPolicy()
+        host, policy, hooks = host or Host(), policy or ExecutionPolicy(), tuple(hooks)
         world = World(host, coercion, policy, **_watching(hooks, audit, audit_required, recording))
         super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
         self.plugin_errors: tuple[PluginError, ...] = ()
+        self._plugins: dict[str, Any] = {}
+        self._loading = RLock()
         for toolset in toolsets:
             self.register(toolset)
+        if hooks:
+            world.register(_brought(hooks), HOST)
         if plugins != "none":
-            self._load_installed(plugins)
+            self._load_installed(plugins, without, strict)
 
     def session(
         self,
@@ -123,15 +136,16 @@ class Engine(Session):
     def idle_rules(self) -> tuple[str, ...]:
         """The patterns and names of its policy that match none of its tools, and the grants that none of them needs."""
         needs = (need for tool in self.tools.values() for need in tool.policy.capabilities)
-        return (*self.policy.unmatched(self.tools), *map(str, self.policy.unused(needs)))
+        return (*self.policy.unmatched(self.tools, self.aliases), *map(str, self.policy.unused(needs)))
 
     def add_hooks(self, *plugins: object) -> None:
-        """Have the hooks of further plugins asked and told, from the next call on.
+        """Take the tools of further plugins, and have their hooks asked and told, from the next call on.
 
         Raises:
-            PluginError: One of them has no such hook, or was added before.
+            PluginError: One of them has no such hook, or was added before. Nothing has been added then.
+            RegistryError: A tool that they bring is there already; the same holds.
         """
-        self._world.add_hooks(plugins)
+        self._world.register(_brought(plugins), HOST, plugins=plugins)
 
     # Tools
 
@@ -140,47 +154,153 @@ class Engine(Session):
         """All tools by canonical name: a snapshot, read-only."""
         return self._world.registry.tools
 
-    def register(self, tools: ToolImplementation | Toolset, *, origin: str = HOST) -> None:
-        """Add one tool, or all tools of a set.
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Old names by which tools are found too, and the canonical names that they mean: a snapshot, read-only."""
+        return self._world.registry.aliases
+
+    def register(self, tools: ToolImplementation | Toolset, *, origin: str = "") -> None:
+        """Add one tool, or all tools of a set, with their old names.
 
         Args:
-            origin: Who brings them.
+            origin: Who brings them; by default what the set says of itself, or else the host.
 
         Raises:
             RegistryError: A name is taken; nothing has been added then.
         """
-        self._world.register((tools,) if isinstance(tools, ToolImplementation) else tuple(tools), origin)
+        if isinstance(tools, ToolImplementation):
+            self._world.register((tools,), origin or HOST)
+        else:
+            self._world.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
 
-    def load_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
-        """Add the tools of a plugin: a file, a module or an object that has a function ``register(registrar)``.
+    def load_plugin(self, plugin: str | os.PathLike[str] | object) -> str:
+        """Add the tools of a plugin: a file, a package, a module or an object with a function ``register(registrar)``.
 
-        All that it registers is added, or nothing.
+        All that it registers is added, or nothing. A package is a directory with an ``__init__.py``; its modules import
+        each other by relative imports, and meet no other plugin of that name.
+
+        Returns:
+            Its origin, by which it is unloaded: the path as it was given, or the name of the module or of the object's
+            class, with a number where another plugin has it.
 
         Raises:
             PluginError: There is no such function, or it fails.
-            RegistryError: A name is taken.
+            RegistryError: A name is taken, or the plugin was loaded before.
+        """
+        from neuroscript.discovery import origin_of, registered
+
+        with self._loading:
+            if self._loaded(plugin) is not None:
+                text = f"already registered: {shown_path(origin_of(plugin))}; reload_plugin takes it as it is now"
+                raise RegistryError(text)
+            loaded = registered(plugin, self._unused(origin_of(plugin)))
+            self._take(loaded, self._world.register)
+            return str(loaded.origin)
+
+    def load_plugins(self, directory: str | os.PathLike[str]) -> tuple[PluginError, ...]:
+        """Load each file of Python and each package in a directory, in the order of their names.
+
+        What begins with ``_`` or ``.`` is left out. A broken one stops no other; it is added to `plugin_errors`.
+
+        Returns:
+            Why some of them could not be loaded.
+        """
+        from neuroscript.discovery import offered
+
+        problems: list[PluginError] = []
+        try:
+            for path in offered(directory):
+                try:
+                    self.load_plugin(path)
+                except PluginError as error:
+                    problems.append(error)
+                except RegistryError as error:
+                    problems.append(PluginError(shown_path(path), str(error)))
+        except PluginError as error:
+            problems.append(error)
+        self.plugin_errors = (*self.plugin_errors, *problems)
+        return tuple(problems)
+
+    def reload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
+        """Load a plugin as it is now in the place of what it was, at once and whole.
+
+        Calls that have begun end with the functions and the other tools that were there when they began; no call is
+        lost, and none meets both.
+
+        Args:
+            plugin: Its origin, its path, or the module or object that was loaded, which registers again.
+
+        Raises:
+            PluginError: It was not loaded, or can not be loaded now; the tools are what they were.
+            RegistryError: A name is taken; the tools are what they were.
         """
         from neuroscript.discovery import registered
 
-        origin, tools = registered(plugin)
-        self._world.register(tools, origin)
+        with self._loading:
+            old = self._known_plugin(plugin)
+            self._take(registered(old.plugin, old.origin), self._world.exchange)
 
-    def _load_installed(self, plugins: str | Collection[str]) -> None:
+    def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
+        """Take away the tools of a plugin; calls that have begun end as they would have.
+
+        Args:
+            plugin: Its origin, its path, or the module or object that was loaded.
+
+        Raises:
+            PluginError: It was not loaded.
+        """
+        with self._loading:
+            old = self._known_plugin(plugin)
+            self._world.exchange((), old.origin)
+            del self._plugins[old.origin]
+            self._world.hold(self._plugins.values())
+
+    def _take(self, loaded: Any, take: Callable[..., None]) -> None:
+        take(loaded.tools, loaded.origin, loaded.aliases)
+        self._plugins[loaded.origin] = loaded
+        self._world.hold(self._plugins.values())
+
+    def _loaded(self, plugin: object) -> Any:
+        """Return what was loaded of a plugin, or None."""
+        if isinstance(plugin, (str, os.PathLike)):
+            file = os.path.abspath(plugin)  # noqa: PTH100
+            paths = ((each, each.plugin) for each in self._plugins.values() if each.code is not None)
+            return next((each for each, path in paths if os.path.abspath(path) == file), None)  # noqa: PTH100
+        return next((each for each in self._plugins.values() if each.plugin is plugin), None)
+
+    def _known_plugin(self, plugin: object) -> Any:
+        named = self._plugins.get(plugin) if isinstance(plugin, str) else None
+        found = named or self._loaded(plugin)
+        if found is None:
+            from neuroscript.discovery import origin_of
+
+            raise PluginError(shown_path(origin_of(plugin)), "no such plugin was loaded with load_plugin")
+        return found
+
+    def _unused(self, origin: str) -> str:
+        """Return an origin that no other tool has."""
+        taken = {*self._plugins, *self._world.registry.origins.values()}
+        numbered = (f"{origin} {number}" for number in count(2))
+        return origin if origin not in taken else next(each for each in numbered if each not in taken)
+
+    def _load_installed(self, plugins: str | Collection[str], without: Collection[str], strict: bool) -> None:
         if isinstance(plugins, str) and plugins != "installed":
             raise SpecError("Engine", ["plugins is 'installed', 'none' or a collection of distributions"])
-        from neuroscript.discovery import installed
+        if isinstance(without, str):
+            raise SpecError("Engine", ["without is a collection of names"])
+        from neuroscript.loading import loaded
 
         problems: list[PluginError] = []
-        for found in installed(None if isinstance(plugins, str) else plugins):
-            try:
-                if isinstance(found, PluginError):
-                    raise found
-                self.register(found.toolset, origin=found.distribution)
-            except PluginError as error:
-                problems.append(error)
-            except RegistryError as error:
-                problems.append(PluginError(found.distribution, str(error)))
+        only = None if isinstance(plugins, str) else plugins
+        for found in loaded(only, without, self._world.registry.origins):
+            if isinstance(found, PluginError):
+                problems.append(found)
+            else:
+                self._world.register(found.tools, str(found.distribution), found.aliases, found.plugins)
         self.plugin_errors = tuple(problems)
+        if strict and problems:
+            self.close(0)
+            raise PluginError("plugins", "; ".join(map(str, problems)), errors=problems)
 
     # Its end
 
@@ -231,9 +351,15 @@ class Engine(Session):
         await self.aclose()
 
 
-def _watching(hooks: Iterable[object], audit: Any, required: str, recording: Any) -> dict[str, Any]:
+def _brought(plugins: tuple[object, ...]) -> tuple[ToolImplementation, ...]:
+    """Return the tools that plugins of hooks bring."""
+    from neuroscript.loading import computed
+
+    return tuple(tool for toolset in computed(plugins) for tool in toolset)
+
+
+def _watching(plugins: tuple[object, ...], audit: Any, required: str, recording: Any) -> dict[str, Any]:
     """Return what a `Watch` is made of, and nothing where nobody watches."""
-    plugins = tuple(hooks)
     sinks = (audit,) if hasattr(audit, "write") else tuple(audit)
     found: dict[str, Any] = {}
     if plugins:

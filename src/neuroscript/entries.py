@@ -6,11 +6,14 @@ Source: contract section 2.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 from weakref import WeakSet
+
+import attrs
 
 from neuroscript.binding import bound
 from neuroscript.compiled import Compiled, compiled
@@ -80,6 +83,21 @@ def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
     return line
 
 
+@attrs.define(eq=False, repr=False)
+class Moment:
+    """The tools between two changes of those that were there; what is only added belongs to it too.
+
+    A call keeps to the moment in which it began, with all calls within it.
+
+    Attributes:
+        registry: The tools.
+        plugins: What some of them come from: it has to last as long as calls of this moment.
+    """
+
+    registry: Registry
+    plugins: tuple[object, ...] = ()
+
+
 class World:
     """What all sessions of one engine share, whatever their policies are.
 
@@ -87,7 +105,7 @@ class World:
         host: What the host lends.
         coercion: The terms on which arguments are taken.
         secrets: What hides the values that must not be seen, a `Secrets`; None as long as there are none.
-        registry: All tools, at this moment.
+        moment: All tools, until some of them change or go.
         threads: The threads of the engine.
         sessions: The sessions that somebody still holds.
         views: The tools as policies let them be called.
@@ -101,7 +119,7 @@ class World:
         self.host = host
         self.coercion = coercion
         self.secrets = secrets_of(host, policy)
-        self.registry = Registry()
+        self.moment = Moment(Registry())
         self.threads = Threads()
         self.sessions: WeakSet[Any] = WeakSet()
         self.views: WeakSet[Entries] = WeakSet()
@@ -110,30 +128,81 @@ class World:
         self.is_closed = False
         self.is_over = False
         self._lock = threading.Lock()
+        self._warned: set[str] = set()
         self._sandbox: Any = None
         self._watching = watching
         self._watch: Any = None
         if host.sandbox_dir is not None:
             self._sandbox = self._opened()
 
-    def register(self, added: tuple[ToolImplementation, ...], origin: str) -> None:
-        """Add tools: all of them, or a `RegistryError` and none."""
+    @property
+    def registry(self) -> Registry:
+        """All tools, as they are now."""
+        return self.moment.registry
+
+    def join(self, session: Any) -> None:
+        """Count a new session among those that are told when tools change."""
         with self._lock:
-            self.registry = self.registry.with_tools(added, origin)
+            self.sessions.add(session)
+            session.forget()
+
+    def register(
+        self,
+        added: tuple[ToolImplementation, ...],
+        origin: str,
+        aliases: Mapping[str, str] = MappingProxyType({}),
+        plugins: tuple[object, ...] = (),
+    ) -> None:
+        """Add tools, and have the hooks of plugins asked and told from the next call on.
+
+        Raises:
+            RegistryError: A name is taken. Neither a tool nor a plugin has been added then.
+            PluginError: One of *plugins* is none, or was added before; the same holds.
+        """
+        with self._lock:
+            hooks = self._hooks_with(plugins) if plugins else None
+            self.moment.registry = self.registry.with_tools(added, origin, aliases)
+            if hooks is not None:
+                self._listen(hooks)
+                self._forget()
+        self._told(added, origin)
+
+    def exchange(
+        self, added: tuple[ToolImplementation, ...], origin: str, aliases: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Put tools in the place of all that *origin* has brought: all of them, or a `RegistryError` and none.
+
+        Calls that have begun keep what was there, with all calls within them; no other meets it again.
+        """
+        with self._lock:
+            self.moment = Moment(self.registry.without(origin).with_tools(added, origin, aliases))
+            for session in tuple(self.sessions):
+                session.forget()
+        self._told(added, origin)
+
+    def hold(self, plugins: Iterable[object]) -> None:
+        """Keep what plugins have loaded as long as calls that may use it."""
+        self.moment.plugins = tuple(plugins)
+
+    def _told(self, added: tuple[ToolImplementation, ...], origin: str) -> None:
         if self._watching.get("hooks"):
             for tool in added:
                 self.watch.registered(ToolInfo(tool.spec, tool.policy, origin), origin)
 
-    def add_hooks(self, plugins: tuple[object, ...]) -> None:
-        """Have the hooks of plugins asked and told from the next call on; the tools get new lines for it."""
+    def _hooks_with(self, plugins: tuple[object, ...]) -> Any:
         from neuroscript.hooks import Hooks
 
-        with self._lock:
-            known = self._watching.get("hooks")
-            hooks = self._watching["hooks"] = Hooks((*(known.plugins if known else ()), *plugins))
-            if self._watch is not None:
-                self._watch.listen(hooks)
-            self.is_watched = True
+        known = self._watching.get("hooks")
+        return Hooks((*(known.plugins if known else ()), *plugins))
+
+    def _listen(self, hooks: Any) -> None:
+        self._watching["hooks"] = hooks
+        if self._watch is not None:
+            self._watch.listen(hooks)
+        self.is_watched = True
+
+    def _forget(self) -> None:
+        """Make the lines of all tools anew, for what stands before them has changed."""
         for view in tuple(self.views):
             view.forget()
         for session in tuple(self.sessions):
@@ -148,6 +217,15 @@ class World:
             with self._lock:
                 self._watch = self._watch or Watch(self.host, secrets=lambda: self.secrets, **self._watching)
         return self._watch
+
+    def warn(self, tool: str, name: str, text: str) -> None:
+        """Tell the host's logger once in the life of the engine what callers of *name* have to change."""
+        with self._lock:
+            is_new = name not in self._warned
+            self._warned.add(name)
+        if is_new:
+            with suppress(Exception):  # whether the log works is no affair of the call
+                self.host.logger_of(tool).warning("%s", text)
 
     def hide(self, value: object) -> None:
         """Let nobody see a value of a call from now on, see `Secrets.hide`."""
@@ -220,11 +298,12 @@ class Entries:
         """How many tools there are."""
         return len(self.world.registry.tools)
 
-    def of(self, spelling: str | None, name: object) -> Entry:
+    def of(self, spelling: str | None, name: object, registry: Registry) -> Entry:
         """Return the tool that a spelling means, if it may be called.
 
         Args:
             spelling: The name as a text, or None where *name* is none.
+            registry: The tools; a call that began before they changed still has the former ones.
 
         Raises:
             ToolNotFound: There is none, or the host does not permit any of that name.
@@ -232,30 +311,49 @@ class Entries:
         """
         if spelling is None:
             raise ToolNotFound(f"<{type_name(name)}>")
-        tool = self.world.registry.tools.get(canonical(spelling))
+        asked = canonical(spelling)
+        tool = registry.named(asked)
         if tool is None:
             raise ToolNotFound(shown(spelling), near(spelling, self.infos))
-        refused = self.policy.verdict(tool.name, tool.policy)
+        refused = self._refusal(tool, registry)
         if refused is not None:
             raise refused
+        if asked != tool.name or tool.spec.deprecated:
+            self._warn(tool, asked)
         entries = self._entries  # which are forgotten, with what is put into them, if something changes meanwhile
         entry = entries.get(tool.name)
-        if entry is None:
+        if entry is None or entry.line.tool is not tool:
             gate = self.gate(tool) if self._is_gated else None
             runtime = CallRuntime if gate is None else CountedRuntime
             line = Line(tool, self.world.coercion, self.policy, runtime, gate)
-            entry = entries.setdefault(tool.name, Entry(line, self.world.threads))
+            entry = entries[tool.name] = Entry(line, self.world.threads)
+            for value in tool.secrets:
+                self.world.hide(value)
         return entry
+
+    def _refusal(self, tool: ToolImplementation, registry: Registry) -> PolicyError | None:
+        """Return why a tool may not run at all: what is denied stays denied under a new name."""
+        refused = self.policy.verdict(tool.name, tool.policy)
+        if refused is None and registry.aliases:
+            denials = (self.policy.denial(old, tool.name) for old in registry.old_names(tool.name))
+            refused = next((each for each in denials if each is not None), None)
+        return refused
+
+    def _warn(self, tool: ToolImplementation, asked: str) -> None:
+        if asked != tool.name:
+            self.world.warn(tool.name, asked, f"{asked} is an old name of {tool.name}")
+        if tool.spec.deprecated:
+            self.world.warn(tool.name, tool.name, f"{tool.name} is deprecated: {tool.spec.deprecated}")
 
     def gate(self, tool: ToolImplementation) -> Any:
         """Return what stands before a tool, and tells what becomes of its calls."""
         gates = self._gates
         gate = gates.get(tool.name)
-        if gate is None:
+        if gate is None or gate.tool is not tool:
             from neuroscript.gate import Gate
 
             origin = self.world.registry.origins.get(tool.name, HOST)
-            gate = gates.setdefault(tool.name, Gate(tool, origin, self.policy, self.world.watch))
+            gate = gates[tool.name] = Gate(tool, origin, self.policy, self.world.watch)
         return gate
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
@@ -276,7 +374,7 @@ class Entries:
                 {
                     name: ToolInfo(tool.spec, tool.policy, registry.origins[name])
                     for name, tool in sorted(registry.tools.items())
-                    if self.policy.verdict(name, tool.policy) is None
+                    if self._refusal(tool, registry) is None
                 }
             )
             self._infos = registry, infos

@@ -3,7 +3,7 @@
 NeuroScriptError
 ├── SpecError (ValueError)      the author     when a spec or a tool is made
 ├── RegistryError               the host       two tools claim one name
-├── PluginError                 the host       names the distribution and why
+├── PluginError                 the host       .distribution .reason .code .errors
 ├── AuditError                  the host       a trail of calls can not be written, gone on with or read
 ├── LentError                   .text .code .retry   what the host lends could not be used
 │   ├── SandboxError            the tool       a path would leave the sandbox, or the sandbox is unusable
@@ -88,17 +88,23 @@ class RegistryError(NeuroScriptError):
 
 
 class PluginError(NeuroScriptError):
-    """An installed distribution offers a toolset that can not be used.
+    """An installed distribution, or a plugin, that can not be used; or several of them, with all that is wrong.
 
     Attributes:
         distribution: Its name and version, for example ``acme-tools 1.2``.
         reason: Why, in one sentence.
+        code: A stable dotted word for it, for example ``plugin.import``.
+        errors: Of several, the error of each; else none.
     """
 
-    def __init__(self, distribution: str, reason: str) -> None:
+    def __init__(
+        self, distribution: str, reason: str, *, code: str = "plugin.broken", errors: Sequence[PluginError] = ()
+    ) -> None:
         super().__init__(distribution, reason)
         self.distribution = distribution
         self.reason = reason
+        self.code = code
+        self.errors = tuple(errors)
 
     def __str__(self) -> str:
         return f"{self.distribution}: {self.reason}"

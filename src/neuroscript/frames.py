@@ -27,6 +27,7 @@ class CallFrame:
         needs: What its tool may do in this call: its needs, filled from its arguments.
         timeout: Seconds that its caller gives it, or None.
         deadline: When nobody will wait for it any more, on the clock of `time.monotonic`.
+        tools: The tools as they were when the outermost call began, a `Moment`; None means as they are.
         ended: Whether nobody waits for it any more. Frames of compiled lines serve many calls, and never end.
         spent: What this call and those within have used of the limits, where somebody counts.
         call: Its number within the run of the engine, where somebody counts, from 1.
@@ -40,6 +41,7 @@ class CallFrame:
     needs: tuple[Capability, ...] = ()
     timeout: float | None = None
     deadline: float | None = None
+    tools: Any = None
     ended: bool = False
     _held: tuple[Grant, ...] | None = None
     spent: dict[str, Any] | None = None
@@ -63,14 +65,15 @@ class CallFrame:
             end = monotonic() + seconds
             deadline = end if deadline is None else min(deadline, end)
         return CallFrame(
-            self.session, self.tool, self.depth, self.parent, self.needs, seconds, deadline, spent=self.spent
-        )
+            self.session, self.tool, self.depth, self.parent, self.needs, seconds, deadline, self.tools,
+            spent=self.spent,
+        )  # fmt: skip
 
     def numbered(self, call: int) -> CallFrame:
         """Return a frame for one call alone, which has a number and counts what it spends."""
         return CallFrame(
             self.session, self.tool, self.depth, self.parent, self.needs, self.timeout, self.deadline,
-            False, None, {}, call,
+            self.tools, False, None, {}, call,
         )  # fmt: skip
 
     def uncovered(self, needs: Iterable[Capability]) -> Capability | None:

@@ -68,6 +68,7 @@ class Gate:
         origin: The distribution that brought the tool, with its version, or the word for the host.
 
     Attributes:
+        tool: The tool.
         decides: Whether hooks may refuse a call.
         counts: Whether limits are counted.
         tells: Whether somebody is told of each call.
@@ -77,7 +78,7 @@ class Gate:
     """
 
     def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Watch) -> None:
-        self._tool = tool
+        self.tool = tool
         self._origin = origin
         self._policy = policy
         self._watch = watch
@@ -94,7 +95,7 @@ class Gate:
     @cached_property
     def facts(self) -> ToolFacts:
         """What all records of the tool share; the fingerprint is taken only where somebody keeps them."""
-        tool = self._tool
+        tool = self.tool
         distribution, _, version = self._origin.rpartition(" ")
         return ToolFacts(
             tool.name,
@@ -126,10 +127,10 @@ class Gate:
     def refusal(self, frame: CallFrame, values: tuple[Any, ...]) -> PolicyError | None:
         """Return why a hook refuses a call, or None; it sees a copy of the very values that the function would get."""
         call = PendingCall(
-            self._tool.name,
-            copied(self._tool.spec.by_name(values)),
+            self.tool.name,
+            copied(self.tool.spec.by_name(values)),
             tuple(map(normal, frame.needs)),
-            self._tool.policy,
+            self.tool.policy,
             frame.session.id,
             frame.depth,
             tuple(above.tool for above in frame.chain())[1:],
@@ -193,7 +194,7 @@ class Gate:
             return error
         if isinstance(error, (PolicyError, LimitError)):
             return self.refused(frame, error, values, made)
-        failed = fault(self._tool.name, gate, error)
+        failed = fault(self.tool.name, gate, error)
         failed.__cause__ = error
         return self.refused(frame, failed, values, made)
 
@@ -209,8 +210,8 @@ class Gate:
             self._watch.end(self._record("outcome", frame, _code(error), self.facts.rule, seconds))
             if self._watch.recording is not None:
                 began: Beginning = frame.told
-                result = began.items if self._tool.spec.stream else result
-                self._watch.record(self._tool, self.facts.fingerprint, began.values, error, result)
+                result = began.items if self.tool.spec.stream else result
+                self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result)
 
     def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
         """Tell that a call failed which a compiled line made.
@@ -234,7 +235,7 @@ class Gate:
         Args:
             values: The exact values, where the arguments did fit.
         """
-        error.tool = error.tool or self._tool.name
+        error.tool = error.tool or self.tool.name
         watch = self._watch
         by_host = isinstance(error, (PolicyError, LimitError))
         if by_host or self.tells:
@@ -282,7 +283,7 @@ class Gate:
         """
         time = self._watch.now()
         if time is None:
-            raise self.refused(frame, fault(self._tool.name, "clock", ValueError()), values)
+            raise self.refused(frame, fault(self.tool.name, "clock", ValueError()), values)
         return time
 
     def needs(self, frame: CallFrame) -> tuple[str, ...]:

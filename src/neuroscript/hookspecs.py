@@ -1,4 +1,4 @@
-"""Hooks: where a plugin may refuse a call, and what it is told of calls, of tools and of an engine's end.
+"""Hooks: where a plugin brings tools or refuses a call, and what it is told of calls, of tools and of an engine's end.
 
 A plugin is a module, or an object whose class has such methods; `hookimpl` marks each. A hook is a plain function that
 takes the arguments that it wants of those below, by their names; nobody awaits it. It is called on the thread of the
@@ -27,6 +27,7 @@ from neuroscript.errors import PluginError, SpecError
 from neuroscript.names import near
 from neuroscript.record import CallRecord, PendingCall
 from neuroscript.runtime import ToolInfo
+from neuroscript.tools import Toolset
 from neuroscript.walk import type_name
 
 PROJECT: Final = "neuroscript"
@@ -35,6 +36,30 @@ PREFIX: Final = f"{PROJECT}_"
 hookspec: Final = pluggy.HookspecMarker(PROJECT)
 hookimpl: Final = pluggy.HookimplMarker(PROJECT)
 """Marks a function of a plugin as a hook; ``tryfirst=True`` and ``trylast=True`` move it within the order."""
+
+
+@hookspec
+def neuroscript_toolsets() -> Iterable[Toolset]:  # type: ignore[empty-body]
+    """Bring tools that are computed; asked once, when the plugin is added to an engine.
+
+    Returns:
+        A list of toolsets. The engine takes all their tools, or, where something is wrong with one, nothing of the
+        plugin.
+
+    >>> from neuroscript import Toolset, ToolSpec
+    >>> class Stations:
+    ...     def __init__(self, names):
+    ...         self.names = names
+    ...
+    ...     @hookimpl
+    ...     def neuroscript_toolsets(self):
+    ...         return [self.station(name) for name in self.names]
+    ...
+    ...     def station(self, name):
+    ...         toolset = Toolset(name)
+    ...         toolset.add(ToolSpec("name", name), lambda rt: name.title())
+    ...         return toolset
+    """
 
 
 @hookspec
@@ -120,6 +145,7 @@ def neuroscript_engine_closed(left: tuple[str, ...]) -> None:
     """
 
 
+TOOLSETS: Final = "neuroscript_toolsets"
 DECIDE: Final = "neuroscript_decide"
 STARTED: Final = "neuroscript_call_started"
 FINISHED: Final = "neuroscript_call_finished"
@@ -127,6 +153,7 @@ REGISTERED: Final = "neuroscript_tool_registered"
 CLOSED: Final = "neuroscript_engine_closed"
 
 ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    TOOLSETS: (),
     DECIDE: ("call",),
     STARTED: ("record",),
     FINISHED: ("record",),

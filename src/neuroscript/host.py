@@ -30,6 +30,10 @@ CONFIG: Final = "neuroscript.toml"
 """The file in a user's directory of configuration that says what the command line permits."""
 
 
+PLUGINS: Final = "plugins"
+"""The directory beside it with plugins that the command line loads."""
+
+
 @attrs.frozen
 class Progress:
     """How far a call is.
@@ -180,6 +184,16 @@ def _named(policy: ExecutionPolicy) -> Iterator[str]:
                 key = key_of("env", scope)
                 if not SURROGATE.search(key):
                     yield key
+
+
+def plugins_directory() -> str | None:
+    """Return where this user's own plugins stand, files of Python and packages, whether it is there or not.
+
+    Returns:
+        An absolute path, or None where the environment names none.
+    """
+    own = config_file()
+    return None if own is None else os.path.join(os.path.dirname(own), PLUGINS)  # noqa: PTH118, PTH120
 
 
 def config_file() -> str | None:

@@ -151,7 +151,9 @@ class Line:
             raise self.refused(frame, fault(self.tool.name, "needs", error), values) from error
         if lacking is not None:
             raise self.refused(frame, refused(self.tool.name, lacking), values)
-        return CallFrame(frame.session, frame.tool, frame.depth, frame.parent, needs, frame.timeout, frame.deadline)
+        return CallFrame(
+            frame.session, frame.tool, frame.depth, frame.parent, needs, frame.timeout, frame.deadline, frame.tools
+        )
 
     def _filled(self, values: tuple[Any, ...]) -> tuple[Capability, ...]:
         """Return the single needs of a call; a template that gives something else is no template."""

@@ -58,6 +58,11 @@ def is_word(text: str) -> bool:
     return WORD.fullmatch(text) is not None
 
 
+def is_full_name(text: str) -> bool:
+    """Tell whether *text*, already canonical, can be the whole name of a tool, ``group.name``."""
+    return "." in text and all(map(is_word, text.split(".")))
+
+
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return at most three of the *known* names that are spelt like *name*, the nearest first."""
     from difflib import get_close_matches

@@ -30,6 +30,9 @@ def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
     return cast(tuple[Grant, ...], given)
 
 
+NEEDLESS: Final = ToolPolicy()
+
+
 class Implementation(Protocol):
     """A tool as far as a policy looks at it."""
 
@@ -149,6 +152,18 @@ class ExecutionPolicy:
             return PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
         return None
 
+    def denial(self, old: str, tool: str) -> PolicyError | None:
+        """Return why a tool may not run that had the name *old* before, if that is denied, or None.
+
+        Args:
+            tool: What it is called now.
+        """
+        for layer in self.layers:
+            refusal = layer._denied(canonical(old), NEEDLESS)
+            if refusal is not None:
+                return PolicyError("is denied by the host", tool=tool, code=refusal.code, rule=refusal.rule)
+        return None
+
     def _trust(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
         if self.trusted or not needs.requires_trust:
             return None
@@ -214,12 +229,19 @@ class ExecutionPolicy:
         asks = tool.policy.requires_approval and bool(self.approvers(tool.name))
         return Decision(tool.name, True, rule=self.allowing(tool.name), asks=asks)
 
-    def unmatched(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the patterns of *allow* and *deny*, and the names elsewhere, that match none of these names."""
+    def unmatched(self, names: Iterable[str], old: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the patterns of *allow* and *deny*, and the names elsewhere, that match none of these names.
+
+        Args:
+            old: Names that tools had before; *deny* holds for them too.
+        """
+        former = {canonical(name) for name in old}
+        denied = {each for each in self.deny if any(map(self._matchers[each], former))}
         tools = {canonical(name) for name in names}
         limited = () if self.limits is None else self.limits.patterns
         others = {each: covers("tool", key_of("tool", each)) for each in (*self.preapproved, *limited)}
-        return tuple(each for each, matches in {**self._matchers, **others}.items() if not any(map(matches, tools)))
+        asked = {**self._matchers, **others}.items()
+        return tuple(each for each, matches in asked if each not in denied and not any(map(matches, tools)))
 
     def unused(self, needs: Iterable[str]) -> tuple[Grant, ...]:
         """Return the grants that can cover none of these needs, which are templates as tools write them."""

@@ -25,20 +25,45 @@ class Registry:
     Attributes:
         tools: Read-only, by canonical name.
         origins: The distribution or file that brought each tool, or `HOST`.
+        aliases: Old names, and the canonical name that each now means.
     """
 
     tools: Mapping[str, ToolImplementation] = MappingProxyType({})
     origins: Mapping[str, str] = MappingProxyType({})
+    aliases: Mapping[str, str] = MappingProxyType({})
 
-    def with_tools(self, added: Iterable[ToolImplementation], origin: str = HOST) -> Registry:
+    def with_tools(
+        self, added: Iterable[ToolImplementation], origin: str = HOST, aliases: Mapping[str, str] = MappingProxyType({})
+    ) -> Registry:
         """Return a registry that has *added* too: all of them, or an error and none.
 
+        Args:
+            aliases: Old names of *added*, by which they are found too.
+
         Raises:
-            RegistryError: A name is taken; it lists every one.
+            RegistryError: A name is taken, by a tool or as the old name of one; it lists every one.
         """
         tools, new = dict(self.tools), tuple(added)
         taken = [tool.name for tool in new if tools.setdefault(tool.name, tool) is not tool]
+        known = {**self.aliases, **aliases}
+        taken.extend(old for old in known if old in tools)
+        taken.extend(old for old, name in aliases.items() if self.aliases.get(old, name) != name)
         if taken:
-            raise RegistryError(f"already registered: {', '.join(taken)}")
+            raise RegistryError(f"already registered: {', '.join(dict.fromkeys(taken))}")
         origins = {**self.origins, **dict.fromkeys((tool.name for tool in new), origin)}
-        return Registry(MappingProxyType(tools), MappingProxyType(origins))
+        return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(known))
+
+    def without(self, origin: str) -> Registry:
+        """Return a registry that has none of the tools of *origin*, nor their old names."""
+        tools = {name: tool for name, tool in self.tools.items() if self.origins[name] != origin}
+        origins = {name: each for name, each in self.origins.items() if name in tools}
+        aliases = {old: name for old, name in self.aliases.items() if name in tools}
+        return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(aliases))
+
+    def named(self, name: str) -> ToolImplementation | None:
+        """Return the tool that a canonical name means, now or since it had another one."""
+        return self.tools.get(name) or self.tools.get(self.aliases.get(name, ""))
+
+    def old_names(self, name: str) -> tuple[str, ...]:
+        """Return the names that a tool had before."""
+        return tuple(old for old, now in self.aliases.items() if now == name)

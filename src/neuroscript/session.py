@@ -13,11 +13,13 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Self
 
+import attrs
+
 from neuroscript.bodies import Steps
 from neuroscript.compiled import Compiled
 from neuroscript.decision import Decision
 from neuroscript.display import shown
-from neuroscript.entries import Entries, Entry
+from neuroscript.entries import Entries, Entry, Moment
 from neuroscript.errors import CallError, LimitError, PolicyError
 from neuroscript.frames import CallFrame
 from neuroscript.host import Host
@@ -55,6 +57,25 @@ class Known:
         return function
 
 
+@attrs.frozen(eq=False, repr=False)
+class Names:
+    """What a session has seen of the tools of one moment; when they change it begins another one.
+
+    A call that still writes into an old one spoils nothing.
+
+    Attributes:
+        moment: The tools.
+        known: Each as this session calls it, by the spellings that were seen.
+        positional: Their lines, for arguments in order.
+        named: Their lines, for arguments by name.
+    """
+
+    moment: Moment
+    known: dict[str, Known] = attrs.field(factory=dict)
+    positional: dict[str, Compiled] = attrs.field(factory=dict)
+    named: dict[str, Compiled] = attrs.field(factory=dict)
+
+
 class Session:
     """One caller's way to the tools of an engine; `Engine` is the first one, and `Engine.session` makes others.
 
@@ -84,9 +105,6 @@ class Session:
         world = entries.world
         self._entries = entries
         self._world = world
-        self._positional: dict[str, Compiled] = {}
-        self._named: dict[str, Compiled] = {}
-        self._known: dict[str, Known] = {}
         self.memory = Memory({**world.host.variables, **(variables or {})}, world.host.constants)
         self.id = id or os.urandom(8).hex()
         self.ledger = ledger
@@ -95,7 +113,7 @@ class Session:
         self.is_stopped = False
         self.approved: set[tuple[int, str]] = set()
         self.answers: dict[tuple[int, str], Any] = {}
-        world.sessions.add(self)
+        world.join(self)
 
     # Calls
 
@@ -175,7 +193,9 @@ class Session:
         return line.steps(values, frame, line.repairs(given, values))
 
     def _timed(self, known: Known, timeout: float | None) -> CallFrame:
-        return known.frame if timeout is None else CallFrame(self, known.frame.tool, timeout=seconds_of(timeout))
+        if timeout is None:
+            return known.frame
+        return CallFrame(self, known.frame.tool, timeout=seconds_of(timeout), tools=known.frame.tools)
 
     def execute(self, call: ToolCall, timeout: float | None = None) -> ToolResult:
         """Take a call as a model sent it, and return its result or its error; a `CallError` is never raised.
@@ -241,9 +261,11 @@ class Session:
         return tuple(foreseen(self, call) for call in calls)
 
     def call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
-        """Make the call that the tool of *frame* asks for, through its Runtime."""
-        known = (self._known.get(name) if type(name) is str else None) or self._entry(name, frame)
-        inner = CallFrame(self, known.frame.tool, frame.depth + 1, frame, (), None, frame.deadline)
+        """Make the call that the tool of *frame* asks for, through its Runtime, with the tools of its own moment."""
+        names = self._names
+        known = names.known.get(name) if type(name) is str and frame.tools is names.moment else None
+        known = known or self._entry(name, frame)
+        inner = CallFrame(self, known.frame.tool, frame.depth + 1, frame, (), None, frame.deadline, frame.tools)
         if frame.depth >= self._entries.depth:
             text = f"calls may stand {self._entries.depth} deep in each other, no deeper"
             raise self.refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
@@ -304,8 +326,9 @@ class Session:
     # Names
 
     def _found(self, name: object, by_name: bool) -> Compiled:
-        seen = self._named if by_name else self._positional  # before, see `forget`
-        function = seen[str.__str__(name)] = self._entry(name).function(by_name)
+        names = self._names
+        function = self._entry(name).function(by_name)
+        (names.named if by_name else names.positional)[str.__str__(name)] = function
         return function
 
     def _entry(self, name: object, above: CallFrame | None = None) -> Known:
@@ -319,31 +342,38 @@ class Session:
             PolicyError: It needs what this engine does not give.
         """
         spelling = str.__str__(name) if isinstance(name, str) else None
-        known = None if spelling is None else self._known.get(spelling)
+        names = self._names
+        moment = names.moment if above is None or above.tools is None else above.tools
+        known = None if spelling is None or moment is not names.moment else names.known.get(spelling)
         if known is not None and not self.is_closed:
             return known
         try:
-            return self._resolved(spelling, name)
+            return self._resolved(spelling, name, moment)
         except CallError as error:
             tool = "" if spelling is None else canonical(spelling)
             asked = tool if tool in self._world.registry.tools else shown(tool)
             frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
             raise self.refused(frame, error) from None
 
-    def _resolved(self, spelling: str | None, name: object) -> Known:
+    def _resolved(self, spelling: str | None, name: object, moment: Moment | None = None) -> Known:
+        """Return what `_entry` does, of the tools of *moment*, and remember it if that is the present one."""
         if self.is_stopped:
             text = "this session was stopped by an approver, and runs nothing further"
             raise PolicyError(text, code="policy.stopped", rule="approver")
         if self.is_closed:
             raise CallError("the engine is closed", code="engine.closed")
-        if len(self._known) > self._entries.count + SPELLINGS:
-            self.forget()
-        seen = self._known  # before, see `forget`
-        entry = self._entries.of(spelling, name)
+        names = self._names
+        moment = moment or names.moment
+        entry = self._entries.of(spelling, name, moment.registry)
         tool = entry.line.tool.name
-        known = seen.get(tool) or Known(entry, CallFrame(self, tool))
+        if moment is not names.moment:
+            return Known(entry, CallFrame(self, tool, tools=moment))
+        if len(names.known) > self._entries.count + SPELLINGS:
+            self.forget()
+            names = self._names
+        known = names.known.get(tool) or Known(entry, CallFrame(self, tool, tools=moment))
         for each in {tool, spelling or tool}:
-            seen[each] = known
+            names.known[each] = known
         return known
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
@@ -352,11 +382,9 @@ class Session:
         return self._entries.refused(frame, told, values)
 
     def forget(self) -> None:
-        """Forget which spellings were seen: there is no end of them, and a closed engine knows none.
-
-        What another thread remembers meanwhile, it does where nobody looks any more.
-        """
-        self._known, self._positional, self._named = {}, {}, {}
+        """Forget which spellings were seen: there is no end of them, a closed engine knows none, and tools change."""
+        self._names = Names(self._world.moment)
+        self._positional, self._named = self._names.positional, self._names.named
 
     # Its end
 

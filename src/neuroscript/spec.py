@@ -319,6 +319,7 @@ class ToolSpec:
             ``*values``; a call by name gives a list. If it is required, there is at least one.
         stream: Whether the function returns an iterator, or an async one, of items of ``return_type``.
         return_nullable: Whether None is a result, or an item, too.
+        deprecated: What to use instead, as in ``use math.sum``; empty as long as the tool is there to stay.
         full_name: The canonical name, ``group.name``.
 
     Raises:
@@ -340,6 +341,7 @@ class ToolSpec:
     variadic: bool = attrs.field(default=False, kw_only=True)
     stream: bool = attrs.field(default=False, kw_only=True)
     return_nullable: bool = attrs.field(default=False, kw_only=True)
+    deprecated: str = attrs.field(default="", kw_only=True)
     full_name: str = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -372,7 +374,9 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
         _set(spec, "return_type", named_type(spec.return_type))
     except SpecError as error:
         yield from error.problems
-    yield from _not_text(spec, "description", "when_to_use", "return_help", "category", "error_conditions")
+    yield from _not_text(
+        spec, "description", "when_to_use", "return_help", "category", "error_conditions", "deprecated"
+    )
     args, examples = _tuple_of(ArgSpec, spec.args), _tuple_of(Example, spec.examples)
     if args is None or examples is None:
         yield "args must be a tuple of ArgSpecs, and examples one of Examples"

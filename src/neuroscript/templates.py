@@ -105,7 +105,7 @@ def may_cover(grant: Grant, text: str) -> bool:
     need = _shape(text)
     if grant.resource not in ("*", need.resource) or not {"*", *need.verbs}.intersection(grant.verbs):
         return False
-    if any(name is not None for scope in parts(text)[2] for _, name in _pieces(scope)):
+    if any(name is not None for scope in parts(text)[2] for _, name in slots(scope)):
         return True
     return any(grant.covers(each) for each in singles(need))
 
@@ -172,7 +172,8 @@ _Piece = tuple[str, str | None]
 """A text as it is written, or what stands in braces with ``""`` before it."""
 
 
-def _pieces(scope: str) -> list[_Piece]:
+def slots(scope: str) -> list[_Piece]:
+    """Return the pieces of a scope: each a text as it is written, or what stands in braces."""
     return [(found[1] or "", found[2]) for found in PIECE.finditer(scope)]
 
 
@@ -185,7 +186,7 @@ def _split(name: str, arguments: _Arguments) -> tuple[str, str]:
 
 
 def _faults(resource: str, scope: str, arguments: _Arguments) -> Iterator[str]:
-    pieces = _pieces(scope)
+    pieces = slots(scope)
     names = [name for _, name in pieces if name is not None]
     if not names:
         yield from _literal_faults(resource, scope)
@@ -219,7 +220,7 @@ def _slot_faults(name: str, alone: bool, arguments: _Arguments) -> Iterator[str]
 def _filler(need: Capability, scopes: Sequence[str], arguments: _Arguments) -> Fill:
     """Return what fills a template, as plain as the template allows."""
     resource, verbs = need.resource, need.verbs
-    pieces = [_pieces(scope) for scope in scopes]
+    pieces = [slots(scope) for scope in scopes]
     if all(name is None for scope in pieces for _, name in scope):
         fixed = singles(need)
         return lambda values: fixed

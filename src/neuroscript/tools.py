@@ -6,7 +6,7 @@ Source: contract section 1.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -15,15 +15,18 @@ from neuroscript import signature
 from neuroscript.binding import bind, bind_named
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, ArgumentError, RegistryError, SpecError
-from neuroscript.names import canonical, is_word
+from neuroscript.names import canonical, is_full_name, is_word
 from neuroscript.needs import ToolPolicy
-from neuroscript.spec import Example, ToolSpec
+from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.values import exact
 from neuroscript.walk import RESULT, ROOT, Walk
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NEEDS_NOTHING: Final = ToolPolicy()
+
+FIRST_API: Final = (1, 0)
+"""The `RUNTIME_API` of those who do not say which one they were written for."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -44,7 +47,8 @@ class ToolImplementation:
         spec: What the tool promises.
         func: Called as ``func(rt, *values)``, one exact value for each argument; it may be a coroutine function.
         policy: What it needs.
-        templates: The same, as what fills it from the arguments of a call.
+        secrets: Values of its function that nobody may see, such as a key that its arguments no longer name.
+        templates: What it needs, as what fills it from the arguments of a call.
 
     Raises:
         SpecError: The function's parameters are not ``rt`` and the spec's names in order (a function that takes
@@ -54,6 +58,7 @@ class ToolImplementation:
     spec: ToolSpec
     func: Callable[..., Any]
     policy: ToolPolicy = NEEDS_NOTHING
+    secrets: tuple[Any, ...] = attrs.field(default=(), kw_only=True, eq=False, repr=False)
     templates: tuple[Any, ...] = attrs.field(init=False, eq=False, repr=False, default=())
 
     def __attrs_post_init__(self) -> None:
@@ -189,13 +194,31 @@ class Toolset:
     Args:
         name: What the set is called, and the group of tools that are made with `tool`.
         tools: The tools to begin with.
+        origin: Who brings it, where an engine is not told otherwise.
+        runtime_api: The `RUNTIME_API` that the tools were written for. One that says nothing is of the first one.
+
+    Raises:
+        SpecError: There can be no such set.
+        RegistryError: Two of the tools have one name.
     """
 
-    def __init__(self, name: str, tools: tuple[ToolImplementation, ...] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        tools: tuple[ToolImplementation, ...] = (),
+        *,
+        origin: str = "",
+        runtime_api: tuple[int, int] = FIRST_API,
+    ) -> None:
         self.name = canonical(name)
         if not all(map(is_word, self.name.split("."))):
             raise SpecError(f"toolset {shown(name)}", ["its name is not that of a group"])
+        if not is_api(runtime_api):
+            raise SpecError(f"toolset {self.name}", ["runtime_api is two whole numbers, as in (1, 0)"])
+        self.origin = origin
+        self.runtime_api = runtime_api
         self._tools: dict[str, ToolImplementation] = {}
+        self._aliases: dict[str, str] = {}
         for each in tools:
             self._put(each)
 
@@ -241,6 +264,24 @@ class Toolset:
         """The tools so far, in the order in which they came."""
         return tuple(self._tools.values())
 
+    def copies(self) -> tuple[ToolImplementation, ...]:
+        """Return the tools so far as copies, which nothing reaches that is done to the set or to its specs later on.
+
+        Raises:
+            SpecError: A tool is not what it was when it was added, or it, its spec or its policy is of another class.
+        """
+        faults: list[str] = []
+        copies = []
+        for name, each in self._tools.items():
+            copy = _copy(each)
+            if copy is None or copy.name != name:
+                faults.append(f"{name} is not what it was when it was added")
+            else:
+                copies.append(copy)
+        if faults:
+            raise SpecError(f"toolset {self.name}", faults)
+        return tuple(copies)
+
     def __iter__(self) -> Iterator[ToolImplementation]:
         return iter(self.tools)
 
@@ -250,7 +291,173 @@ class Toolset:
     def __repr__(self) -> str:
         return f"Toolset({self.name!r}, {len(self)} tools)"
 
+    # Old names
+
+    def alias(self, old: str, new: str) -> None:
+        """Let a tool be found by a name that it had before; what is denied under that name stays denied.
+
+        Args:
+            old: The name that callers may still use; they are warned of it once.
+            new: A tool of this set.
+
+        Raises:
+            RegistryError: There is no such tool, or the old name means something else.
+        """
+        old, tool = canonical(old), self._named(new)
+        if not is_full_name(old):
+            raise SpecError(f"toolset {self.name}", [f"{shown(old)} is no name of a tool"])
+        if old in self._tools or self._aliases.get(old, tool.name) != tool.name:
+            other = self._aliases.get(old, old)
+            raise RegistryError(f"toolset {self.name}: {old} means {other}, and can not be an old name of {tool.name}")
+        self._aliases[old] = tool.name
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Old names, and the canonical name that each now means."""
+        return dict(self._aliases)
+
+    # Sets made of this one, which stays as it is
+
+    def prefixed(self, prefix: str) -> Toolset:
+        """Return the set with *prefix* before the group of each tool, and before each old name."""
+        from neuroscript.algebra import renamed
+
+        group = canonical(f"{prefix}.").removesuffix(".")
+        pairs = [(each, renamed(each, f"{group}.{each.name}")) for each in self]
+        return self._changed(pairs, f"{group}.{self.name}", lambda old: f"{group}.{old}")
+
+    def renamed(self, names: Mapping[str, str]) -> Toolset:
+        """Return the set with other names for some tools.
+
+        Args:
+            names: By its present name what a tool is to be called: a whole name, or a word that leaves it its group.
+
+        Raises:
+            RegistryError: Two tools would have one name, or there is no such tool.
+        """
+        from neuroscript.algebra import full_name, renamed
+
+        changed = {self._named(old).name: full_name(self._named(old), new) for old, new in names.items()}
+        return self._changed((each, renamed(each, changed.get(each.name, each.name))) for each in self)
+
+    def filtered(self, chosen: str | Callable[[ToolImplementation], object]) -> Toolset:
+        """Return the set with those tools that a pattern such as ``fs.read_*`` matches, or a function accepts."""
+        if isinstance(chosen, str):
+            from neuroscript.algebra import matching
+
+            matches = matching(chosen)
+            return self._changed((each, each) for each in self if matches(each.name))
+        return self._changed((each, each) for each in self if chosen(each))
+
+    def with_policy(self, pattern: str, /, **changes: Any) -> Toolset:
+        """Return the set with other needs for the tools that a pattern matches.
+
+        Args:
+            changes: Fields of `ToolPolicy` by name; the others stay.
+
+        Raises:
+            RegistryError: The pattern matches none.
+            SpecError: There is no such field, or it does not fit.
+        """
+        from neuroscript.algebra import with_policy
+
+        return self._mapped(pattern, lambda each: with_policy(each, changes))
+
+    def described(self, pattern: str, /, **texts: str) -> Toolset:
+        """Return the set with other words for the tools that a pattern matches.
+
+        Args:
+            texts: By name: ``description``, ``when_to_use``, ``return_help``, ``category``, ``error_conditions`` or
+                ``deprecated``.
+        """
+        from neuroscript.algebra import described
+
+        return self._mapped(pattern, lambda each: described(each, texts))
+
+    def hiding(self, tool: str, /, **values: Any) -> Toolset:
+        """Return the set with a tool that has fewer arguments: no caller sees or sets those that get a value here.
+
+        Its needs are those that the values leave, and examples that say something else of them are dropped.
+
+        Args:
+            tool: Its name.
+            values: By name of an argument what the function always gets; it is coerced now and copied for each call.
+
+        Raises:
+            RegistryError: There is no such tool.
+            SpecError: It has no such argument, or a value does not fit.
+        """
+        from neuroscript.algebra import hiding
+        from neuroscript.masking import secret_values
+
+        chosen = self._named(tool)
+        return self._changed((each, hiding(each, values, secret_values) if each is chosen else each) for each in self)
+
+    def _mapped(self, pattern: str, change: Callable[[ToolImplementation], ToolImplementation]) -> Toolset:
+        from neuroscript.algebra import matching
+
+        matches = matching(pattern)
+        if not any(matches(each.name) for each in self):
+            raise RegistryError(f"toolset {self.name} has no tool that {shown(pattern)} matches")
+        return self._changed((each, change(each) if matches(each.name) else each) for each in self)
+
+    def _changed(
+        self,
+        pairs: Iterable[tuple[ToolImplementation, ToolImplementation]],
+        name: str = "",
+        alias: Callable[[str], str] = str,
+    ) -> Toolset:
+        """Return a set of the second of each pair, with the old names of those that are left."""
+        from neuroscript.algebra import unique
+
+        names, tools = {}, []
+        for old, new in pairs:
+            names[old.name] = new.name
+            tools.append(new)
+        unique(names.items(), f"toolset {self.name}")
+        changed = Toolset(name or self.name, tuple(tools), origin=self.origin)
+        for old_name, tool_name in self._aliases.items():
+            if tool_name in names:
+                changed.alias(alias(old_name), names[tool_name])
+        return changed
+
+    def _named(self, name: str) -> ToolImplementation:
+        found = self._tools.get(canonical(name))
+        if found is None:
+            raise RegistryError(f"toolset {self.name} has no tool called {shown(canonical(name))}")
+        return found
+
     def _put(self, each: ToolImplementation) -> ToolImplementation:
+        if each.name in self._aliases:
+            raise RegistryError(f"toolset {self.name}: {each.name} is an old name of {self._aliases[each.name]}")
         if self._tools.setdefault(each.name, each) is not each:
             raise RegistryError(f"toolset {self.name} has two tools called {each.name}")
         return each
+
+
+def _copy(tool: ToolImplementation) -> ToolImplementation | None:
+    """Return a tool whose parts have been checked and made anew, or None where they are not such as we make."""
+    try:
+        _be(tool, ToolImplementation)
+        _be(tool.spec, ToolSpec)
+        _be(tool.policy, ToolPolicy)
+        spec = attrs.evolve(tool.spec, args=tuple(map(_arg_copy, tool.spec.args)))
+        return attrs.evolve(tool, spec=spec, policy=attrs.evolve(tool.policy))
+    except SpecError:
+        return None
+
+
+def _arg_copy(arg: ArgSpec) -> ArgSpec:
+    _be(arg, ArgSpec)
+    return attrs.evolve(arg, keys=() if arg.cls is not None else tuple(map(_arg_copy, arg.keys)))
+
+
+def _be(part: object, cls: type) -> None:
+    """Refuse an object of a subclass, which may be something else each time that it is looked at."""
+    if type(part) is not cls:
+        raise SpecError("tool", [f"expected a {cls.__name__}, got {type(part).__name__}"])
+
+
+def is_api(version: object) -> bool:
+    """Tell whether *version* can be that of a Runtime: two whole numbers."""
+    return type(version) is tuple and len(version) == 2 and all(type(part) is int and part >= 0 for part in version)

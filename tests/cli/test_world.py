@@ -155,3 +155,85 @@ def test_a_host_is_a_short_program() -> None:
     assert len(program.read_text().splitlines()) <= 30
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "desk.app.report: numbers.txt adds up to 42.0\nDEAR ADA, 42.0\n"
+
+
+# Directories of plugins
+
+
+def directory(path: Path) -> Path:
+    """Make a directory with a good plugin and a broken one."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "good.py").write_text(PLUGIN)
+    (path / "broken.py").write_text("1 +")
+    return path
+
+
+def test_the_plugins_of_a_directory_are_loaded_and_a_broken_one_stops_nothing(tmp_path: Path) -> None:
+    """It is named with its reason, and the exit code is that of the call."""
+    plugins = directory(tmp_path / "plugins")
+    ran = command("call", "--plugins-dir", str(plugins), "--trusted", "p.trusted")
+
+    warning = f"neuroscript: warning: {plugins / 'broken.py'}: it can not be loaded (SyntaxError, line 1)\n"
+    assert ran == Ran(0, "true\n", warning)
+    assert command("list", f"--plugins-dir={plugins}", "p.*").out.count("p.") == 2
+    missing = command("list", "--plugins-dir", str(tmp_path / "nowhere"), "p.*")
+    assert "nowhere: it can not be read (FileNotFoundError)" in missing.err
+
+
+def test_the_users_own_plugins_are_there(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the command itself, unless the user turns that off; the command of a host loads what the host says."""
+    plugins = directory(config.parent / "plugins")
+
+    ran = command("list", "p.*", make_engine=None)
+    assert ran.out.count("p.") == 2
+    assert ran.err.startswith(f"neuroscript: warning: {plugins / 'broken.py'}: ")
+    assert "p.put" not in command("list", "p.*").out
+    monkeypatch.setenv("NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD", "1")
+    assert "p.put" not in command("list", "p.*", make_engine=None).out
+
+
+# Old names, and tools that go
+
+GOING = """
+from neuroscript import ToolSpec, ArgSpec
+
+def register(registrar):
+    tools = registrar.toolset("g")
+    tools.add(ToolSpec("new", "g", (ArgSpec("x", "int"),), description="It does."), lambda rt, x: x)
+    tools.add(ToolSpec("gone", "g", deprecated="use g.new"), lambda rt: 1)
+    tools.alias("g.former", "g.new")
+"""
+
+
+def test_old_names_and_tools_that_go_are_shown(tmp_path: Path) -> None:
+    """In lists and pages, and in their data; a word key=value is one by an old name too."""
+    path = tmp_path / "going.py"
+    path.write_text(GOING)
+    words = ("-p", str(path))
+
+    listed = command("list", *words, "g.*").out
+    assert "(alias: g.former) It does." in listed and "(deprecated: use g.new)" in listed
+    data = json.loads(command("list", *words, "g.*", "--json").out)
+    assert [(each.get("deprecated"), each.get("aliases")) for each in data] == [
+        ("use g.new", None),
+        (None, ["g.former"]),
+    ]
+    assert "alias: g.former\n" in command("show", *words, "g.former").out
+    assert json.loads(command("show", *words, "g.former", "--json").out)["aliases"] == ["g.former"]
+    assert "deprecated: use g.new\n" in command("show", *words, "g.gone").out
+    assert command("call", *words, "g.former", "x=5").out == "5\n"
+
+
+def test_a_rule_for_an_old_name_has_an_effect(tmp_path: Path) -> None:
+    """One that denies; one that allows has none, and is named."""
+    path = tmp_path / "going.py"
+    path.write_text(GOING)
+    words = ("-p", str(path))
+
+    ran = command("call", *words, "--deny", "g.former", "g.new", "5")
+    assert ran == Ran(4, "", "neuroscript: g.new: is denied by the host\n")
+    assert "g.former" in command("policy", "check", *words, "--allow", "g.former").out
+    checked = json.loads(command("policy", "check", *words, "--deny", "g.former", "--json").out)
+    assert checked["idle"] == []
+    assert "g.new" in [each["tool"] for each in checked["never"]]
+    assert "g.former" in command("policy", "explain", *words, "--deny", "g.former", "g.new", "5").out

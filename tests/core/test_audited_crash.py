@@ -113,16 +113,24 @@ def told(found: Verified) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_kill_between_calls_loses_none_that_was_acknowledged(threads: int, tmp_path: Path) -> None:
-    """Of which there is no end; the chain is whole, and what has no outcome was under way in a thread."""
+    """Of which there is no end; what has no outcome was under way in a thread.
+
+    Linux may cut the very write that it kills a process in, where a page of the file ends: that is said, and whoever goes
+    on with the trail finishes the tail.
+    """
     path = tmp_path / "trail.jsonl"
     acknowledged = killed(path, "file", threads)
 
     found, kept = verify(path, key=KEY), outcomes(path)
     assert len(acknowledged) >= COUNT // 2
     assert [number for number in acknowledged if (kept["g.outer", number], kept["g.inner", number]) != (1, 1)] == []
-    assert (found.is_intact, found.keyed, found.problems) == (True, True, ())
+    assert found.keyed and {each.what for each in found.problems} <= {"torn tail"}
     assert told(found) == without_outcome(path)
     assert len(told(found)) <= 2 * threads
+
+    FileAudit(path, key=KEY).close()
+    again = verify(path, key=KEY, head=found.head)
+    assert (again.is_intact, told(again)) == (True, told(found))
 
 
 def test_a_kill_within_a_call_leaves_that_call_without_outcome(tmp_path: Path) -> None:

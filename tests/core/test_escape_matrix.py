@@ -133,9 +133,10 @@ SESSION_WAYS: dict[str, Way] = {
     "call_within": within,
 }
 SESSION_QUIET = {
-    "aclose", "add_hooks", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
-    "is_over", "is_stopped", "ledger", "load_plugin", "memory", "plugin_errors", "policy", "refusals", "refuse", "refused",
-    "register", "running", "sandbox", "secrets", "session", "spend", "spent", "stop", "tools",
+    "aclose", "add_hooks", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
+    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "plugin_errors", "policy", "refusals", "refuse", "refused",
+    "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "stop", "tools",
+    "unload_plugin",
 }  # fmt: skip
 """What runs no tool: it tells of them, adds them or ends them. ``tools`` gives a host its own functions."""
 
@@ -151,10 +152,13 @@ RUNTIME_QUIET = {
 """What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
 
 COMMAND_WAYS = {"call", "execute", "approve"}
-COMMAND_QUIET = {"list", "show", "completion", "audit", "policy", "policy check", "policy explain", "replay"}
+COMMAND_QUIET = {"list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay"}
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
 PACKAGE_WAYS = {
+    "neuroscript.testing.trials.acall": "acall_named",
+    "neuroscript.testing.trials.call": "call_named",
+    "neuroscript.testing.trials.execute": "execute",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
 }
@@ -163,7 +167,10 @@ PACKAGE_WAYS = {
 PACKAGE_QUIET = {
     "bind", "bind_named", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
-    "neuroscript.asking.stale", "neuroscript.preflight.foreseen", "neuroscript.frames.CallFrame.__init__",
+    "neuroscript.asking.stale", "neuroscript.preflight.foreseen",
+    "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
+    "neuroscript.testing.setup.World.__init__", "neuroscript.frames.CallFrame.__init__",
+    "neuroscript.entries.World.join",
 }  # fmt: skip
 """Functions of the root, and what takes an engine or a session, that run no tool."""
 

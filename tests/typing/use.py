@@ -27,6 +27,7 @@ from neuroscript import (
     coerce,
     tool,
 )
+from neuroscript.testing import FakeRuntime, Law, Report, check_toolset, laws_of
 
 files = Toolset("files")
 
@@ -83,3 +84,11 @@ class Printed:
 
 def sinks() -> tuple[AuditSink, ...]:
     return (MemoryAudit(), FileAudit("trail.jsonl", key=bytes(32), durable=True), SqliteAudit("trail.db"), Printed())
+
+
+def scripted() -> Runtime:
+    return FakeRuntime(answers=["yes"], clock=[1, 2.5])
+
+
+def checked(toolset: Toolset) -> tuple[Report, list[Law]]:
+    return check_toolset(toolset, without=["importable"]), [case.law for case in laws_of([toolset])]

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from neuroscript import Engine, ExecutionPolicy, Host
+from neuroscript.testing import Setup
 
 MOMENT: Final = 1_700_000_000
 """When everything in the sandbox was changed last, in seconds since 1970-01-01 UTC."""
@@ -29,6 +30,18 @@ FILES: Final = {
 EMPTY: Final = "empty"
 
 EngineWith = Callable[..., Engine]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_neuroscript_setup(distribution: str) -> Setup | None:
+    """Return the sandbox that the examples count on."""
+    return Setup(files={**FILES, EMPTY: None}) if distribution == "neuroscript-fs" else None
+
+
+@pytest.fixture
+def setup() -> Setup | None:
+    """The world of the examples."""
+    return pytest_neuroscript_setup("neuroscript-fs")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from neuroscript import Engine, ExecutionPolicy, Host, ToolCall, ToolFailed, ToolSpec, Turn
+from neuroscript.testing import Setup
 from neuroscript_std.trees.keeping import SHOP
 
 MAKING: Final[Mapping[str, Sequence[tuple[str, tuple[Any, ...]]]]] = {
@@ -86,22 +87,37 @@ def told(failure: Callable[..., ToolFailed]) -> Callable[..., tuple[str, str, st
     return telling
 
 
-@pytest.fixture(scope="session")
-def real(engine: Engine) -> Callable[[Any], Any]:
-    """Takes the arguments of an example, and returns them with a new handle for each name of `MAKING`."""
+def prepared(engine: Engine, tool: str, args: Any) -> Any:
+    """Return the arguments of an example with a new handle for each name of `MAKING`."""
 
     def made(name: Any) -> Any:
         if not (isinstance(name, str) and name in MAKING):
             return name
-        (tool, args), *others = MAKING[name]
-        handle = engine.call(tool, args)
-        for tool, args in others:
-            engine.call(tool, [handle if arg == name else arg for arg in args])
+        (making, given), *others = MAKING[name]
+        handle = engine.call(making, given)
+        for other, given in others:
+            engine.call(other, [handle if arg == name else arg for arg in given])
         return handle
 
-    def making(args: Any) -> Any:
-        if isinstance(args, Mapping):
-            return {key: made(arg) for key, arg in args.items()}
-        return [made(arg) for arg in args]
+    if isinstance(args, Mapping):
+        return {key: made(arg) for key, arg in args.items()}
+    return [made(arg) for arg in args]
 
-    return making
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_neuroscript_setup(distribution: str) -> Setup | None:
+    """Return what the examples count on: a secret, a variable, trees behind handles, and grants for the rest."""
+    if distribution != "neuroscript-std":
+        return None
+    return Setup(
+        secrets={"signing": "\x0b" * 20},
+        variables={"rows": []},
+        grants=["model:use:*", "secret:read:*"],
+        prepare=prepared,
+    )
+
+
+@pytest.fixture
+def setup() -> Setup | None:
+    """The world of the examples."""
+    return pytest_neuroscript_setup("neuroscript-std")

@@ -16,13 +16,12 @@ from neuroscript.binding import bind_named
 from neuroscript.cli.decisions import code_of, decided, decision_to_data, foreseen
 from neuroscript.cli.exits import OK, UsageError, exit_code
 from neuroscript.cli.inputs import text_of
-from neuroscript.cli.opening import MakeEngine, opened
+from neuroscript.cli.opening import MakeEngine, meant, opened
 from neuroscript.cli.output import Output
 from neuroscript.data import plain, result_to_data
 from neuroscript.decision import Decision
 from neuroscript.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
-from neuroscript.names import from_wire
 from neuroscript.runtime import ToolCall, ToolResult
 from neuroscript.spec import ToolSpec
 from neuroscript.tools import ToolImplementation
@@ -85,7 +84,7 @@ def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | To
     """
     if text is not None:
         return ToolCall(options.name, text)
-    tool = engine.tools.get(from_wire(options.name))
+    tool = meant(engine, options.name)
     if tool is None or tool.name not in engine.infos:
         return ToolCall(options.name)
     return worded(tool, options)

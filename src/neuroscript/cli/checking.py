@@ -8,6 +8,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -34,7 +35,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     file = file_of(vars(options))
     with opened(make_engine, output, options) as engine:
         names = frozenset(engine.tools)
-        found = looked_at(engine.policy, engine.tools)
+        found = looked_at(engine.policy, engine.tools, engine.aliases)
     if options.json:
         output.json({"file": file, "profile": options.profile, **attrs.asdict(found)})
     else:
@@ -93,16 +94,23 @@ class Found:
     never: tuple[Never, ...]
 
 
-def looked_at(policy: ExecutionPolicy, tools: Tools) -> Found:
-    """Return what is to be said of *policy* where there are these *tools*."""
-    refusals = (never(policy, tool) for _, tool in sorted(tools.items()))
-    idle = dict.fromkeys((*_unmatched(policy, tools), *_unused(policy, tools), *_vain(policy, tools)))
+def looked_at(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})) -> Found:
+    """Return what is to be said of *policy* where there are these *tools*.
+
+    Args:
+        aliases: Old names, and the canonical names that they mean.
+    """
+    refusals = (
+        never(policy, tool, [old for old, now in aliases.items() if now == name])
+        for name, tool in sorted(tools.items())
+    )
+    idle = dict.fromkeys((*_unmatched(policy, tools, aliases), *_unused(policy, tools), *_vain(policy, tools)))
     return Found(len(tools), tuple(idle), tuple(each for each in refusals if each is not None))
 
 
-def _unmatched(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
+def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]) -> Iterator[Idle]:
     for layer in policy.layers:
-        unmatched = frozenset(layer.unmatched(tools)) - {"*"}
+        unmatched = frozenset(layer.unmatched(tools, aliases)) - {"*"}
         for where, rules in _patterns(layer):
             for rule in rules:
                 if rule in unmatched:
@@ -133,9 +141,14 @@ def _vain(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
                 yield Idle("allow", pattern, "matches only tools that can never run")
 
 
-def never(policy: ExecutionPolicy, tool: ToolImplementation) -> Never | None:
-    """Return why no call of a tool can run, whatever its arguments are, or None."""
-    refusal = policy.verdict(tool.name, tool.policy)
+def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] = ()) -> Never | None:
+    """Return why no call of a tool can run, whatever its arguments are, or None.
+
+    Args:
+        old: Names that it had before.
+    """
+    denials = (policy.denial(name, tool.name) for name in old)
+    refusal = policy.verdict(tool.name, tool.policy) or next((each for each in denials if each is not None), None)
     if refusal is not None:
         return Never(tool.name, refusal.code, refusal.rule, refusal.need, refusal.text)
     for layer in policy.layers:

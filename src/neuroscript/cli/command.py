@@ -24,6 +24,7 @@ MODULES: Final = {
     "policy check": "checking",
     "policy explain": "explaining",
     "audit": "auditing",
+    "plugins": "plugging",
     "completion": "completion",
 }
 """What carries out each command; no other is loaded."""

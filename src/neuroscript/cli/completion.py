@@ -6,13 +6,13 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
+from neuroscript.cli.choosing import choice
 from neuroscript.cli.exits import OK, UsageError
-from neuroscript.cli.opening import MakeEngine
+from neuroscript.cli.opening import MakeEngine, meant
 from neuroscript.cli.output import Output
 from neuroscript.cli.parser import SHELLS, build
 from neuroscript.display import shown
 from neuroscript.engine import Engine
-from neuroscript.names import from_wire
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -43,12 +43,12 @@ def offer(make_engine: MakeEngine | None) -> None:
         return
 
     def tool_names(prefix: str, **_: Any) -> Iterable[str]:
-        with (make_engine or Engine)() as engine:
+        with (make_engine or Engine)(**choice({})) as engine:
             return [name for name in engine.tools if name.startswith(prefix)]
 
     def keys(parsed_args: Namespace, **_: Any) -> Iterable[str]:
-        with (make_engine or Engine)() as engine:
-            tool = engine.tools.get(from_wire(parsed_args.name or ""))
+        with (make_engine or Engine)(**choice({})) as engine:
+            tool = meant(engine, parsed_args.name or "")
             return [f"{arg.name}=" for arg in tool.spec.args] if tool else []
 
     autocomplete(build("", tool_names, keys), always_complete_options="long")

@@ -17,7 +17,7 @@ from neuroscript.cli.calling import file_arguments, worded
 from neuroscript.cli.checking import never
 from neuroscript.cli.decisions import decided, decision_to_data, foreseen
 from neuroscript.cli.exits import OK
-from neuroscript.cli.opening import MakeEngine, found, opened
+from neuroscript.cli.opening import MakeEngine, found, old_names, opened
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Cell, Rows, Style, cell, line
 from neuroscript.cli.printing import show
@@ -87,7 +87,7 @@ def _call(tool: ToolImplementation, options: Namespace, text: str | None) -> Too
 def _outcome(engine: Engine, tool: ToolImplementation, call: ToolCall | ToolResult | None) -> Decision:
     if isinstance(call, ToolCall):
         return decided(engine, call)
-    refused = never(engine.policy, tool)
+    refused = never(engine.policy, tool, old_names(engine, tool))
     if refused is not None:
         return Decision(tool.name, False, refused.rule, refused.code, refused.need, refused.text, "host")
     if call is not None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from neuroscript.cli.exits import OK
-from neuroscript.cli.opening import MakeEngine, opened
+from neuroscript.cli.opening import MakeEngine, old_names, opened
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import Rows, cell
 from neuroscript.cli.printing import show
 from neuroscript.cli.signatures import signature
 from neuroscript.display import shown
+from neuroscript.engine import Engine
 from neuroscript.tools import ToolImplementation
 
 
@@ -22,10 +24,16 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         if not tools:
             output.say(_nothing(options.pattern, [*engine.tools]))
         if options.json:
-            output.json([_data(tool) for tool in tools])
+            output.json([_data(tool, engine) for tool in tools])
         elif tools:
-            show([_rows(tools)], output)
+            show([_rows(tools, engine)], output)
     return OK
+
+
+def _told(tool: ToolImplementation, engine: Engine) -> str:
+    old = ", ".join(old_names(engine, tool))
+    notes = [f"(deprecated: {tool.spec.deprecated})" * bool(tool.spec.deprecated), f"(alias: {old})" * bool(old)]
+    return " ".join(filter(None, (*notes, tool.spec.description)))
 
 
 def _matches(name: str, pattern: str | None) -> bool:
@@ -40,13 +48,20 @@ def _nothing(pattern: str | None, names: list[str]) -> str:
     return f"no tool matches {shown(pattern)}{hint}"
 
 
-def _data(tool: ToolImplementation) -> dict[str, str]:
-    return {"name": tool.name, "signature": signature(tool.spec), "description": tool.spec.description}
+def _data(tool: ToolImplementation, engine: Engine) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "name": tool.name,
+        "signature": signature(tool.spec),
+        "description": tool.spec.description,
+        "deprecated": tool.spec.deprecated,
+        "aliases": old_names(engine, tool),
+    }
+    return {key: value for key, value in data.items() if value or key not in ("deprecated", "aliases")}
 
 
-def _rows(tools: list[ToolImplementation]) -> Rows:
+def _rows(tools: list[ToolImplementation], engine: Engine) -> Rows:
     rows = [
-        (cell(tool.name, "name"), cell(signature(tool.spec)), cell(tool.spec.description.replace("\n", " "), "dim"))
+        (cell(tool.name, "name"), cell(signature(tool.spec)), cell(_told(tool, engine).replace("\n", " "), "dim"))
         for tool in tools
     ]
     return Rows(tuple(rows), wrapped=False)

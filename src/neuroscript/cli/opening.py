@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, Literal, TextIO
 
+from neuroscript.cli.choosing import choice, files, warn
 from neuroscript.cli.output import Output
 from neuroscript.cli.stating import stated, without_effect
 from neuroscript.display import shown
 from neuroscript.engine import Engine
-from neuroscript.errors import ToolNotFound
-from neuroscript.host import Host
+from neuroscript.errors import PluginError, ToolNotFound
+from neuroscript.host import Host, plugins_directory
 from neuroscript.names import from_wire, near
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.tools import ToolImplementation
@@ -23,6 +24,9 @@ Mode = Literal["lax", "strict"]
 
 RUNNING: Final = ("call", "execute", "approve")
 """The commands that run tools as the words permit it."""
+
+NO_AUTOLOAD: Final = "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD"
+"""The variable of the environment with which a user turns off what would be loaded unasked."""
 
 
 @contextmanager
@@ -45,14 +49,31 @@ def opened(
     mode: Mode = "strict" if settings.get("strict") else "lax"
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
         host = Host(sandbox_dir=settings.get("sandbox") if _runs(settings) else None, stdin=stdin)
+        keywords |= choice(settings)
+        warn(keywords.get("without", []), output)
         with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:
             for error in engine.plugin_errors:
                 output.say(f"warning: {error}")
-            for file in settings.get("plugin") or ():
+            for file in files(settings):
                 engine.load_plugin(file)
+            for error in _directories(settings, engine, is_own=make_engine is None):
+                output.say(f"warning: {error}")
             if settings["command"] in RUNNING:
                 _warn(without_effect(settings, engine), output)
             yield engine
+
+
+def _directories(settings: Mapping[str, Any], engine: Engine, is_own: bool) -> Iterator[PluginError]:
+    """Load the plugins of the user's own directory, if there is one, and of those that are named.
+
+    Args:
+        is_own: Whether the command is ours; that of a host loads what the host says.
+    """
+    own = plugins_directory() if is_own and not os.environ.get(NO_AUTOLOAD) else None
+    if own is not None and os.path.isdir(own):  # noqa: PTH112
+        yield from engine.load_plugins(own)
+    for directory in settings.get("plugins_dir") or ():
+        yield from engine.load_plugins(directory)
 
 
 def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., Any] | None) -> ExecutionPolicy:
@@ -95,13 +116,24 @@ def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[Te
     return nullcontext()
 
 
+def meant(engine: Engine, name: str) -> ToolImplementation | None:
+    """Return the tool that *name* means, now or since it had another one, or None."""
+    asked = from_wire(name)
+    return engine.tools.get(engine.aliases.get(asked, asked))
+
+
 def found(engine: Engine, name: str) -> ToolImplementation:
     """Return the tool that *name* means, whether or not it may be called.
 
     Raises:
         ToolNotFound: There is none; near names stand in it.
     """
-    tool = engine.tools.get(from_wire(name))
+    tool = meant(engine, name)
     if tool is None:
         raise ToolNotFound(shown(name), near(name, engine.tools))
     return tool
+
+
+def old_names(engine: Engine, tool: ToolImplementation) -> list[str]:
+    """Return the names that a tool had before, by which it is still found."""
+    return sorted(old for old, name in engine.aliases.items() if name == tool.name)

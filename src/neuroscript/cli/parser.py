@@ -14,11 +14,12 @@ from typing import Any, Final, NoReturn
 
 from neuroscript.cli.audit_words import add_audit
 from neuroscript.cli.exits import UsageError
+from neuroscript.cli.plugin_words import add_inspection
 from neuroscript.cli.world_words import KEEPING, WORLD, add_keeping, add_plugins, add_world
 from neuroscript.display import shown
 from neuroscript.names import near
 
-COMMANDS: Final = ("list", "show", "call", "execute", "approve", "policy", "audit", "replay", "completion")
+COMMANDS: Final = ("list", "show", "call", "execute", "approve", "policy", "audit", "replay", "plugins", "completion")
 QUESTIONS: Final = ("check", "explain")
 """What ``policy`` can be asked."""
 
@@ -181,6 +182,8 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
                 _add_policy(commands, tool_names, keys)
             case "audit":
                 add_audit(commands, _layout)
+            case "plugins":
+                add_inspection(commands, _layout)
             case _:
                 _add_completion(commands)
     return parser

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from neuroscript.cli.exits import OK
-from neuroscript.cli.opening import MakeEngine, found, opened
+from neuroscript.cli.opening import MakeEngine, found, old_names, opened
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Cell, Rows, cell, line
 from neuroscript.cli.printing import show
@@ -30,17 +30,22 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with opened(make_engine, output, options) as engine:
         tool = found(engine, options.name)
         if options.json:
-            output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy)})
+            aliases = {"aliases": old} if (old := old_names(engine, tool)) else {}
+            output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy), **aliases})
         else:
-            show(_blocks(tool), output)
+            show(_blocks(tool, old_names(engine, tool)), output)
     return OK
 
 
-def _blocks(tool: ToolImplementation) -> Iterator[Rows]:
+def _blocks(tool: ToolImplementation, old: list[str]) -> Iterator[Rows]:
     spec = tool.spec
     yield line(f"{spec.full_name}{signature(spec)}", "name")
     if spec.description:
         yield line(spec.description)
+    if spec.deprecated:
+        yield line(f"deprecated: {spec.deprecated}", "mended")
+    if old:
+        yield line(f"alias: {', '.join(old)}")
     if spec.args:
         yield from _titled("arguments", Rows(tuple(_arguments(spec)), indent=INDENT))
     returns = f"{returned(spec)}: {spec.return_help}" if spec.return_help else returned(spec)

@@ -76,7 +76,7 @@ def without_effect(settings: Mapping[str, Any], engine: Engine) -> Iterator[str]
     if not words:
         return
     policy = ExecutionPolicy(**{"allow": (), **words})
-    unmatched = policy.unmatched(engine.tools)
+    unmatched = policy.unmatched(engine.tools, engine.aliases)
     for field in ("allow", "deny", "preapproved"):
         yield from (f"--{field} {pattern}" for pattern in getattr(policy, field) if pattern in unmatched)
     needs = (need for tool in engine.tools.values() for need in tool.policy.capabilities)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 WORLD: Final = (
-    *("-p", "--plugin", "--policy", "--profile", "--allow", "--deny", "--grant", "--preapproved"),
+    *("-p", "--plugin", "--plugins-dir", "--policy", "--profile", "--allow", "--deny", "--grant", "--preapproved"),
     "--sandbox",
 )
 """The options of `add_world` that take a value."""
@@ -17,9 +17,17 @@ KEEPING: Final = ("--suspend", "--audit", "--audit-key", "--record")
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:
-    """Add the option that brings further tools."""
+    """Add the option that brings further tools, or leaves some out."""
     parser.add_argument(
-        "-p", "--plugin", metavar="FILE", action="append", default=[], help="add the tools of a file of Python"
+        "-p",
+        "--plugin",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="add the tools of a file of Python; no:NAME leaves out an installed distribution, or an entry point",
+    )
+    parser.add_argument(
+        "--plugins-dir", metavar="DIR", action="append", default=[], help="add the tools of each plugin in a directory"
     )
 
 

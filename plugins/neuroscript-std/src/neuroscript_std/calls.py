@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import attrs
+
 from neuroscript import (
     ArgSpec,
     ArgType,
@@ -131,7 +133,7 @@ toolset.add(
         ),
     ),
     _changed,
-    CALLING,
+    attrs.evolve(CALLING, effects=("writes",)),
 )
 
 

@@ -58,8 +58,7 @@ def append_in_place(list: list[Any], element: Any | None) -> list[Any]:
     Returns:
         A new list with the element at its end; the list that was given has not changed.
     """
-    list.append(element)
-    return list
+    return [*list, element]
 
 
 @toolset.tool(

@@ -78,6 +78,9 @@ def multiply(num1: float, num2: float) -> float:
 
     Returns:
         The product.
+
+    Raises:
+        ToolFailed: math.overflow.
     """
     return _finite(num1 * num2)
 

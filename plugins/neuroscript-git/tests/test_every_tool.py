@@ -1,6 +1,6 @@
 """What holds for every tool of the installed distribution: what it says of itself, and that its examples are true.
 
-Each example starts from the same files, those of the fixture ``root``.
+Each example starts from the same repository, that of the fixture ``root``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from neuroscript import UNSET, CallError, Engine, Example, PolicyError, ToolCall, ToolImplementation
 
 TOOLSETS: Final = [
-    entry.load() for entry in distribution("neuroscript-fs").entry_points if entry.group == "neuroscript.toolsets"
+    entry.load() for entry in distribution("neuroscript-git").entry_points if entry.group == "neuroscript.toolsets"
 ]
 TOOLS: Final[Mapping[str, ToolImplementation]] = {tool.name: tool for toolset in TOOLSETS for tool in toolset}
 EXAMPLES: Final = [(tool, example) for tool in TOOLS.values() for example in tool.spec.examples]
@@ -67,34 +67,36 @@ def test_no_two_tools_say_the_same(what: str) -> None:
 
 @every_tool
 def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
-    """At least two examples go well, with their results unless the disk decides those, and one fails."""
+    """Three examples at least; where no network is needed two of them go well, and one fails in any case."""
     well = [example for example in tool.spec.examples if not example.error]
 
-    assert len(well) >= 2
+    assert len(tool.spec.examples) >= 3
     assert len(tool.spec.examples) > len(well)
-    assert tool.name == "fs.free" or UNSET not in [example.result for example in well]
+    assert len(well) >= 2 or "net" in tool.policy.effects
 
 
 @every_tool
-def test_a_tool_that_touches_files_needs_a_grant_and_no_trust(tool: ToolImplementation) -> None:
-    """The sandbox and the grants confine it; what touches nothing needs nothing."""
+def test_a_tool_needs_grants_and_no_trust(tool: ToolImplementation) -> None:
+    """For the repository, for git, and for the host where there is one."""
     needs = tool.policy
 
     assert not needs.requires_trust
-    assert ("pure" in needs.effects) == (needs.capabilities == ())
+    assert "shell:exec:git" in needs.capabilities
+    assert any(need.startswith("fs:read") for need in needs.capabilities)
+    assert ("net" in needs.effects) == any(need.startswith("net:") for need in needs.capabilities)
 
 
 @every_tool
-def test_without_a_grant_a_tool_that_touches_files_is_refused(
-    engine_with: Callable[..., Engine], tool: ToolImplementation
+@pytest.mark.parametrize("lacking", ["fs:*:*", "shell:exec:*", "net:*:*"])
+def test_without_a_grant_a_tool_is_refused(
+    engine_with: Callable[..., Engine], tool: ToolImplementation, lacking: str
 ) -> None:
     """By the engine, before the tool sees anything."""
-    (example, *_) = tool.spec.examples
-    engine = engine_with()
-
-    if not tool.policy.capabilities:
-        assert example.result == call(engine, tool.name, example.args)
+    if lacking.startswith("net") and "net" not in tool.policy.effects:
         return
+    (example, *_) = tool.spec.examples
+    engine = engine_with(*({"fs:*:*", "shell:exec:*", "net:*:*"} - {lacking}))
+
     with pytest.raises(PolicyError) as caught:
         call(engine, tool.name, example.args)
     assert "policy.capability" == caught.value.code

@@ -1,0 +1,37 @@
+"""What holds for every tool of the distribution, whoever wrote it: the laws of the kit, and drawn values.
+
+The toolsets are those that its entry points name, so a new one is held to all of this as soon as it is listed there.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import distribution
+from typing import Final
+
+from neuroscript import Engine, Toolset
+from neuroscript.testing import Setup, check_toolset, fuzz_toolset
+
+TOOLSETS: Final[list[Toolset]] = [
+    entry.load() for entry in distribution("neuroscript-fs").entry_points if entry.group == "neuroscript.toolsets"
+]
+
+
+def test_the_distribution_has_its_tools(engine: Engine) -> None:
+    """Every toolset that it names can be loaded, and nothing else came with them."""
+    names = {tool.name for toolset in TOOLSETS for tool in toolset}
+
+    assert () == engine.plugin_errors
+    assert names
+    assert names == set(engine.tools)
+
+
+def test_every_tool_keeps_every_law(setup: Setup) -> None:
+    """Of each that it breaks the error says which, and how."""
+    report = check_toolset(TOOLSETS, setup)
+
+    assert report.ok
+
+
+def test_every_tool_stands_drawn_values(setup: Setup) -> None:
+    """What fits ends in a result or in a failure on purpose, what does not is refused before the tool is reached."""
+    fuzz_toolset(TOOLSETS, setup, examples=20)

@@ -1,0 +1,243 @@
+"""The program git: where it is, what it is told of the machine, and how long and how much it may talk.
+
+Source: reliability.md T6; ``git help git``, environment variables.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
+
+from neuroscript import Runtime, ToolFailed
+
+MOST: Final = 8 * 1024 * 1024
+"""How many bytes of output are taken from one run."""
+
+MOST_OF_ERRORS: Final = 64 * 1024
+STEP: Final = 0.05
+"""Seconds between two looks at whether anybody still waits."""
+
+LOOK: Final = os.WEXITED | os.WNOWAIT | os.WNOHANG
+"""Whether a process has ended, while its number stays taken."""
+
+LENT: Final = (
+    *("http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"),
+    *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+)
+"""What git is told of the host's environment; all else it does not see."""
+
+ALWAYS: Final = {
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_EDITOR": "true",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_MERGE_AUTOEDIT": "no",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+SETTINGS: Final = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=true",
+    "core.sshCommand=false",
+    "core.gitProxy=",
+    "core.askPass=",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.symlinks=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.quotePath=false",
+    "credential.helper=",
+    "commit.gpgSign=false",
+    "merge.verifySignatures=false",
+    "gpg.program=false",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.fsckObjects=true",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "rerere.enabled=false",
+    "http.followRedirects=false",
+    "user.useConfigOnly=true",
+    "protocol.allow=never",
+)
+"""What holds whatever a repository says; most of it is the second lock of a door that is shut already."""
+
+REASONS: Final = (
+    (r"index\.lock|Unable to create .*\.lock", "git.locked", "later", "another git works on the repository"),
+    (r"would be overwritten|local changes|local modifications|staged content different|changes staged in the index|"
+     r"Entry .* not uptodate|unmerged|not concluded your merge|You are in the middle",
+     "git.unclean", "model", "changes that are not committed, or a merge that has not ended, stand in the way"),
+    (r"already exists", "git.exists", "model", "there is something of that name already"),
+    (r"paths are ignored", "git.ignored", "model", "a path is ignored by the repository"),
+    (r"pathspec|did not match|beyond a symbolic link|is in submodule|outside repository", "git.unknown_path", "model",
+     "a path names nothing that git can take here"),
+    (r"unrelated histories", "git.unrelated", "model", "the two have no commit in common"),
+    (r"empty ident|auto-detect|tell me who you are|user\.useConfigOnly|user\.email", "git.no_author", "model",
+     "say who the author is: the repository has no user.name and user.email"),
+    (r"could not read (?:Username|Password)|Authentication failed|error: 40[13]|terminal prompts", "git.auth", "host",
+     "the remote asks who is there, and nobody is lent to it"),
+    (r"couldn't find remote ref|not found|error: 404", "git.unknown_remote", "model",
+     "the remote has no such repository or branch"),
+    (r"unable to access|unable to update url|Could not resolve|Failed to connect|redirect|early EOF|RPC failed",
+     "git.network", "later", "the remote can not be reached, or leads elsewhere"),
+    (r"not a git repository|bad config|index file|corrupt|bad object|fsck error", "git.broken", "host",
+     "the repository is broken, or git would not take what is in it"),
+)  # fmt: skip
+"""What git says, as a pattern, and what is told of it: never its own text, in which there are names and contents."""
+
+
+def found(sandbox: str) -> str:
+    """Return the path of git, which is never one below the sandbox.
+
+    Raises:
+        ToolFailed: git.missing.
+    """
+    program = shutil.which("git", path=search_path(sandbox))
+    if program is None:
+        raise ToolFailed("there is no git on this machine; install it", code="git.missing", retry="host")
+    return program
+
+
+def search_path(sandbox: str) -> str:
+    """Return the absolute directories of PATH that are not below the sandbox."""
+    root = Path(sandbox).resolve()
+    given = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(
+        each for each in given if Path(each).is_absolute() and not Path(each).resolve().is_relative_to(root)
+    )
+
+
+def environment(sandbox: str, home: str, more: Mapping[str, str]) -> dict[str, str]:
+    """Return all that git is told of the machine.
+
+    Args:
+        home: A directory with nothing in it that programs would take for a user's settings.
+        more: What this run alone is told.
+    """
+    lent = {name: os.environ[name] for name in LENT if name in os.environ}
+    return {**lent, **ALWAYS, "PATH": search_path(sandbox), "HOME": home, "XDG_CONFIG_HOME": home, **more}
+
+
+def words(program: str, settings: Sequence[str], args: Sequence[str]) -> list[str]:
+    """Return one command: git, what holds always, what holds for this run, and what is to be done."""
+    fixed = [word for setting in (*SETTINGS, *settings) for word in ("-c", setting)]
+    return [program, "--no-pager", *fixed, *args]
+
+
+def run(
+    rt: Runtime,
+    command: Sequence[str],
+    *,
+    folder: str,
+    env: Mapping[str, str],
+    keep: Sequence[int],
+    given: bytes,
+    seconds: float,
+) -> tuple[int, bytes, str]:
+    """Return the status, the output and the complaints of one program, whose whole group has ended then.
+
+    Args:
+        folder: The directory it works in.
+        keep: Descriptors that it inherits.
+        given: What it reads from its input.
+        seconds: How long it may take; less where the call ends before that.
+
+    Raises:
+        ToolFailed: git.timeout, git.cancelled, git.too_large.
+    """
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        process = subprocess.Popen(  # noqa: S603 - a list of words, the first of them looked up outside the sandbox
+            command,
+            cwd=folder,
+            env=dict(env),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=tuple(keep),
+            start_new_session=True,
+        )
+    end = 0.0
+    try:
+        with process.stdout, process.stderr:  # type: ignore[union-attr]
+            output, complaints = _read(rt, process, _end(rt, seconds))
+        end = _end(rt, seconds)
+    finally:
+        status = _gone(process, end)
+    return status, output, complaints.decode(errors="backslashreplace")
+
+
+def failure(complaints: str) -> ToolFailed:
+    """Return the error for what git complains of."""
+    for pattern, code, retry, text in REASONS:
+        if re.search(pattern, complaints):
+            return ToolFailed(text, code=code, retry=retry)  # type: ignore[arg-type]
+    return ToolFailed("git refused, and did not say why in words that are known here", code="git.failed", retry="never")
+
+
+def _end(rt: Runtime, seconds: float) -> float:
+    return min(time.monotonic() + seconds, rt.deadline or float("inf"))
+
+
+def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float) -> tuple[bytes, bytes]:
+    """Return both outputs, read as they come."""
+    output, complaints = bytearray(), bytearray()
+    for stream, data in _pieces(rt, [each for each in (process.stdout, process.stderr) if each], end):
+        if stream is process.stdout:
+            output += data
+        elif len(complaints) < MOST_OF_ERRORS:
+            complaints += data
+        if len(output) > MOST:
+            raise ToolFailed(f"git says more than {MOST} bytes; ask for less", code="git.too_large", retry="model")
+    return bytes(output), bytes(complaints)
+
+
+def _pieces(rt: Runtime, streams: list[IO[bytes]], end: float) -> Iterator[tuple[IO[bytes], bytes]]:
+    with selectors.DefaultSelector() as selector:
+        for stream in streams:
+            selector.register(stream, selectors.EVENT_READ, stream)
+        while selector.get_map():
+            if rt.cancelled:
+                raise ToolFailed("nobody waits for the result any more", code="git.cancelled", retry="never")
+            if time.monotonic() > end:
+                raise ToolFailed("git did not end in time", code="git.timeout", retry="later")
+            for key, _ in selector.select(STEP):
+                data = os.read(key.fd, 65536)
+                if not data:
+                    selector.unregister(key.data)
+                yield key.data, data
+
+
+def _gone(process: subprocess.Popen[bytes], end: float) -> int:
+    """Return the status of a process that says no more; whatever is left of its group is killed first.
+
+    Its number is still taken while nobody has asked for its status, so no other group can be meant.
+    """
+    while time.monotonic() < end and not os.waitid(os.P_PID, process.pid, LOOK):
+        time.sleep(STEP / 10)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()

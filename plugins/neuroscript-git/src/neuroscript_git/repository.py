@@ -1,0 +1,232 @@
+"""One repository below the sandbox, held open: looked at first, and then read by git without anything that it says.
+
+Git takes what may name a program (``config``, ``hooks``, ``info/attributes``) from the common directory of a
+repository. That is one of ours here, in which links lead to the objects and refs of the repository and in which nothing
+else of it is. So it does not matter what stands in its own, nor who writes there meanwhile.
+
+Source: ``git help gitrepository-layout``, ``$GIT_COMMON_DIR``; reliability.md T6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import attrs
+
+from neuroscript import Runtime, SandboxError, ToolFailed
+from neuroscript_git import checking, program
+from neuroscript_git.settings import Settings, parsed
+
+LOCAL_SECONDS: Final = 60.0
+NETWORK_SECONDS: Final = 300.0
+
+SHARED: Final = ("objects", "refs", "packed-refs", "logs", "shallow")
+"""What git reads and writes in the repository itself, over links in the common directory."""
+
+SUBMODULE: Final = "160000"
+"""The mode of an entry that stands for another repository."""
+
+DESCRIPTOR: Final = re.compile(r"/proc/self/fd/([0-9]+)")
+
+
+@attrs.frozen
+class Tracked:
+    """One entry of the index: its mode, and its path as git tells it."""
+
+    mode: str
+    path: str
+
+
+@attrs.frozen(eq=False)
+class Repository:
+    """A repository in which git can be run.
+
+    Attributes:
+        rt: The Runtime of the call.
+        folder: Its directory, by a name that stays on it.
+        settings: What is kept of its configuration.
+    """
+
+    rt: Runtime
+    folder: str
+    settings: Settings
+    _program: str
+    _common: str
+
+    def run(
+        self,
+        *args: str,
+        given: bytes = b"",
+        statuses: Sequence[int] = (0,),
+        protocol: str = "",
+        more: Sequence[tuple[str, str]] = (),
+    ) -> str:
+        """Return what git says.
+
+        Args:
+            args: What is to be done; whatever comes from a caller was checked, and stands behind ``--`` where it can.
+            given: What git reads from its input.
+            statuses: Those that are no failure.
+            protocol: The only one that may be used for this; none is unless it is said.
+            more: What else git is told by its environment.
+
+        Raises:
+            ToolFailed: git.timeout, git.cancelled, git.too_large, or what git complains of.
+        """
+        status, output, complaints = self._ran(args, given, protocol, more)
+        if status not in statuses:
+            raise program.failure(complaints)
+        return output
+
+    def attempt(self, *args: str) -> list[str]:
+        """Return the paths that git could not merge; none where it has done all.
+
+        Raises:
+            ToolFailed: As `run` does, where there are no such paths.
+        """
+        status, output, complaints = self._ran(args, b"", "", ())
+        conflicts = [] if status == 0 else self.conflicts()
+        if status != 0 and not conflicts:
+            raise program.failure(f"{complaints}\n{output}")
+        return conflicts
+
+    def tells(self, *args: str) -> str | None:
+        """Return what git says to a question, without blanks around it, or None where it has no answer."""
+        status, output, _ = self._ran(args, b"", "", ())
+        return output.strip() if status == 0 else None
+
+    def commit(self, text: str) -> str | None:
+        """Return the digest of a commit, or None where there is none of that name; the name was checked."""
+        return self.tells("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
+
+    def known(self, text: str) -> str:
+        """Return the digest of a commit that a caller named.
+
+        Raises:
+            ToolFailed: git.bad_ref, git.unknown_ref.
+        """
+        digest = self.commit(checking.commit(text))
+        if digest is None:
+            raise ToolFailed("there is no such branch, tag or commit here", code="git.unknown_ref", retry="model")
+        return digest
+
+    def branch(self) -> str | None:
+        """Return the name of the branch that is checked out, or None where a mere commit is."""
+        return self.tells("symbolic-ref", "--quiet", "--short", "HEAD")
+
+    def tracked(self) -> list[Tracked]:
+        """Return the entries of the index."""
+        lines = self.run("ls-files", "--stage", "-z").split("\0")[:-1]
+        return [Tracked(line[:6], line.partition("\t")[2]) for line in lines]
+
+    def conflicts(self) -> list[str]:
+        """Return the paths that could not be merged, in order."""
+        return self.run("diff", "--name-only", "--diff-filter=U", "-z").split("\0")[:-1]
+
+    def _ran(
+        self, args: Sequence[str], given: bytes, protocol: str, more: Sequence[tuple[str, str]]
+    ) -> tuple[int, str, str]:
+        place = {
+            "GIT_DIR": ".git",
+            "GIT_WORK_TREE": ".",
+            "GIT_COMMON_DIR": self._common,
+            "GIT_ALLOW_PROTOCOL": protocol,
+        }
+        env = program.environment(self.rt.sandbox_dir, self._common, {**place, **dict(more)})
+        settings = (f"protocol.{protocol}.allow=always",) if protocol else ()
+        held = DESCRIPTOR.fullmatch(self.folder)
+        status, output, complaints = program.run(
+            self.rt,
+            program.words(self._program, settings, args),
+            folder=self.folder,
+            env=env,
+            keep=(int(held[1]),) if held else (),
+            given=given,
+            seconds=NETWORK_SECONDS if protocol else LOCAL_SECONDS,
+        )
+        return status, output.decode(errors="backslashreplace"), complaints
+
+
+@contextmanager
+def opened(rt: Runtime, path: str) -> Iterator[Repository]:
+    """Lend the repository whose directory is *path*, after a look at it.
+
+    Raises:
+        ToolFailed: git.no_repository, where there is no ``.git`` in it (one above it is not looked for); git.unsafe,
+            where something of it leads elsewhere; git.format, git.broken, git.missing.
+    """
+    here = path or "."
+    _require_whole(rt, here)
+    with rt.fs.pinned(here) as folder, TemporaryDirectory(prefix="neuroscript-git-") as common:
+        settings = _settings(rt, here, common)
+        _furnish(rt, here, Path(common), folder, settings)
+        repository = Repository(rt, folder, settings, program.found(rt.sandbox_dir), common)
+        _require_inside(repository)
+        yield repository
+
+
+def _require_whole(rt: Runtime, here: str) -> None:
+    """Refuse what is kept elsewhere or is reached over a link: submodules, worktrees, alternates, links of any kind."""
+    try:
+        entries = rt.fs.walk(f"{here}/.git/")
+    except SandboxError as error:
+        if error.code in ("sandbox.symlink", "sandbox.type", "sandbox.notdir"):
+            raise unsafe() from None
+        if error.code == "sandbox.notfound":
+            raise ToolFailed(
+                "there is no repository in that directory", code="git.no_repository", retry="model"
+            ) from None
+        raise
+    if any(each.kind not in ("file", "dir") or each.path.endswith("/objects/info/alternates") for each in entries):
+        raise unsafe()
+
+
+def unsafe() -> ToolFailed:
+    """Return the error for a repository that leads out of itself."""
+    text = "the repository keeps or names something outside of itself, or behind a link"
+    return ToolFailed(text, code="git.unsafe", retry="host")
+
+
+def _settings(rt: Runtime, here: str, home: str) -> Settings:
+    """Return what is kept of a configuration, which git itself takes apart, as a text and without what it includes."""
+    sandbox = rt.sandbox_dir
+    status, listed, _ = program.run(
+        rt,
+        program.words(program.found(sandbox), (), ("config", "--file", "-", "--list", "-z", "--no-includes")),
+        folder=home,
+        env=program.environment(sandbox, home, {"GIT_DIR": f"{home}/none"}),
+        keep=(),
+        given=_held(rt, f"{here}/.git/config"),
+        seconds=LOCAL_SECONDS,
+    )
+    if status != 0:
+        raise ToolFailed("the configuration of the repository can not be read", code="git.broken", retry="host")
+    return parsed(listed.decode(errors="backslashreplace"))
+
+
+def _held(rt: Runtime, path: str) -> bytes:
+    with suppress(SandboxError):
+        return rt.fs.read_bytes(path)
+    return b""
+
+
+def _furnish(rt: Runtime, here: str, common: Path, folder: str, settings: Settings) -> None:
+    (common / "config").write_text(settings.text(), encoding="utf-8")
+    (common / "info").mkdir()
+    (common / "info" / "exclude").write_bytes(_held(rt, f"{here}/.git/info/exclude"))
+    for name in SHARED:
+        if name != "shallow" or rt.fs.exists(f"{here}/.git/{name}"):
+            (common / name).symlink_to(f"{folder}/.git/{name}")
+
+
+def _require_inside(repository: Repository) -> None:
+    """Refuse an index that names files outside of the repository, which git would open as they stand there."""
+    for each in repository.tracked():
+        names = each.path.split("/")
+        if each.path.startswith("/") or not checking.is_inside(names) or "" in names:
+            raise unsafe()

@@ -1,0 +1,109 @@
+"""The configuration of a repository: what of it is kept, and the text that git reads in its place.
+
+Settings are read as data. Whatever could name a program, a file or another configuration is left out, known or not.
+
+Source: ``git help config``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from neuroscript import ToolFailed
+from neuroscript_git.checking import REMOTE, URL, is_ref
+
+SWITCHES: Final = re.compile(r"core\.(?:filemode|ignorecase|precomposeunicode)")
+ENDINGS: Final = {"core.autocrlf": ("true", "false", "input"), "core.eol": ("lf", "crlf", "native")}
+PERSON: Final = re.compile(r"user\.(?:name|email)")
+PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f<>\"\\]{1,255}")
+FORMATS: Final = {"core.repositoryformatversion": ("0", "1"), "extensions.objectformat": ("sha1",)}
+FIXED: Final = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tlogallrefupdates = true\n"
+
+
+@attrs.frozen
+class Settings:
+    """What is kept of a configuration.
+
+    Attributes:
+        plain: Names and values without a name of their own between, such as ``user.name``.
+        remotes: The URL of each remote, by its name.
+        tracked: The remote and the branch there that a branch follows, by its name.
+    """
+
+    plain: Mapping[str, str]
+    remotes: Mapping[str, str]
+    tracked: Mapping[str, tuple[str, str]]
+
+    def text(self) -> str:
+        """Return the configuration that git is to read."""
+        return "".join((FIXED, *self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        for name, value in self.plain.items():
+            section, _, key = name.partition(".")
+            yield f'[{section}]\n\t{key} = "{value}"\n'
+        for name, url in self.remotes.items():
+            yield f'[remote "{name}"]\n\turl = "{url}"\n\tfetch = "+refs/heads/*:refs/remotes/{name}/*"\n'
+        for name, (remote, branch) in self.tracked.items():
+            yield f'[branch "{name}"]\n\tremote = "{remote}"\n\tmerge = "refs/heads/{branch}"\n'
+
+
+def parsed(listed: str) -> Settings:
+    """Return what is kept of a configuration that git has listed, ``name``, line feed and value, each with a NUL.
+
+    Raises:
+        ToolFailed: git.format, where the repository is one that can not be read without what is left out.
+    """
+    given = dict(_pairs(listed))
+    _require_format(given)
+    plain = {name: value for name, value in given.items() if _is_kept(name, value)}
+    remotes = {name: url for name, url in _named(given, "remote", "url") if _is_remote(name, url)}
+    merges = dict(_named(given, "branch", "merge"))
+    tracked = {
+        name: (remote, merges.get(name, "").removeprefix("refs/heads/"))
+        for name, remote in _named(given, "branch", "remote")
+        if remote in remotes and is_ref(name) and '"' not in name
+    }
+    return Settings(
+        plain, remotes, {name: each for name, each in tracked.items() if is_ref(each[1]) and '"' not in each[1]}
+    )
+
+
+def _pairs(listed: str) -> Iterator[tuple[str, str]]:
+    for pair in listed.split("\0"):
+        name, _, value = pair.partition("\n")
+        yield name, value
+
+
+def _require_format(given: Mapping[str, str]) -> None:
+    for name, value in given.items():
+        strange = name.startswith("extensions.") or name in FORMATS
+        if strange and value not in FORMATS.get(name, ()):
+            raise ToolFailed("the repository has a format that is not known here", code="git.format", retry="host")
+    if given.get("core.bare", "false").lower() not in ("false", "no", "off", "0"):
+        raise ToolFailed("the repository has no files of its own (it is bare)", code="git.format", retry="model")
+
+
+def _is_kept(name: str, value: str) -> bool:
+    if SWITCHES.fullmatch(name):
+        return value.lower() in ("true", "false")
+    if name in ENDINGS:
+        return value.lower() in ENDINGS[name]
+    return PERSON.fullmatch(name) is not None and PLAIN.fullmatch(value) is not None
+
+
+def _named(given: Mapping[str, str], section: str, key: str) -> Iterator[tuple[str, str]]:
+    """Yield the name in the middle and the value of each setting of that section and key."""
+    for full, value in given.items():
+        first, _, rest = full.partition(".")
+        name, _, last = rest.rpartition(".")
+        if (first, last) == (section, key) and name:
+            yield name, value
+
+
+def _is_remote(name: str, url: str) -> bool:
+    return REMOTE.fullmatch(name) is not None and URL.fullmatch(url) is not None

@@ -1,0 +1,199 @@
+"""What the tests of the git tools use: real repositories, engines with grants for them, and a server of git on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+import pytest
+
+from neuroscript import CallError, Engine, ExecutionPolicy, Host
+
+MOMENT: Final = "1700000000 +0000"
+WHO: Final = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"), ("DATE", MOMENT))
+}
+ALONE: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
+EVERYTHING: Final = ("fs:*:*", "shell:exec:*", "net:*:*")
+
+EngineWith = Callable[..., Engine]
+Tool = Callable[..., Any]
+
+
+Git = Callable[..., str]
+
+
+def run(folder: Path, *words: str, **more: str) -> str:
+    """Run plain git as a user would, and return what it says."""
+    env = {**os.environ, **ALONE, **WHO, **more}
+    done = subprocess.run(["git", *words], cwd=folder, env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def repository(folder: Path) -> Path:
+    """Make the repository of the examples: two branches, one changed file, one new one."""
+    folder.mkdir(parents=True)
+    run(folder, "init", "--quiet", "--initial-branch=main")
+    run(folder, "config", "user.name", "Ada")
+    run(folder, "config", "user.email", "ada@example.org")
+    (folder / "a.txt").write_text("one\n")
+    (folder / "b.txt").write_text("b\n")
+    run(folder, "add", ".")
+    run(folder, "commit", "--quiet", "-m", "Begin")
+    run(folder, "checkout", "--quiet", "-b", "topic")
+    (folder / "b.txt").write_text("b\nmore\n")
+    run(folder, "commit", "--quiet", "-am", "Go on")
+    run(folder, "checkout", "--quiet", "main")
+    (folder / "a.txt").write_text("one\ntwo\n")
+    (folder / "new.txt").write_text("new\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what git could learn of the user of this machine, and of its proxies."""
+    for name in [*WHO, "http_proxy", "https_proxy", "HTTPS_PROXY", "HTTP_PROXY"]:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def git() -> Git:
+    """Takes a directory and words, runs plain git as a user would, and returns what it says."""
+    return run
+
+
+@pytest.fixture
+def make() -> Callable[[Path], Path]:
+    """Takes a directory that is not there, and makes the repository of the examples of it."""
+    return repository
+
+
+@pytest.fixture
+def alone() -> dict[str, str]:
+    """An environment in which git knows who works, and reads no settings of the machine."""
+    return {**os.environ, **ALONE, **WHO}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The directory that is the sandbox, with the repository of the examples."""
+    repository(tmp_path / "box" / "work")
+    (tmp_path / "box" / "notes").mkdir()
+    return tmp_path / "box"
+
+
+@pytest.fixture
+def engine_with(root: Path) -> Iterator[EngineWith]:
+    """Takes grants, and returns an engine over that sandbox which has found this distribution by its entry points."""
+    with ExitStack() as stack:
+
+        def made(*grants: str) -> Engine:
+            policy = ExecutionPolicy(grants=grants)
+            return stack.enter_context(Engine(plugins=["neuroscript-git"], host=Host(sandbox_dir=root), policy=policy))
+
+        yield made
+
+
+@pytest.fixture
+def engine(engine_with: EngineWith) -> Engine:
+    """An engine that grants all that can be asked of repositories."""
+    return engine_with(*EVERYTHING)
+
+
+@pytest.fixture
+def tool(engine: Engine) -> Tool:
+    """Takes the name of a tool and its arguments, and returns its result, or the code of its error."""
+
+    def outcome(name: str, *args: Any, **named: Any) -> Any:
+        try:
+            return engine.call_named(f"git.{name}", named) if named else engine.call(f"git.{name}", args)
+        except CallError as error:
+            return error.code
+
+    return outcome
+
+
+class Backend(BaseHTTPRequestHandler):
+    """One request, given to ``git http-backend`` as a web server would."""
+
+    served: Path
+    seen: list[str]
+
+    def do_GET(self) -> None:
+        self._answer(b"")
+
+    def do_POST(self) -> None:
+        self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def _answer(self, body: bytes) -> None:
+        self.seen.append(self.path)
+        path, _, query = self.path.partition("?")
+        if path.startswith("/moved/"):
+            self.send_response(302)
+            self.send_header("Location", self.path.replace("/moved/", "/"))
+            self.end_headers()
+            return
+        env = {
+            **os.environ,
+            **ALONE,
+            "GIT_PROJECT_ROOT": str(self.served),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REMOTE_USER": "somebody",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "HTTP_GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+        }
+        done = subprocess.run(["git", "http-backend"], env=env, input=body, capture_output=True)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        self.send_response(int(fields.pop("Status", "200 OK").split()[0]))
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(folder: Path, seen: list[str]) -> Iterator[str]:
+    """Serve the bare repositories in a directory, and lend the URL of all of them."""
+    handler = type("Served", (Backend,), {"served": folder, "seen": seen})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def seen() -> list[str]:
+    """What the server of git was asked for."""
+    return []
+
+
+@pytest.fixture
+def remote(root: Path, tmp_path: Path, seen: list[str]) -> Iterator[str]:
+    """The URL of a bare repository with the commits of the examples, outside of the sandbox."""
+    served = tmp_path / "served"
+    served.mkdir()
+    run(served, "clone", "--quiet", "--bare", str(root / "work"), "a.git")
+    with serving(served, seen) as url:
+        yield f"{url}/a.git"

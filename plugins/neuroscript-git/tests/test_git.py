@@ -1,0 +1,160 @@
+"""The git tools on real repositories, and with a real server of git on loopback."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import Engine
+
+Git = Callable[..., str]
+Tool = Callable[..., Any]
+
+
+def test_a_change_goes_its_way(tool: Tool, root: Path, git: Git) -> None:
+    """Staged, committed, and seen by plain git as it is told."""
+    tool("add", "work", ["a.txt", "new.txt"])
+    came = tool("commit", "work", "Add more\n\nWith a body.")
+
+    assert git(root / "work", "rev-parse", "HEAD") == came["commit"]
+    assert ("main", "Add more") == (came["branch"], came["subject"])
+    assert [("a.txt", "modified"), ("new.txt", "added")] == [(each["path"], each["change"]) for each in came["files"]]
+    assert tool("status", "work")["clean"]
+    assert ["Add more", "Begin"] == [each["subject"] for each in tool("log", "work")]
+    assert "With a body." == tool("log", "work")[0]["body"]
+
+
+def test_names_are_told_as_they_are(tool: Tool, root: Path, git: Git) -> None:
+    """Renamed files have both names; blanks, quotes and other scripts stay."""
+    git(root / "work", "mv", "b.txt", 'ü "b" c.txt')
+    (root / "work" / "-x").write_text("")
+
+    files = {each["path"]: each for each in tool("status", "work")["files"]}
+
+    assert ("b.txt", "renamed") == (files['ü "b" c.txt']["old_path"], files['ü "b" c.txt']["index"])
+    assert "untracked" == files["-x"]["worktree"]
+    changed = tool("diff", "work", True)["files"]
+    assert [('ü "b" c.txt', "b.txt", "renamed")] == [(e["path"], e["old_path"], e["change"]) for e in changed]
+
+
+def test_a_conflict_is_told_and_can_be_given_up(tool: Tool, root: Path) -> None:
+    """Its paths are named, and reset ends the merge."""
+    tool("reset", "work", "hard")
+    (root / "work" / "b.txt").write_text("b\nless\n")
+    tool("add", "work", ["b.txt"])
+    here = tool("commit", "work", "On main")["commit"]
+
+    assert {"result": "conflict", "commit": here, "conflicts": ["b.txt"]} == tool("merge", "work", "topic")
+    assert "git.unclean" == tool("commit", "work", "Too early")
+    tool("reset", "work", "merge")
+    assert "b\nless\n" == (root / "work" / "b.txt").read_text()
+
+
+def test_two_branches_are_merged(tool: Tool, root: Path) -> None:
+    """By a commit of both."""
+    tool("add", "work", ["."])
+    tool("commit", "work", "On main")
+
+    came = tool("merge", "work", "topic")
+
+    assert "merged" == came["result"]
+    assert 2 == len(tool("log", "work", "HEAD", 1)[0]["parents"])
+    assert "b\nmore\n" == (root / "work" / "b.txt").read_text()
+
+
+def test_a_repository_is_cloned_pushed_to_and_pulled_from(tool: Tool, root: Path, remote: str, git: Git) -> None:
+    """Over http, which is granted here; plain git sees the same."""
+    cloned = tool("clone", repository_url=remote, relative_path="deep/copy", protocol="http")
+    assert ("main", "one\n") == (cloned["branch"], (root / "deep/copy/a.txt").read_text())
+    assert "origin/main" == tool("status", "deep/copy")["upstream"]
+    assert "" == git(root / "deep/copy", "status", "--porcelain")
+
+    (root / "deep/copy/c.txt").write_text("c\n")
+    tool("add", "deep/copy", ["c.txt"])
+    named = {"author_name": "Bo", "author_email": "bo@example.org"}
+    made = tool("commit", relative_path="deep/copy", commit_message="From the copy", **named)["commit"]
+    pushed = tool("push", relative_path="deep/copy", protocol="http", repository_url=remote)
+    assert {"result": "pushed", "remote": "origin", "branch": "main", "commit": made} == pushed
+
+    git(root / "work", "remote", "add", "origin", remote)
+    pulled = tool("pull", relative_path="work", protocol="http")
+    assert ("fast_forward", made) == (pulled["result"], pulled["commit"])
+    assert "c\n" == (root / "work" / "c.txt").read_text()
+
+
+def test_what_is_not_here_is_not_replaced_there(tool: Tool, root: Path, remote: str, git: Git) -> None:
+    """A push that would lose commits of the remote is refused."""
+    git(root / "work", "remote", "add", "origin", remote)
+    git(root / "work", "push", "--quiet", "origin", "topic:main")
+    tool("add", "work", ["."])
+    tool("commit", "work", "On main")
+
+    assert "git.rejected" == tool("push", relative_path="work", protocol="http")
+
+
+def test_only_the_granted_host_is_asked(
+    engine_with: Callable[..., Engine], root: Path, remote: str, git: Git, seen: list[str]
+) -> None:
+    """A URL of the call that is not that of the remote grants nothing."""
+    git(root / "work", "remote", "add", "origin", remote)
+    engine = engine_with("fs:*:**", "shell:exec:git*", "net:*:git.example.org")
+    args = {"relative_path": "work", "protocol": "http", "repository_url": "http://git.example.org/a.git"}
+
+    result = [_code(engine, name, args) for name in ("pull", "push")]
+
+    assert ["policy.capability"] * 2 == result
+    assert [] == seen
+
+
+def _code(engine: Engine, name: str, args: dict[str, Any]) -> str:
+    from neuroscript import CallError
+
+    with pytest.raises(CallError) as caught:
+        engine.call_named(f"git.{name}", args)
+    return caught.value.code
+
+
+def test_a_protocol_has_to_be_granted(engine_with: Callable[..., Engine], remote: str, seen: list[str]) -> None:
+    """http is a need of its own."""
+    engine = engine_with("fs:*:**", "shell:exec:git,git-remote-https", "net:*:*")
+
+    came = _code(engine, "clone", {"repository_url": remote, "relative_path": "copy", "protocol": "http"})
+
+    assert "policy.capability" == came
+    assert [] == seen
+
+
+def test_no_redirect_is_followed(tool: Tool, root: Path, remote: str, seen: list[str]) -> None:
+    """What a server names in place of itself was granted by nobody; and nothing is left of the clone."""
+    moved = remote.replace("/a.git", "/moved/a.git")
+
+    assert "git.network" == tool("clone", repository_url=moved, relative_path="copy", protocol="http")
+    assert [] == [*(root / "copy").iterdir()]
+    assert all(path.startswith("/moved/") for path in seen)
+
+
+def test_a_call_that_is_left_ends_git(engine: Engine, root: Path) -> None:
+    """A server that says nothing holds no thread: the timeout of the call ends the processes."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/a.git"
+        args = {"repository_url": url, "relative_path": "copy", "protocol": "http"}
+        thread = threading.Thread(target=lambda: _code(engine, "clone", args))
+        thread.start()
+        connection, _ = server.accept()
+        began = time.monotonic()
+        engine.close()
+        with connection:
+            connection.settimeout(10)
+            while connection.recv(65536):
+                pass
+        thread.join(10)
+
+    assert not thread.is_alive()
+    assert time.monotonic() - began < 10

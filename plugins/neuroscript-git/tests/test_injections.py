@@ -1,0 +1,198 @@
+"""Texts that would be options, programs, other files or other places: none of them gets to git."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from neuroscript import CallError, Engine
+
+Git = Callable[..., str]
+
+REFS: Final = (
+    *("--output=pwned", "-D", "-f", "--upload-pack=touch pwned", "--exec=touch pwned", "-c core.pager=x", "--", "-"),
+    *("main --force", "main\nother", "main:a.txt", ":a.txt", ":/Begin", "main..topic", "@{-1}", "HEAD@{0}", "a\\b"),
+    *("../../notes", "/etc/passwd", "refs/heads/../../config", "main.lock", "a//b", "a/.b", "", "^main", "main^{/x}"),
+    *(
+        "$(touch pwned)",
+        "`touch pwned`",
+        "main;touch pwned",
+        "main|touch pwned",
+        "\x00",
+        "main\x7f",
+        "-oProxyCommand=x",
+    ),
+)
+PATHS: Final = (
+    *("../notes", "a/../../notes", "/etc/passwd", ".git/config", ".GIT/config", "a/.git/x", ".git ", "git~1/x", ""),
+    *("a\\..\\b", "a\nb", "a\x00b", "..", "--all", "-A", "--pathspec-from-file=/etc/passwd", ":(exclude)a.txt", ":/"),
+    *(":!a.txt", "*.txt", "?.txt", "[a].txt"),
+)
+URLS: Final = (
+    *(
+        "ext::sh -c touch% pwned",
+        "-oProxyCommand=touch pwned",
+        "--upload-pack=touch pwned",
+        "fd::0",
+        "file://localhost/etc",
+    ),
+    *("/etc", "../work", "work", "ssh://-oProxyCommand=x/a", "git@host:a.git", "git://host/a", "ftp://host/a.git"),
+    *("https://user@host/a", "https://user:word@host/a", "https://host/a?b", "https://host/a#b", "https://host\\@b/a"),
+    *("https://-host/a", "https://host:99999/a", "https://host /a", "https://host\n/a", "http://127.0.0.1:1/a"),
+    *("https::http://host/a", "transport::https://host/a", "https://", "https://host/$(touch pwned)", "HTTPS://host/a"),
+)
+
+
+def code(engine: Engine, tool: str, **args: Any) -> str:
+    try:
+        engine.call_named(f"git.{tool}", args)
+    except CallError as error:
+        return error.code
+    return "ok"
+
+
+def state(root: Path) -> dict[str, bytes]:
+    """Return what each file of the sandbox holds."""
+    return {str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()}
+
+
+@pytest.mark.parametrize("text", REFS, ids=ascii)
+def test_no_ref_is_anything_else(engine: Engine, root: Path, text: str) -> None:
+    """Refused by its letters, wherever a branch or a commit may stand, and nothing has changed."""
+    before = state(root)
+    calls = [
+        ("diff", {"commit1": text or "-"}),
+        ("log", {"commit": text}),
+        ("checkout", {"branch": text}),
+        ("checkout", {"branch": text, "create": True}),
+        ("branch", {"name": text or "-"}),
+        ("merge", {"branch": text}),
+        ("reset", {"commit": text}),
+        ("pull", {"branch_name": text or "-"}),
+        ("push", {"branch_name": text or "-"}),
+    ]
+
+    assert {"git.bad_ref"} == {code(engine, tool, relative_path="work", **args) for tool, args in calls}
+    assert before == state(root)
+
+
+@pytest.mark.parametrize("text", PATHS, ids=ascii)
+def test_no_path_is_anything_else(engine: Engine, root: Path, text: str) -> None:
+    """Refused by its letters, or taken for the name of a file that is not there, and nothing has changed."""
+    before = state(root)
+    codes = {code(engine, tool, relative_path="work", paths=[text]) for tool in ("add", "rm")}
+
+    assert codes <= {"git.bad_path", "git.unknown_path", "policy.capability"}
+    assert before == state(root)
+    assert [] == [*root.rglob("pwned")]
+
+
+@pytest.mark.parametrize("text", URLS, ids=ascii)
+def test_no_url_is_anything_else(engine: Engine, root: Path, text: str) -> None:
+    """Refused before git sees it, and no directory is made."""
+    came = code(engine, "clone", repository_url=text, relative_path="copy")
+
+    assert came in ("arg.url", "git.bad_url")
+    assert not (root / "copy").exists()
+
+
+@pytest.mark.parametrize("text", ["-u", "--all", "ext::sh", "../work", "a..b", "a.lock", "", "a b", "https://host/a"])
+def test_no_remote_is_anything_else(engine: Engine, text: str) -> None:
+    """A remote is named, and never a place itself."""
+    assert "git.bad_remote" == code(engine, "pull", relative_path="work", remote_name=text)
+    assert "git.bad_remote" == code(engine, "push", relative_path="work", remote_name=text)
+
+
+@pytest.mark.parametrize("text", ["--amend", "-F/etc/passwd", "--author=x <y@z>", "$(touch pwned)", "# no comment"])
+def test_a_message_is_a_message(engine: Engine, root: Path, git: Git, text: str) -> None:
+    """Whatever it says."""
+    assert "ok" == code(engine, "commit", relative_path="work", commit_message=text, allow_empty=True)
+    assert text == git(root / "work", "log", "-1", "--format=%B")
+    assert "2" == git(root / "work", "rev-list", "--count", "HEAD")
+
+
+@pytest.mark.parametrize("text", ["a <b@c>", "a\nb", 'a"b', "a\\b", "a" * 256])
+def test_an_author_is_an_author(engine: Engine, text: str) -> None:
+    """Nothing that would end its field."""
+    args = {"relative_path": "work", "commit_message": "x", "allow_empty": True}
+    assert "git.bad_author" == code(engine, "commit", author_name=text, **args)
+
+
+def leads_by_file(work: Path) -> None:
+    (work / ".git").rename(work.parent.parent / "elsewhere")
+    (work / ".git").write_text(f"gitdir: {work.parent.parent / 'elsewhere'}\n")
+
+
+def leads_by_link(work: Path) -> None:
+    (work / ".git").rename(work.parent.parent / "elsewhere")
+    (work / ".git").symlink_to(work.parent.parent / "elsewhere")
+
+
+def leads_by_linked_objects(work: Path) -> None:
+    (work / ".git" / "objects").rename(work.parent.parent / "elsewhere")
+    (work / ".git" / "objects").symlink_to(work.parent.parent / "elsewhere")
+
+
+def leads_by_linked_head(work: Path) -> None:
+    (work / ".git" / "HEAD").unlink()
+    (work / ".git" / "HEAD").symlink_to("refs/heads/main")
+
+
+def leads_by_alternates(work: Path) -> None:
+    (work / ".git" / "objects" / "info").mkdir(exist_ok=True)
+    (work / ".git" / "objects" / "info" / "alternates").write_text("/elsewhere\n")
+
+
+def leads_by_index(work: Path) -> None:
+    index = work / ".git" / "index"
+    data = index.read_bytes().replace(b"a.txt", b"../x.")[:-20]
+    from hashlib import sha1
+
+    index.write_bytes(data + sha1(data).digest())
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [leads_by_file, leads_by_link, leads_by_linked_objects, leads_by_linked_head, leads_by_alternates, leads_by_index],
+)
+def test_a_repository_that_leads_elsewhere_is_refused(engine: Engine, root: Path, lead: Callable[[Path], None]) -> None:
+    """By every tool that opens one."""
+    lead(root / "work")
+    calls: dict[str, dict[str, Any]] = {
+        "diff": {},
+        "log": {},
+        "add": {"paths": ["."]},
+        "rm": {"paths": ["b.txt"]},
+        "commit": {"commit_message": "x"},
+        "branch": {},
+        "checkout": {"branch": "topic"},
+        "reset": {},
+        "merge": {"branch": "topic"},
+        "pull": {},
+        "push": {},
+    }
+
+    assert "git.unsafe" == code(engine, "status", repo_path="work")
+    assert {"git.unsafe"} == {code(engine, tool, relative_path="work", **args) for tool, args in calls.items()}
+
+
+def test_a_repository_above_is_not_found(engine: Engine, root: Path, git: Git) -> None:
+    """A directory without a repository is none, whatever stands above it, even outside of the sandbox."""
+    git(root.parent, "init", "--quiet")
+
+    assert "git.no_repository" == code(engine, "status", repo_path="notes")
+
+
+def test_no_git_below_the_sandbox_is_run(engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where PATH names a directory there first."""
+    program = root / "notes" / "git"
+    program.write_text("#!/bin/sh\ntouch pwned\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root / 'notes'}{os.pathsep}{os.environ['PATH']}")
+
+    assert "ok" == code(engine, "status", repo_path="work")
+    assert [] == [*root.rglob("pwned")]

@@ -1,0 +1,140 @@
+"""The body of an answer: unpacked in pieces of a known size, held to a limit, and a text where it says so truly."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from neuroscript_http.faults import fault
+
+PIECE: Final = 64 * 1024
+"""Bytes that are unpacked at once: no answer takes more memory than its limit and this."""
+
+GZIP: Final = 16 + zlib.MAX_WBITS
+
+TEXT: Final = re.compile(
+    r"text/[^;]*|application/(?:[a-z0-9.+-]+\+)?(?:json|xml)"
+    r"|application/(?:javascript|ecmascript|yaml|toml|x-www-form-urlencoded|x-ndjson)"
+)
+"""Media types whose content is a text."""
+
+CHARSET: Final = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|([^\s;]*))", re.IGNORECASE)
+CHARSETS: Final = re.compile(
+    r"ascii|utf-8|utf-16(-[lb]e)?|utf-32|iso8859-(1[0-6]?|[2-9])|cp125[0-8]|koi8-[ru]|shift_jis|euc_(jp|kr)"
+    r"|iso2022_jp|gb2312|gbk|gb18030|big5"
+)
+"""By the names that Python has for them; no others are read, for some are no charsets of texts."""
+
+MARKS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@attrs.frozen
+class Content:
+    """What a body is.
+
+    Attributes:
+        media_type: In lower case, without parameters; empty where the answer names none.
+        charset: By which it could be read; empty where there is no text.
+        text: It as a text, or None.
+    """
+
+    media_type: str
+    charset: str
+    text: str | None
+
+
+def unpacked(pieces: Iterable[bytes], coding: str, limit: int) -> Iterator[bytes]:
+    """Yield a body in pieces, without its coding.
+
+    Args:
+        coding: What the header content-encoding says.
+        limit: Bytes that may come out.
+
+    Raises:
+        ToolFailed: ``http.too_large``; ``http.bad_encoding``, for another coding than gzip, or a broken one.
+    """
+    match coding.strip().lower():
+        case "" | "identity":
+            plain: Iterable[bytes] = pieces
+        case "gzip" | "x-gzip":
+            plain = _gunzipped(pieces)
+        case _:
+            raise fault("bad_encoding", "the answer came in a coding that was not asked for; gzip is the only one")
+    size = 0
+    for piece in plain:
+        size += len(piece)
+        if size > limit:
+            raise fault("too_large", f"the answer has more than {limit} bytes; raise the limit, or ask for less")
+        yield piece
+
+
+def content_of(body: bytes, header: str) -> Content:
+    """Return what a body is, by its header content-type.
+
+    A text that does not fit the charset it is said to have is none: nothing is guessed and no character replaced.
+    """
+    media_type = header.partition(";")[0].strip().lower()
+    if TEXT.fullmatch(media_type) is None:
+        return Content(media_type, "", None)
+    charset = _charset(body, header)
+    try:
+        return Content(media_type, charset.removesuffix("-sig"), body.decode(charset)) if charset else _none(media_type)
+    except UnicodeDecodeError:
+        return _none(media_type)
+
+
+def as_map(body: bytes, content: Content) -> dict[str, Any]:
+    """Return the part of a result that tells of the body: as a text or as bytes, never both."""
+    return {
+        "media_type": content.media_type,
+        "charset": content.charset,
+        "text": content.text,
+        "bytes": body if content.text is None else None,
+        "size": len(body),
+    }
+
+
+def _none(media_type: str) -> Content:
+    return Content(media_type, "", None)
+
+
+def _charset(body: bytes, header: str) -> str:
+    for mark, name in MARKS:
+        if body.startswith(mark):
+            return name
+    found = CHARSET.search(header)
+    if found is None:
+        return "utf-8"
+    try:
+        name = codecs.lookup(found[1] or found[2] or "utf-8").name
+    except (LookupError, ValueError):
+        return ""
+    return name if CHARSETS.fullmatch(name) else ""
+
+
+def _gunzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    member = zlib.decompressobj(GZIP)
+    begun = False
+    for piece in pieces:
+        rest = piece
+        while rest:
+            if member.eof:
+                member = zlib.decompressobj(GZIP)
+            begun = True
+            yield _part(member, rest)
+            rest = member.unused_data if member.eof else member.unconsumed_tail
+    if begun and not member.eof:
+        raise fault("bad_encoding", "the answer is no whole gzip")
+
+
+def _part(member: Any, data: bytes) -> bytes:
+    try:
+        part: bytes = member.decompress(data, PIECE)
+    except zlib.error:
+        raise fault("bad_encoding", "the answer is said to be gzip, and is none") from None
+    return part

@@ -1,0 +1,98 @@
+"""What may be said in the headers of a request, which of it another host may hear, and the headers of an answer.
+
+Source: RFC 9110 parts 5 and 15.4; reliability.md T8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from neuroscript_http.faults import fault
+
+Pairs = Sequence[tuple[str, str]]
+
+NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+VALUE: Final = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
+MOST: Final = 64
+"""Headers of a request."""
+
+MOST_BYTES: Final = 16 * 1024
+"""Of the headers of a request."""
+
+OURS: Final = frozenset(
+    (
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    )
+)
+"""What only the client may say: it frames the request, or says to whom it goes."""
+
+HARMLESS: Final = frozenset(("accept", "accept-language", "content-type", "user-agent"))
+"""What another host may hear; a key can stand in any other header."""
+
+CONTENT: Final = "content-"
+
+AGENT: Final = "neuroscript-http"
+
+
+def request_headers(given: Mapping[str, str]) -> Pairs:
+    """Return the headers of a first request.
+
+    Raises:
+        ToolFailed: ``http.bad_header``.
+    """
+    names = [name.lower() for name in given]
+    if len(names) > MOST or sum(len(name) + len(value) for name, value in given.items()) > MOST_BYTES:
+        raise fault("bad_header", f"headers: expected at most {MOST}, of {MOST_BYTES} bytes in all, got more")
+    if len(set(names)) < len(names):
+        raise fault("bad_header", "headers: expected each name once, in any case, got one twice")
+    for name, value in given.items():
+        _require_fit(name, value)
+    preset = {"accept": "*/*", "user-agent": AGENT}
+    missing = ((name, value) for name, value in preset.items() if name not in names)
+    return (*given.items(), *missing, ("accept-encoding", "gzip"))
+
+
+def for_another_host(headers: Pairs) -> Pairs:
+    """Return what is left of a request's headers where a redirect leads to another scheme, host or port."""
+    return tuple(pair for pair in headers if pair[0].lower() in {*HARMLESS, "accept-encoding"})
+
+
+def without_body(headers: Pairs) -> Pairs:
+    """Return the headers of a request that has lost its body by a redirect."""
+    return tuple(pair for pair in headers if not pair[0].lower().startswith(CONTENT))
+
+
+def answer_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the headers of an answer by their names in lower case; those of one name stand in one text.
+
+    They are joined by a comma, cookies by a line feed, since a comma may stand in one.
+    """
+    joined: dict[str, str] = {}
+    for name_bytes, value_bytes in raw:
+        name, value = name_bytes.decode("latin-1").lower(), value_bytes.decode("latin-1")
+        gap = "\n" if name == "set-cookie" else ", "
+        joined[name] = f"{joined[name]}{gap}{value}" if name in joined else value
+    return joined
+
+
+def _require_fit(name: str, value: str) -> None:
+    if NAME.fullmatch(name) is None:
+        raise fault("bad_header", "headers: expected names in letters, digits and -, got another one")
+    if name.lower() in OURS:
+        raise fault("bad_header", f"headers: {name.lower()} is said by the client itself")
+    if VALUE.fullmatch(value) is None:
+        raise fault("bad_header", f"headers: expected {name.lower()} in printable ASCII on one line, got another text")

@@ -1,0 +1,107 @@
+"""Connections to the very addresses that were looked at, whose bytes are counted and whose silences end.
+
+httpcore asks for a host and gets an address that is known; it names the host in TLS and in its headers, as ever.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import attrs
+import httpcore
+
+from neuroscript import Runtime
+from neuroscript_http.faults import fault
+from neuroscript_http.network import Network
+from neuroscript_http.patience import CONNECTING, Patience
+
+
+@attrs.frozen(eq=False)
+class Stream(httpcore.NetworkStream):
+    """One connection; a byte that is sent or has come is one of ``net_bytes``."""
+
+    rt: Runtime
+    patience: Patience
+    connection: socket.socket
+    place: str
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        def attempt(seconds: float) -> bytes:
+            self.connection.settimeout(seconds)
+            return self.connection.recv(max_bytes)
+
+        try:
+            came = self.patience.waited(attempt)
+        except OSError as error:
+            raise httpcore.ReadError(type(error).__name__) from None
+        if came:
+            self.rt.spend("net_bytes", len(came))
+        return came
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self.rt.spend("net_bytes", len(buffer))
+        rest = memoryview(buffer)
+
+        def attempt(seconds: float) -> int:
+            self.connection.settimeout(seconds)
+            return self.connection.send(rest)
+
+        try:
+            while rest:
+                rest = rest[self.patience.waited(attempt) :]
+        except OSError as error:
+            raise httpcore.WriteError(type(error).__name__) from None
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self.connection.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        self.connection.settimeout(self.patience.left(CONNECTING))
+        try:
+            wrapped = ssl_context.wrap_socket(self.connection, server_hostname=server_hostname)
+        except TimeoutError:
+            self.close()
+            raise fault("timeout", f"{self.place} did not answer in TLS in time") from None
+        except (OSError, ValueError):
+            self.close()
+            text = f"{self.place} could not be spoken to in TLS, or its certificate does not hold for that host"
+            raise fault("tls", text) from None
+        return Stream(self.rt, self.patience, wrapped, self.place)
+
+    def get_extra_info(self, info: str) -> Any:
+        if info == "ssl_object" and isinstance(self.connection, ssl.SSLSocket):
+            return self.connection
+        return None
+
+
+@attrs.frozen(eq=False)
+class Pinned(httpcore.NetworkBackend):
+    """Connects to the first of *addresses* that answers, whatever host it is asked for."""
+
+    rt: Runtime
+    network: Network
+    patience: Patience
+    addresses: Sequence[str]
+    place: str
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        for address in self.addresses:
+            with suppress(OSError):
+                connection = self.network.connect(address, port, self.patience.left(CONNECTING))
+                return Stream(self.rt, self.patience, connection, self.place)
+        self.patience.left()
+        raise fault("connect", f"no connection could be made to {self.place}")

@@ -1,0 +1,83 @@
+"""One request over one connection, which is closed behind it: httpx above, a pinned httpcore below.
+
+Nothing is kept from one request to the next, neither connections nor cookies, and nothing is read from the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import attrs
+import httpcore
+import httpx
+
+from neuroscript_http.faults import fault
+from neuroscript_http.pinned import Pinned
+from neuroscript_http.urls import Target
+
+MOST_HEADERS: Final = 200
+MOST_OF_HEADERS: Final = 32 * 1024
+"""Of an answer: how many, and how many bytes of them."""
+
+
+@contextmanager
+def answered(
+    target: Target, method: str, headers: Sequence[tuple[str, str]], body: bytes, backend: Pinned
+) -> Iterator[httpx.Response]:
+    """Give the answer to one request, its body unread and as it was sent.
+
+    Raises:
+        ToolFailed: ``http.connect``, ``.tls``, ``.timeout``, ``.protocol``, ``.cut``, ``.too_large``, ``.cancelled``.
+    """
+    context = backend.network.tls() if target.scheme == "https" else None
+    request = httpx.Request(method, target.url, headers=list(headers), content=body or None)
+    with httpcore.ConnectionPool(context, max_connections=1, network_backend=backend) as pool, _told(target.place):
+        response = pool.handle_request(_as_sent(target, request))
+        try:
+            _require_small(response, target)
+            yield httpx.Response(response.status, headers=response.headers, stream=_Body(response, target.place))
+        finally:
+            response.close()
+
+
+def _as_sent(target: Target, request: httpx.Request) -> httpcore.Request:
+    """Return a request to the very place and path that were looked at; no other reader of URLs comes in between."""
+    url = httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+    return httpcore.Request(request.method, url, headers=request.headers.raw, content=request.read())
+
+
+@attrs.frozen(eq=False)
+class _Body(httpx.SyncByteStream):
+    stream: httpcore.Response
+    place: str
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _told(self.place):
+            yield from self.stream.iter_stream()
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+@contextmanager
+def _told(place: str) -> Iterator[None]:
+    """Say in our words what goes wrong below; its own may hold what the other side sent."""
+    try:
+        yield
+    except (httpcore.ReadError, httpcore.WriteError):
+        raise fault("cut", f"the connection to {place} broke before the answer was whole") from None
+    except httpcore.RemoteProtocolError as error:
+        if "without sending" in str(error) or "disconnected" in str(error):
+            raise fault("cut", f"{place} ended the connection before the answer was whole") from None
+        raise fault("protocol", f"{place} did not answer in HTTP, or with too large headers") from None
+    except httpcore.LocalProtocolError:
+        raise fault("bad_header", "the request can not be written in HTTP with these headers") from None
+
+
+def _require_small(response: httpcore.Response, target: Target) -> None:
+    raw = response.headers
+    if len(raw) > MOST_HEADERS or sum(len(name) + len(value) for name, value in raw) > MOST_OF_HEADERS:
+        text = f"{target.place} answered with more than {MOST_HEADERS} headers or {MOST_OF_HEADERS} bytes of them"
+        raise fault("too_large", text)

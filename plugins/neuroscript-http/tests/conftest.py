@@ -1,0 +1,185 @@
+"""A small network for the tests: servers on loopback, names that lead where a test says, and engines over it.
+
+The two functions that a host may replace are replaced: names are resolved by a table, and a connection to a public
+address is made to a server on loopback. All between them is what users have.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from neuroscript import Engine, ExecutionPolicy, Host, Limits
+from neuroscript_http.network import Network, connected
+from neuroscript_http.toolset import made
+
+PUBLIC: Final = "93.184.215.14"
+GRANTS: Final = ("net:read,write:*.example.com", "fs:*:*")
+ITEMS: Final = b'{"items": ["tea"]}'
+
+Answering = Callable[[socket.socket, bytes], None]
+
+
+class Server:
+    """A web server on loopback: answers each path by its bytes, or by a function that gets the connection."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self.requests: list[bytes] = []
+        self.answers: dict[str, bytes | Answering] = {}
+        self._context = context
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def answer(self, path: str, status: int = 200, body: bytes = b"", **headers: str) -> None:
+        """Answer a path whole; ``content_type`` is the header content-type."""
+        lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        if status not in (204, 304):
+            lines.append(f"content-length: {len(body)}")
+        head = "\r\n".join([f"HTTP/1.1 {status} Word", *lines, "", ""])
+        self.answers[path] = head.encode("latin-1") + body
+
+    def drip(self, path: str, pieces: Sequence[bytes], pause: float) -> None:
+        """Answer a path piece by piece, with seconds between them."""
+
+        def answering(connection: socket.socket, request: bytes) -> None:
+            for piece in pieces:
+                connection.sendall(piece)
+                time.sleep(pause)
+
+        self.answers[path] = answering
+
+    def sent(self, at: int = -1) -> str:
+        """Return a request as it came, in lower case."""
+        return self.requests[at].decode("latin-1").lower()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                threading.Thread(target=self._handle, args=(connection,), daemon=True).start()
+
+    def _handle(self, connection: socket.socket) -> None:
+        with suppress(OSError, ValueError):
+            if self._context is not None:
+                connection = self._context.wrap_socket(connection, server_side=True)
+            with connection:
+                request = _request(connection)
+                self.requests.append(request)
+                path = request.split(b" ")[1].decode("latin-1")
+                answer = self.answers.get(path, b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                if callable(answer):
+                    answer(connection, request)
+                else:
+                    connection.sendall(answer)
+
+
+def _request(connection: socket.socket) -> bytes:
+    came = b""
+    while b"\r\n\r\n" not in came:
+        came += connection.recv(65536)
+    head, _, body = came.partition(b"\r\n\r\n")
+    length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+    while len(body) < length:
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+class World:
+    """Names, addresses and servers.
+
+    Attributes:
+        names: The answers of the resolver to a name, one for each time it is asked; the last one stays.
+        asked: The names that were asked for.
+        reached: The addresses and ports to which a connection was made.
+        routes: The server behind each port of a public address.
+        known: Which certificates hold.
+    """
+
+    def __init__(self, plain: Server, secure: Server, known: ssl.SSLContext) -> None:
+        self.plain = plain
+        self.secure = secure
+        self.names: dict[str, list[list[str]]] = {}
+        self.asked: list[str] = []
+        self.reached: list[tuple[str, int]] = []
+        self.routes = {80: plain.port, 443: secure.port}
+        self.known = known
+
+    @property
+    def network(self) -> Network:
+        """What the tools get."""
+        return Network(self._resolve, self._connect, lambda: self.known)
+
+    def _resolve(self, host: str, port: int) -> list[str]:
+        self.asked.append(host)
+        answers = self.names.get(host)
+        if answers is None:
+            return [PUBLIC]
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    def _connect(self, address: str, port: int, seconds: float) -> socket.socket:
+        self.reached.append((address, port))
+        if address.startswith("127."):
+            return connected(address, port, seconds)
+        return connected("127.0.0.1", self.routes[port], seconds)
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for the hosts below example.com and its key, which sign themselves."""
+    folder = tmp_path_factory.mktemp("certificates")
+    names = "subjectAltName=DNS:*.example.com,DNS:example.com"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    rest = ["-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=example.com", "-addext", names]
+    subprocess.run([*made, *rest], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def world(certificates: Path) -> Iterator[World]:
+    """The network of one test: ``api.example.com`` answers ``/items`` by both schemes."""
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
+    known = ssl.create_default_context(cafile=str(certificates / "cert.pem"))
+    plain, secure = Server(), Server(serving)
+    for server in (plain, secure):
+        server.answer("/items", 200, ITEMS, content_type="application/json")
+        server.answer("/items/7", 204)
+    yield World(plain, secure, known)
+    plain.close()
+    secure.close()
+
+
+EngineWith = Callable[..., Engine]
+
+
+@pytest.fixture
+def engine_with(world: World, tmp_path: Path) -> Iterator[EngineWith]:
+    """Takes grants and limits, and returns an engine over that network."""
+    with ExitStack() as stack:
+
+        def engine(*grants: str, **limits: Any) -> Engine:
+            policy = ExecutionPolicy(grants=grants, limits=Limits(**limits))
+            host = Host(sandbox_dir=tmp_path)
+            made_engine = Engine(plugins="none", toolsets=[made(world.network)], host=host, policy=policy)
+            return stack.enter_context(made_engine)
+
+        yield engine
+
+
+@pytest.fixture
+def engine(engine_with: EngineWith) -> Engine:
+    """An engine that grants the hosts below example.com, and all files of the sandbox."""
+    return engine_with(*GRANTS)

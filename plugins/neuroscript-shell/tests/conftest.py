@@ -1,0 +1,113 @@
+"""What the tests of programs use: a sandbox, programs outside it, and engines that may run them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from neuroscript import Engine, ExecutionPolicy, Host
+
+SHOW: Final = "import json, sys; print(json.dumps(sys.argv[1:]))"
+"""What the program `show` does: it prints its arguments."""
+
+EngineWith = Callable[..., Engine]
+Program = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The directory that is the sandbox."""
+    path = tmp_path / "sandbox"
+    (path / "data").mkdir(parents=True)
+    (path / "data" / "-n.txt").write_text("a name like an option\n")
+    return path
+
+
+@pytest.fixture
+def bin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory outside the sandbox, before all others on the PATH."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    monkeypatch.setenv("PATH", f"{path}{os.pathsep}{os.environ['PATH']}")
+    return path
+
+
+@pytest.fixture
+def program(bin: Path) -> Program:
+    """Takes a name and a text of Python, and puts a program of that name on the PATH."""
+
+    def made(name: str, text: str) -> Path:
+        return script(bin / name, text)
+
+    made("show", SHOW)
+    return made
+
+
+def script(path: Path, text: str, interpreter: str = sys.executable) -> Path:
+    """Write a file that can be run, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!{interpreter}\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def engine_with(root: Path) -> Iterator[EngineWith]:
+    """Takes grants, and returns an engine over that sandbox which has found this distribution by its entry points."""
+    with ExitStack() as stack:
+
+        def made(*grants: str, trusted: bool = True) -> Engine:
+            policy = ExecutionPolicy(grants=grants, trusted=trusted)
+            host = Host(sandbox_dir=root)
+            return stack.enter_context(Engine(plugins=["neuroscript-shell"], host=host, policy=policy))
+
+        yield made
+
+
+@pytest.fixture
+def engine(engine_with: EngineWith) -> Engine:
+    """An engine that grants all that these tools can ask for."""
+    return engine_with("shell:exec:*", "fs:read:**", "env:read:*")
+
+
+@pytest.fixture
+def pids_in() -> Callable[[Path, int], list[int]]:
+    """Takes a folder and a number; returns as many process ids from the files of it, as soon as they are there."""
+
+    def found(folder: Path, count: int) -> list[int]:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            pids = [int(path.read_text()) for path in folder.glob("*.pid") if path.read_text().isdigit()]
+            if len(pids) >= count:
+                return pids
+            time.sleep(0.01)
+        raise AssertionError(f"fewer than {count} processes have begun")
+
+    return found
+
+
+@pytest.fixture
+def alive() -> Callable[..., list[int]]:
+    """Takes process ids and seconds; returns those that still run when these are over, or none as soon as none does."""
+
+    def running(pids: Iterable[int], within: float = 0.0) -> list[int]:
+        end = time.monotonic() + within
+        while (left := [pid for pid in pids if runs(pid)]) and time.monotonic() < end:
+            time.sleep(0.01)
+        return left
+
+    return running
+
+
+def runs(pid: int) -> bool:
+    """Tell whether a process runs; one that is dead and not reaped does not."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False

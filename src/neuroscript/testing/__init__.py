@@ -1,0 +1,54 @@
+"""What the authors of toolsets test with: a Runtime that follows a script, laws for every tool, and a fuzzer.
+
+Every name is here; what holds it is loaded when it is first asked for, hypothesis with `fuzz_toolset` alone.
+
+Source: contract section 7; issue "Plugins", the publisher's kit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuroscript.testing.checking import LAWS, LawCase, LawsBroken, Report, check_toolset, laws_of
+    from neuroscript.testing.fake import FakeRuntime, ScriptError
+    from neuroscript.testing.fuzzing import fuzz_toolset
+    from neuroscript.testing.law import Law, Violation
+    from neuroscript.testing.setup import Setup
+
+__all__ = [
+    "LAWS",
+    "FakeRuntime",
+    "Law",
+    "LawCase",
+    "LawsBroken",
+    "Report",
+    "ScriptError",
+    "Setup",
+    "Violation",
+    "check_toolset",
+    "fuzz_toolset",
+    "laws_of",
+]
+
+_HOMES = {
+    "checking": "LAWS LawCase LawsBroken Report check_toolset laws_of",
+    "fake": "FakeRuntime ScriptError",
+    "fuzzing": "fuzz_toolset",
+    "law": "Law Violation",
+    "setup": "Setup",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    thing = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return thing
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

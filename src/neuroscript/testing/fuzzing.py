@@ -1,0 +1,188 @@
+"""Tools under drawn values: what fits a spec ends in a result or in a failure on purpose, what does not in an error.
+
+It needs hypothesis, which is loaded when it is called: ``pip install "neuroscript[test]"``.
+
+Source: issue "Plugins", the publisher's kit; contract section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
+from neuroscript.errors import ArgumentError, CallError
+from neuroscript.spec import ArgSpec
+from neuroscript.testing.law import Violation
+from neuroscript.testing.samples import WRONG, takes
+from neuroscript.testing.setup import Setup
+from neuroscript.testing.telling import is_refused
+from neuroscript.testing.trials import OUTSIDE, Log, call, tried, watched
+from neuroscript.tools import ToolImplementation, Toolset
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+INT: Final = 2**63 - 1
+LONGEST: Final = 50
+"""Characters, items and keys of a drawn value."""
+
+
+def fuzz_toolset(
+    toolsets: Toolset | Sequence[Toolset], setup: Setup | None = None, *, examples: int = 50, seed: int = 0
+) -> None:
+    """Call each tool with drawn values through a real engine.
+
+    Tools with the effects ``exec`` and ``net``, and those that only a host's trust or approval lets run, are left out.
+
+    Args:
+        toolsets: One set, or those that are delivered together.
+        setup: The world of their examples.
+        examples: How many calls are drawn for each tool, of each kind.
+        seed: The same one draws the same calls.
+
+    Raises:
+        AssertionError: A value that fits ended in an error that the tool did not mean, or one that does not fit did
+            not end in an `ArgumentError`; the text names tool, argument and type, and no value.
+    """
+    sets = (toolsets,) if isinstance(toolsets, Toolset) else tuple(toolsets)
+    tools = tuple(tool for each in sets for tool in each)
+    found = [fault for tool in tools if _can_be_drawn(tool) for fault in _faults(tool, tools, setup, examples, seed)]
+    if found:
+        raise AssertionError("\n".join(map(str, found)))
+
+
+def _can_be_drawn(tool: ToolImplementation) -> bool:
+    return not (is_refused(tool) or OUTSIDE.intersection(tool.policy.effects) or not tool.spec.args)
+
+
+def _faults(
+    tool: ToolImplementation, tools: Sequence[ToolImplementation], setup: Setup | None, examples: int, seed: int
+) -> list[Violation]:
+    from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import seed as seeded
+
+    log = Log()
+    watching = [watched(each, log) if each is tool else each for each in tools]
+    faults: dict[str, None] = {}
+    with (setup or Setup()).world(watching) as world:
+
+        def valid(args: dict[str, Any]) -> None:
+            trial = tried(world, log, tool, args, "fitting arguments")
+            if trial.crash:
+                faults[f"fitting arguments end in a {trial.crash}"] = None
+            if isinstance(trial.error, ArgumentError):
+                faults[f"fitting arguments are refused with {trial.error.code}"] = None
+
+        def invalid(args: dict[str, Any]) -> None:
+            try:
+                call(world.engine, tool.name, args)
+            except ArgumentError:
+                return
+            except CallError as error:
+                faults[f"arguments that do not fit end in {error.code}"] = None
+            else:
+                faults["arguments that do not fit are taken"] = None
+
+        for run, strategy in ((valid, arguments(tool)), (invalid, wrong_arguments(tool))):
+            bounded = settings(
+                max_examples=examples,
+                database=None,
+                deadline=None,
+                phases=(Phase.generate,),
+                suppress_health_check=list(HealthCheck),
+            )
+            bounded(seeded(seed)(given(strategy)(run)))()
+    return [Violation("fuzz", tool.name, tuple(faults))] if faults else []
+
+
+def arguments(tool: ToolImplementation) -> SearchStrategy[dict[str, Any]]:
+    """Return what draws arguments by name that fit the spec of a tool."""
+    from hypothesis import strategies as st
+
+    def drawn(arg: ArgSpec, is_rest: bool) -> SearchStrategy[Any]:
+        return st.lists(values(arg), min_size=1, max_size=3) if is_rest else values(arg)
+
+    rest = len(tool.spec.args) - 1 if tool.spec.variadic else -1
+    each = {arg.name: drawn(arg, place == rest) for place, arg in enumerate(tool.spec.args)}
+    needed = {arg.name for arg in tool.spec.args if arg.required}
+    return st.fixed_dictionaries(
+        {name: strategy for name, strategy in each.items() if name in needed},
+        optional={name: strategy for name, strategy in each.items() if name not in needed},
+    )
+
+
+def wrong_arguments(tool: ToolImplementation) -> SearchStrategy[dict[str, Any]]:
+    """Return what draws arguments by name of which one does not fit."""
+    from hypothesis import strategies as st
+
+    names = [arg.name for arg in tool.spec.args]
+
+    def spoilt(args: dict[str, Any], name: str, value: object) -> dict[str, Any]:
+        return {**args, name: value}
+
+    unfit = st.sampled_from(WRONG)
+    return st.builds(spoilt, arguments(tool), st.sampled_from(names), unfit)
+
+
+def values(arg: ArgSpec) -> SearchStrategy[Any]:
+    """Return what draws values that an argument takes."""
+    from hypothesis import strategies as st
+
+    drawn = _typed(arg)
+    fitting = drawn if arg.choices else drawn.filter(lambda value: takes(arg, value))
+    return st.none() | fitting if arg.nullable else fitting
+
+
+def _typed(arg: ArgSpec) -> SearchStrategy[Any]:
+    from hypothesis import strategies as st
+
+    if arg.choices:
+        one = st.sampled_from(arg.choices)
+        return one if arg.element is arg.type else st.lists(one, max_size=LONGEST)
+    if arg.keys:
+        made: SearchStrategy[Any] = st.fixed_dictionaries(
+            {key.name: values(key) for key in arg.keys if key.required},
+            optional={key.name: values(key) for key in arg.keys if not key.required},
+        )
+        return st.lists(made, max_size=3) if arg.type is ArgType.SLICE_MAP else made
+    if arg.type in ELEMENTS:
+        return st.lists(_scalar(arg.element, arg), max_size=arg.max_length or 8)
+    if arg.type in VALUES:
+        return st.dictionaries(_text(), _scalar(VALUES[arg.type], arg), max_size=8)
+    return _scalar(arg.type, arg)
+
+
+def _text() -> SearchStrategy[str]:
+    from hypothesis import strategies as st
+
+    return st.text(st.characters(exclude_categories=["Cs"]), max_size=LONGEST)
+
+
+def _scalar(kind: ArgType, arg: ArgSpec) -> SearchStrategy[Any]:
+    from hypothesis import strategies as st
+
+    low, high = arg.minimum, arg.maximum
+    match kind:
+        case ArgType.STRING:
+            return _text()
+        case ArgType.INT:
+            return st.integers(-INT if low is None else int(low), INT if high is None else int(high))
+        case ArgType.FLOAT:
+            return st.floats(low, high, allow_nan=False, allow_infinity=False)
+        case ArgType.BOOL:
+            return st.booleans()
+        case ArgType.BLOB:
+            return st.binary(max_size=LONGEST)
+        case ArgType.EMBEDDING:
+            return st.lists(st.floats(-1, 1, width=32), max_size=8)
+        case ArgType.HANDLE:
+            return st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True)
+        case ArgType.NODEID | ArgType.ENTITYID:
+            return _text().map(lambda text: f"{kind.value[0].upper()}_{text}x")
+        case ArgType.NIL:
+            return st.none()
+        case ArgType.MAP:
+            return st.dictionaries(_text(), _text(), max_size=3)
+    leaves = st.none() | st.booleans() | st.integers(-INT, INT) | _text()
+    return st.recursive(leaves, lambda each: st.lists(each, max_size=3) | st.dictionaries(_text(), each, max_size=3))

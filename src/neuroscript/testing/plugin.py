@@ -1,0 +1,134 @@
+"""The plugin of pytest: fixtures for the tests of toolsets, and ``--neuroscript-toolset DIST``, which runs the laws.
+
+Until one of them is used it loads nothing of this project but the root.
+
+Source: issue "Plugins", the publisher's kit; pytest, "writing plugins".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from neuroscript.engine import Engine
+    from neuroscript.testing.checking import LawCase
+    from neuroscript.testing.fake import FakeRuntime
+
+OPTION = "--neuroscript-toolset"
+
+
+class Hooks:
+    """What the tests of a distribution may tell this plugin."""
+
+    @pytest.hookspec(firstresult=True)
+    def pytest_neuroscript_setup(self, distribution: str) -> Any:
+        """Return the `neuroscript.testing.Setup` of a distribution's examples; to be written into a conftest."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("neuroscript").addoption(
+        OPTION,
+        action="append",
+        default=[],
+        metavar="DIST",
+        help="run the laws of neuroscript.testing over the toolsets of an installed distribution; may be repeated",
+    )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add the hook."""
+    pluginmanager.add_hookspecs(Hooks)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add an item for each tool and law of the distributions that the option names."""
+    for name in config.getoption(OPTION):
+        items.extend(Distribution.from_parent(session, name=name, nodeid=name).collect())
+
+
+class Distribution(pytest.Collector):
+    """The toolsets of one installed distribution."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Return an item for each law and tool.
+
+        Raises:
+            pytest.UsageError: There is no such distribution, or it offers no toolset that can be used.
+        """
+        from neuroscript.testing.checking import laws_of
+
+        setup = self.config.hook.pytest_neuroscript_setup(distribution=self.name)
+        cases = laws_of(_toolsets(self.name), setup, name=self.name)
+        return [LawItem.from_parent(self, name=f"{case.subject}[{case.law.name}]", case=case) for case in cases]
+
+
+def _toolsets(name: str) -> list[Any]:
+    from neuroscript.errors import PluginError
+    from neuroscript.loading import loaded
+    from neuroscript.tools import Toolset
+
+    found = list(loaded([name]))
+    problems = [str(each) for each in found if isinstance(each, PluginError)]
+    if problems:
+        raise pytest.UsageError(f"{OPTION}: {'; '.join(problems)}")
+    return [Toolset(each.toolsets[0], each.tools) for each in found if not isinstance(each, PluginError)]
+
+
+class LawItem(pytest.Item):
+    """One law of one tool."""
+
+    def __init__(self, *, case: LawCase, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.case = case
+
+    def runtest(self) -> None:
+        """Ask the law."""
+        self.case.check()
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """Return the sentences of what breaks the law; of any other error the trace."""
+        from neuroscript.testing.checking import LawsBroken
+
+        if not isinstance(excinfo.value, LawsBroken):
+            return str(super().repr_failure(excinfo, style))
+        faults = [fault for each in excinfo.value.report.violations for fault in each.faults]
+        return "\n".join([f"{self.case.subject} breaks the law {self.case.law.name}:", *(f"  {f}" for f in faults),
+                          f"The law: {self.case.law.sentence}"])  # fmt: skip
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Return where the item is told to be."""
+        return Path(self.parent.name if self.parent else ""), None, self.name
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Path:
+    """An empty directory for the files of tools."""
+    path = tmp_path / "sandbox"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def runtime() -> Iterator[FakeRuntime]:
+    """A `FakeRuntime` with an empty script; it ends with the test."""
+    from neuroscript.testing.fake import FakeRuntime
+
+    with FakeRuntime() as rt:
+        yield rt
+
+
+@pytest.fixture
+def engine(sandbox: Path) -> Iterator[Engine]:
+    """An engine without tools that grants everything within `sandbox`; a test registers its own."""
+    from neuroscript.engine import Engine
+    from neuroscript.host import Host
+    from neuroscript.policy import ExecutionPolicy
+
+    with Engine(host=Host(sandbox_dir=sandbox), policy=ExecutionPolicy(grants=["*:*:*"]), plugins="none") as engine:
+        yield engine

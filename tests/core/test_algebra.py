@@ -1,0 +1,493 @@
+"""Toolsets made of others: prefixed, renamed, filtered, with other needs, with arguments that no caller sees."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    Engine,
+    Example,
+    ExecutionPolicy,
+    Host,
+    PolicyError,
+    Registrar,
+    RegistryError,
+    Runtime,
+    SpecError,
+    ToolCall,
+    ToolImplementation,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    spec_from_data,
+    spec_to_data,
+)
+
+
+def sample() -> Toolset:
+    """Return a set of four tools, with all kinds of functions."""
+    tools = Toolset("files", origin="acme-files 1.0")
+
+    def copy(rt: Runtime, source: str, target: str, tags: list[str], mode: int) -> list[Any]:
+        return [source, target, tags, mode]
+
+    tools.add(
+        ToolSpec(
+            "copy",
+            "files",
+            (
+                ArgSpec("source", ArgType.STRING),
+                ArgSpec("target", ArgType.STRING, default="out"),
+                ArgSpec("tags", ArgType.SLICE_STRING, default=["a"]),
+                ArgSpec("mode", ArgType.INT, default=7, minimum=0, maximum=9),
+            ),
+            return_type=ArgType.SLICE_ANY,
+            examples=(
+                Example(("x",), ["x", "out", ["a"], 7]),
+                Example(("x", "out", ["a"], "7"), ["x", "out", ["a"], 7]),
+                Example({"source": "x", "mode": 8}, ["x", "out", ["a"], 8]),
+                Example(("x", "out", ["a"], 99), error="coercion.bounds"),
+                Example((5,), error="coercion.type"),
+            ),
+        ),
+        copy,
+        ToolPolicy(
+            capabilities=("fs:read:{source}", "fs:write:{target}/{tags}", "env:read"), effects=("reads", "writes")
+        ),
+    )
+
+    @tools.tool()
+    def plain(text: str, times: int = 2) -> str:
+        """Repeat a text."""
+        return text * times
+
+    @tools.tool()
+    async def awaited(text: str, times: int = 2) -> str:
+        """Repeat a text."""
+        await asyncio.sleep(0)
+        return text * times
+
+    @tools.tool()
+    def letters(text: str, times: int = 2) -> Iterator[str]:
+        """Give letters."""
+        yield from text * times
+
+    return tools
+
+
+NAMES = ("files.copy", "files.plain", "files.awaited", "files.letters")
+WORDS = st.from_regex(r"[a-z][a-z0-9]{0,3}", fullmatch=True)
+PATTERNS = st.sampled_from(["*", "files.*", "files.c*", "*.plain", "x*", "files.?????"])
+
+
+def contents(tools: Toolset) -> list[Any]:
+    """Return all that callers see of a set."""
+    return [tools.name, tools.origin, tools.aliases, [(each.spec, each.policy) for each in tools]]
+
+
+def engine_of(tools: Toolset, **options: Any) -> Engine:
+    return Engine(toolsets=[tools], plugins="none", **options)
+
+
+# Laws
+
+
+@given(PATTERNS, WORDS)
+def test_prefixing_and_filtering_may_change_places(pattern: str, prefix: str) -> None:
+    """A pattern of whole names, with the prefix before it, finds the same tools."""
+    tools = sample()
+
+    assert contents(tools.filtered(pattern).prefixed(prefix)) == contents(
+        tools.prefixed(prefix).filtered(f"{prefix}.{pattern}")
+    )
+
+
+@given(PATTERNS, PATTERNS)
+def test_two_filters_are_one(first: str, second: str) -> None:
+    """In either order; the same one twice changes nothing."""
+    tools = sample()
+    both = tools.filtered(first).filtered(second)
+
+    assert contents(both) == contents(tools.filtered(second).filtered(first))
+    assert contents(both) == contents(both.filtered(second))
+    assert {each.name for each in both} == {
+        each.name for each in tools if each in tuple(tools.filtered(first)) and each in tuple(tools.filtered(second))
+    }
+
+
+@given(st.lists(WORDS, min_size=8, max_size=8, unique=True))
+def test_renaming_twice_is_renaming_once_and_back_is_nothing(words: list[str]) -> None:
+    """All at once, so that names may be exchanged."""
+    tools = sample()
+    first = {name: f"g.{word}" for name, word in zip(NAMES, words[:4], strict=True)}
+    second = {f"g.{word}": f"h.{other}" for word, other in zip(words[:4], words[4:], strict=True)}
+    once = tools.renamed({name: second[new] for name, new in first.items()})
+
+    assert contents(tools.renamed(first).renamed(second)) == contents(once)
+    assert contents(once.renamed({new: old for old, new in zip(NAMES, second.values(), strict=True)})) == contents(
+        tools
+    )
+
+
+@given(st.permutations(NAMES))
+def test_names_can_be_exchanged(names: list[str]) -> None:
+    """And each tool still does what it did."""
+    tools = sample().renamed(dict(zip(NAMES, names, strict=True)))
+    with engine_of(tools, policy=ExecutionPolicy(grants=["fs:*:*", "env:*:*"])) as engine:
+        new = dict(zip(NAMES, names, strict=True))
+        assert engine.call(new["files.plain"], ["ab"]) == "abab"
+        assert engine.call(new["files.awaited"], ["ab"]) == "abab"
+        assert engine.call(new["files.letters"], ["ab"]) == ["a", "b", "a", "b"]
+        assert engine.call(new["files.copy"], ["x"]) == ["x", "out", ["a"], 7]
+
+
+TEXT = st.text(st.sampled_from("ab*:,{}\\/ .é"), min_size=1, max_size=6)
+
+
+@given(TEXT, TEXT, st.lists(TEXT, max_size=3), st.sets(st.sampled_from(["source", "target", "tags", "mode"])))
+def test_hiding_leaves_the_same_call_and_the_same_needs(
+    source: str, target: str, tags: list[str], hidden: set[str]
+) -> None:
+    """Whichever arguments are hidden: the function gets the same values, and the host is asked for the same."""
+    values: dict[str, Any] = {"source": source, "target": target, "tags": tags, "mode": 3}
+    needed = ("vault:read:{source}", "vault:write:{target}/{tags}", "vault:read", "vault:delete:{mode}")
+    tools = sample().with_policy("*.copy", capabilities=needed)
+    whole = tools.tools[0]
+    part = tools.hiding("files.copy", **{name: values[name] for name in hidden}).tools[0]
+    left = {name: value for name, value in values.items() if name not in hidden}
+
+    def needs(tool: ToolImplementation, given: Mapping[str, Any]) -> set[str]:
+        return {str(need) for template in tool.templates for need in template.fill([*given.values()])}
+
+    assert needs(whole, values) == needs(part, left)
+    assert part.func(None, *left.values()) == [source, target, tags, 3]
+
+
+# Prefixes, names, filters
+
+
+def test_a_prefix_stands_before_the_group() -> None:
+    """The first set stays what it was."""
+    tools = sample()
+    tools.alias("files.cp", "files.copy")
+    made = tools.prefixed("Tool.Acme.v2")
+
+    assert [each.name for each in made] == [f"acme.v2.{name}" for name in NAMES]
+    assert (made.name, made.origin, made.aliases) == (
+        "acme.v2.files", "acme-files 1.0", {"acme.v2.files.cp": "acme.v2.files.copy"},
+    )  # fmt: skip
+    assert [each.name for each in tools] == [*NAMES]
+    with pytest.raises(SpecError):
+        tools.prefixed("A B")
+
+
+def test_a_name_is_whole_or_a_word() -> None:
+    """A word leaves the tool its group."""
+    made = sample().renamed({"files.copy": "cp", "FILES.plain": "text.repeat"})
+
+    assert [each.name for each in made] == ["files.cp", "text.repeat", "files.awaited", "files.letters"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (lambda t: t.renamed({"files.copy": "plain"}), RegistryError,
+         "toolset files: files.copy and files.plain would both be called files.plain"),
+        (lambda t: t.renamed({"files.copy": "x", "files.plain": "x"}), RegistryError,
+         "toolset files: files.copy and files.plain would both be called files.x"),
+        (lambda t: t.renamed({"files.cp": "x"}), RegistryError, "toolset files has no tool called files.cp"),
+        (lambda t: t.renamed({"files.copy": "a b"}), SpecError, "files.copy: a b is no name of a tool"),
+        (lambda t: t.filtered("a b"), SpecError, "pattern: a b matches no tool; write a name, or a pattern such as fs.*"),
+        (lambda t: t.with_policy("fs.*", timeout=1), RegistryError, "toolset files has no tool that fs.* matches"),
+        (lambda t: t.with_policy("*.copy", tiemout=1), SpecError, "files.copy: tiemout: a ToolPolicy has no such field"),
+        (lambda t: t.with_policy("*.copy", timeout=-1), SpecError, "policy: timeout must be a finite number of seconds above 0"),
+        (lambda t: t.with_policy("*.plain", capabilities=("fs:read:{path}",)), SpecError,
+         "files.plain: policy: fs:read:{path}: {path} names no argument"),
+        (lambda t: t.described("*", name="x"), SpecError, "files.copy: name: only description, when_to_use, return_help, "
+         "category, error_conditions, deprecated can be described"),
+        (lambda t: t.hiding("files.cp", mode=1), RegistryError, "toolset files has no tool called files.cp"),
+        (lambda t: t.hiding("files.copy", mood=1, mode=99, source=None), SpecError,
+         "files.copy: it has no argument mood; source: expected string, got None; mode: expected int, from 0 to 9, got int out of bounds"),
+        (lambda t: t.alias("files.plain", "files.copy"), RegistryError,
+         "toolset files: files.plain means files.plain, and can not be an old name of files.copy"),
+        (lambda t: t.alias("files.cp", "files.nothing"), RegistryError, "toolset files has no tool called files.nothing"),
+        (lambda t: t.alias("cp", "files.copy"), SpecError, "toolset files: cp is no name of a tool"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_is_said(change: Callable[[Toolset], object], error: type[Exception], text: str) -> None:
+    """With both names, or all that is wrong."""
+    with pytest.raises(error) as caught:
+        change(sample())
+
+    assert text == str(caught.value)
+
+
+def test_the_origin_is_kept() -> None:
+    """An engine tells it of each tool, unless it knows better."""
+    tools = sample().prefixed("acme").filtered("*.plain")
+    with engine_of(tools) as engine:
+        assert engine.infos["acme.files.plain"].origin == "acme-files 1.0"
+    with Engine(plugins="none") as engine:
+        engine.register(tools, origin="other")
+        assert engine.infos["acme.files.plain"].origin == "other"
+
+
+def test_needs_and_words_can_be_changed() -> None:
+    """For all tools that a pattern matches; the others stay as they are."""
+    made = sample().with_policy("*.plain", requires_trust=True).described("*.plain", description="Say it again.")
+
+    assert [each.policy.requires_trust for each in made] == [False, True, False, False]
+    assert made.tools[1].spec.description == "Say it again."
+    assert made.tools[0].spec == sample().tools[0].spec
+    with engine_of(made) as engine, pytest.raises(PolicyError, match="trust"):
+        engine.call("files.plain", ["x"])
+
+
+# Hidden arguments
+
+
+@pytest.mark.parametrize("name", ["plain", "awaited", "letters"])
+def test_a_hidden_argument_can_not_be_set(name: str) -> None:
+    """By position or by name; the function gets the value that was coerced when the tool was made."""
+    with engine_of(sample().hiding(f"files.{name}", times="3")) as engine:
+        assert "".join(engine.call(f"files.{name}", ["ab"])) == "ababab"
+        assert [arg.name for arg in engine.tools[f"files.{name}"].spec.args] == ["text"]
+        with pytest.raises(ArgumentError, match="times"):
+            engine.call_named(f"files.{name}", {"text": "ab", "times": 1})
+        with pytest.raises(ArgumentError, match="expected"):
+            engine.call(f"files.{name}", ["ab", 1])
+
+
+def test_examples_lose_the_argument_or_go() -> None:
+    """Those stay that say the same of it, by position or by name or by its default."""
+    examples = sample().hiding("files.copy", mode=7).tools[0].spec.examples
+
+    assert [(each.args, each.result, each.error) for each in examples[:2]] == [
+        (("x",), ["x", "out", ["a"], 7], ""),
+        (("x", "out", ["a"]), ["x", "out", ["a"], 7], ""),
+    ]
+    assert [each.error for each in examples] == ["", "", "coercion.type"]
+
+
+def test_needs_follow_what_is_hidden() -> None:
+    """A path is confined to what it is, glob characters are characters, no tags leave no need, None asks for all."""
+
+    def needs(**values: Any) -> tuple[str, ...]:
+        return sample().hiding("files.copy", **values).tools[0].policy.capabilities
+
+    assert needs(source="data/*") == (r"fs:read:data/\*", "fs:write:{target}/{tags}", "env:read")
+    assert needs(target="o", tags=["a", "b,c"]) == ("fs:read:{source}", "fs:write:o/a", r"fs:write:o/b\,c", "env:read")
+    assert needs(tags=[]) == ("fs:read:{source}", "env:read")
+    grants = ExecutionPolicy(grants=["fs:read:data/**", "fs:write:**", "env:*:*"])
+    with engine_of(sample().hiding("files.copy", source="data/../b"), policy=grants) as engine:
+        with pytest.raises(PolicyError, match="fs:read"):
+            engine.call("files.copy")
+
+
+def test_the_host_of_a_hidden_url_is_what_is_needed() -> None:
+    """As a client will connect; one that has none is said when the tool is made."""
+    tools = Toolset("net")
+    spec = ToolSpec("get", "net", (ArgSpec("url", ArgType.STRING),))
+    tools.add(spec, lambda rt, url: url, ToolPolicy(capabilities=("net:read:{url.host}",)))
+
+    made = tools.hiding("net.get", url="https://EXAMPLE.com/x")
+    assert made.tools[0].policy.capabilities == ("net:read:example.com:443",)
+    with engine_of(made, policy=ExecutionPolicy(grants=["net:read:example.com:443"])) as engine:
+        assert engine.call("net.get") == "https://EXAMPLE.com/x"
+    with pytest.raises(SpecError, match=r"net\.get: url: expected a URL with a host"):
+        tools.hiding("net.get", url="nowhere")
+
+
+def test_further_values_can_be_hidden() -> None:
+    """The tool is not variadic then; a single one may stand without a list."""
+    tools = Toolset("g")
+    spec = ToolSpec("join", "g", (ArgSpec("sep", ArgType.STRING), ArgSpec("parts", ArgType.STRING)), variadic=True,
+                    return_type=ArgType.STRING, examples=(Example(("-", "a", "b"), "a-b"), Example(("-", "a"), "a")))  # fmt: skip
+    tools.add(spec, lambda rt, sep, *parts: sep.join(parts))
+
+    with engine_of(tools.hiding("g.join", parts=["a", "b"])) as engine:
+        assert engine.call("g.join", ["-"]) == "a-b"
+        assert [each.args for each in engine.tools["g.join"].spec.examples] == [("-",)]
+    with engine_of(tools.hiding("g.join", sep="+")) as engine:
+        assert engine.call("g.join", ["a", "b"]) == "a+b"
+    with pytest.raises(SpecError, match="parts: at least one value is needed"):
+        tools.hiding("g.join", parts=[])
+
+
+def test_a_hidden_value_is_fresh_for_each_call() -> None:
+    """A tool that changes what it got changes nothing for the next one."""
+    tools = Toolset("g")
+    spec = ToolSpec("t", "g", (ArgSpec("items", ArgType.SLICE_ANY),))
+    tools.add(spec, lambda rt, items: items.append(1) or len(items))
+    given_items = [0]
+    with engine_of(tools.hiding("g.t", items=given_items)) as engine:
+        given_items.append(5)
+        assert [engine.call("g.t"), engine.call("g.t")] == [2, 2]
+
+
+def test_a_hidden_secret_is_seen_nowhere() -> None:
+    """Not in what a model gets, and not in the tool as it is shown."""
+    tools = Toolset("g")
+    arguments = (ArgSpec("key", ArgType.STRING, secret=True), ArgSpec("x", ArgType.INT))
+    tools.add(ToolSpec("t", "g", arguments), lambda rt, key, x: f"used {key}")
+    made = tools.hiding("g.t", key="open sesame")
+    with engine_of(made) as engine:
+        assert engine.execute(ToolCall("g.t", (1,))).value == "used [secret]"
+        assert "sesame" not in repr(made.tools[0])
+
+
+@attrs.frozen
+class Point:
+    """A place."""
+
+    x: int
+
+
+def test_an_argument_with_a_class_can_not_be_hidden() -> None:
+    """Its instance is made of what a caller sends."""
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
+
+    with pytest.raises(SpecError, match=r"g\.t: at is made into a Point; it can not be hidden"):
+        tools.hiding("g.t", at={"x": 1})
+
+
+# Old names, and tools that go
+
+
+class Records(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.levelname} {record.getMessage()}")
+
+
+@pytest.fixture
+def logged() -> Iterator[Records]:
+    records, logger = Records(), logging.getLogger("tests.algebra")
+    logger.addHandler(records)
+    logger.propagate = False
+    yield records
+    logger.removeHandler(records)
+
+
+def aliased(**options: Any) -> Engine:
+    """Return an engine with a tool that had two other names before."""
+    tools = sample()
+    tools.alias("files.repeat", "files.plain")
+    tools.alias("Tool.text.Repeat", "files.plain")
+    return engine_of(tools, **options)
+
+
+def test_an_old_name_finds_the_tool_and_is_warned_of_once(logged: Records) -> None:
+    """Once in an engine, whoever calls; records have the name that it has now."""
+    from neuroscript import MemoryAudit
+
+    audit = MemoryAudit()
+    with aliased(host=Host(logger=logging.getLogger("tests.algebra")), audit=audit) as engine:
+        for session in (engine, engine.session()):
+            assert session.call("files.repeat", ["ab"]) == "abab"
+            assert session.call_named("TOOL.files.repeat", {"text": "ab"}) == "abab"
+            assert session.execute(ToolCall("files__repeat", ["ab"])).tool == "files.plain"
+        assert engine.call("text.repeat", ["ab"]) == "abab"
+        assert engine.call("files.plain", ["ab"]) == "abab"
+        assert "files.repeat" not in engine.tools
+        assert engine.aliases == {"files.repeat": "files.plain", "text.repeat": "files.plain"}
+
+    assert logged.lines == [
+        "WARNING files.repeat is an old name of files.plain", "WARNING text.repeat is an old name of files.plain",
+    ]  # fmt: skip
+    assert {each.tool for each in audit.records} == {"files.plain"}
+
+
+@pytest.mark.parametrize("pattern", ["files.plain", "files.repeat", "text.*"])
+@pytest.mark.parametrize("name", ["files.plain", "files.repeat", "text.repeat"])
+def test_what_is_denied_by_one_name_is_refused_by_all(pattern: str, name: str) -> None:
+    """A rule that was written before the tool had its new name still holds."""
+    with aliased(policy=ExecutionPolicy(deny=[pattern])) as engine:
+        with pytest.raises(PolicyError) as caught:
+            engine.call(name, ["x"])
+        assert (caught.value.tool, caught.value.code, caught.value.rule) == ("files.plain", "policy.denied", pattern)
+        assert "files.plain" not in engine.infos
+        assert engine.idle_rules == ()
+
+
+def test_an_old_name_is_no_name_to_allow_or_approve_by() -> None:
+    """What permits is written for the tool that is there."""
+    with aliased(policy=ExecutionPolicy(allow=["files.repeat"])) as engine, pytest.raises(PolicyError):
+        engine.call("files.repeat", ["x"])
+
+
+def test_an_old_name_that_is_a_tool_is_refused() -> None:
+    """Whichever comes first, in one set and in an engine; nothing of the second set is there then."""
+    other = Toolset("files")
+    other.add(ToolSpec("repeat", "files"), lambda rt: 1)
+    other.add(ToolSpec("more", "files"), lambda rt: 1)
+    with aliased() as engine:
+        with pytest.raises(RegistryError, match=r"already registered: files\.repeat"):
+            engine.register(other)
+        assert "files.more" not in engine.tools
+    tools = sample()
+    tools.alias("files.repeat", "files.plain")
+    with pytest.raises(RegistryError, match=r"files\.repeat is an old name of files\.plain"):
+        tools.add(ToolSpec("repeat", "files"), lambda rt: 1)
+    with Engine(toolsets=[other], plugins="none") as engine:
+        with pytest.raises(RegistryError, match=r"already registered: files\.repeat"):
+            engine.register(tools)
+        assert "files.plain" not in engine.tools
+
+
+def test_old_names_follow_their_tools() -> None:
+    """Through renames and filters, and into an engine with a plugin."""
+    tools = sample()
+    tools.alias("files.repeat", "files.plain")
+
+    assert tools.renamed({"files.plain": "say"}).aliases == {"files.repeat": "files.say"}
+    assert tools.filtered("files.c*").aliases == {}
+    with pytest.raises(RegistryError, match=r"files\.repeat means files\.repeat, and can not be an old name"):
+        tools.renamed({"files.copy": "repeat"})
+
+    class Plugin:
+        def register(self, registrar: Registrar) -> None:
+            registrar.register(tools)
+
+    with Engine(plugins="none") as engine:
+        plugin = Plugin()
+        engine.load_plugin(plugin)
+        assert engine.call("files.repeat", ["ab"]) == "abab"
+        engine.unload_plugin(plugin)
+        assert engine.aliases == {}
+
+
+def test_a_tool_that_goes_says_so(logged: Records) -> None:
+    """In its data, and once to whoever runs the engine."""
+    spec = ToolSpec("old", "g", deprecated="use g.new")
+    assert spec_from_data(json.loads(json.dumps(spec_to_data(spec)))) == spec
+    assert spec_to_data(spec)["deprecated"] == "use g.new"
+    assert "deprecated" not in spec_to_data(ToolSpec("new", "g"))
+    with pytest.raises(SpecError, match="deprecated must be a text"):
+        ToolSpec("old", "g", deprecated=True)  # type: ignore[arg-type]
+
+    tools = Toolset("g")
+    tools.add(spec, lambda rt: 1)
+    with engine_of(tools, host=Host(logger=logging.getLogger("tests.algebra"))) as engine:
+        assert logged.lines == []
+        assert [session.call("g.old") for session in (engine, engine, engine.session())] == [1, 1, 1]
+
+    assert logged.lines == ["WARNING g.old is deprecated: use g.new"]

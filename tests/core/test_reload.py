@@ -1,0 +1,350 @@
+"""Plugins of a host's own: files and packages, each by itself, loaded, unloaded and loaded anew while calls run."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    Engine,
+    ExecutionPolicy,
+    Limits,
+    PluginError,
+    Registrar,
+    RegistryError,
+    ToolNotFound,
+    Toolset,
+    ToolSpec,
+)
+from neuroscript.isolated import PREFIX
+
+FIRST = """
+from neuroscript import Runtime
+from . import second
+
+GENERATION = {generation}
+
+
+def register(registrar):
+    tools = registrar.toolset("p")
+
+    @tools.tool()
+    def both() -> list[int]:
+        '''Give the generation of each half.'''
+        return [GENERATION, second.GENERATION]
+
+    @tools.tool()
+    def late() -> list[int]:
+        '''Import the other half when it is called.'''
+        from .third import GENERATION as third
+
+        return [GENERATION, third]
+
+    @tools.tool()
+    def nested(rt: Runtime) -> list[int]:
+        '''Ask another tool.'''
+        return [GENERATION, *rt.call_tool("p.both")]
+
+    @tools.tool()
+    def held(rt: Runtime) -> list[int]:
+        '''Wait for the host, and ask the others then.'''
+        rt.call_tool("host.wait")
+        return [GENERATION, *rt.call_tool("p.both"), *rt.call_tool("p.late")]
+"""
+
+
+def write(package: Path, generation: int) -> Path:
+    """Write a package of three modules, each of one generation."""
+    package.mkdir(exist_ok=True)
+    (package / "__init__.py").write_text(FIRST.format(generation=generation))
+    for name in ("second", "third"):
+        (package / f"{name}.py").write_text(f"GENERATION = {generation}\n")
+    return package
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    return write(tmp_path / "acme", 0)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine(plugins="none") as engine:
+        yield engine
+
+
+def modules() -> set[str]:
+    """Return the modules of plugins that the interpreter knows."""
+    gc.collect()
+    return {name for name in sys.modules if name.startswith(PREFIX)}
+
+
+def one_file(path: Path, body: str = "1", name: str = "t") -> Path:
+    """Write a plugin of one file whose only tool gives the value of an expression."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        "from neuroscript import ToolSpec\n"
+        f"def register(registrar):\n    registrar.toolset('p').add(ToolSpec('{name}', 'p'), lambda rt: {body})\n"
+    )
+    return path
+
+
+# Under load
+
+
+@pytest.mark.parametrize(
+    ("tool", "limits"),
+    [("p.both", None), ("p.late", None), ("p.nested", None), ("p.nested", Limits(calls=1_000_000))],
+    ids=["at once", "late import", "nested", "nested and counted"],
+)
+def test_a_reload_under_load_loses_and_mixes_no_call(package: Path, tool: str, limits: Limits | None) -> None:
+    """8 threads make 10,000 calls while it is loaded anew 100 times; each result is of one generation alone."""
+    engine = Engine(plugins="none", policy=ExecutionPolicy(limits=limits))
+    engine.load_plugin(package)
+    each, threads = 1_250, 8
+    results: list[list[int]] = []
+    failures: list[BaseException] = []
+    begun = threading.Barrier(threads + 1)
+
+    def work(session: Any) -> None:
+        begun.wait()
+        try:
+            for _ in range(each):
+                results.append(session.call(tool))
+        except BaseException as error:
+            failures.append(error)
+
+    sessions = [engine, *(engine.session() for _ in range(threads - 1))]
+    workers = [threading.Thread(target=work, args=(session,)) for session in sessions]
+    for worker in workers:
+        worker.start()
+    begun.wait()
+    for generation in range(1, 101):
+        write(package, generation)
+        engine.reload_plugin(package)
+        assert {*engine.call(tool)} == {generation}, "what begins after it meets the new one"
+    for worker in workers:
+        worker.join()
+
+    assert failures == []
+    assert len(results) == each * threads
+    assert [result for result in results if len(set(result)) != 1] == []
+
+
+def test_a_call_that_began_keeps_all_that_was_there(package: Path) -> None:
+    """Its functions, what it has not yet imported, and the other tools that it calls."""
+    begun, go = threading.Event(), threading.Event()
+    host = Toolset("host")
+    host.add(ToolSpec("wait", "host"), lambda rt: (begun.set(), go.wait(10))[1])
+    got: list[Any] = []
+    with Engine(toolsets=[host], plugins="none") as engine:
+        engine.load_plugin(package)
+        before = modules()
+        worker = threading.Thread(target=lambda: got.append(engine.call("p.held")))
+        worker.start()
+        assert begun.wait(10)
+        engine.reload_plugin(write(package, 1))
+        for generation in (2, 3):
+            engine.reload_plugin(write(package, generation))
+        during = modules()
+        engine.unload_plugin(package)
+        go.set()
+        worker.join()
+
+        assert got == [[0, 0, 0, 0, 0]]
+        assert before <= during, "what it may still import is there"
+        assert not before & modules()
+        with pytest.raises(ToolNotFound):
+            engine.call("p.held")
+
+
+def test_sessions_and_narrower_policies_forget_what_was_there(engine: Engine, tmp_path: Path) -> None:
+    """Also those that had called it before, by whatever spelling and whichever door."""
+    path = one_file(tmp_path / "a.py", "1")
+    engine.load_plugin(path)
+    sessions = [engine, engine.session(), engine.session(policy=ExecutionPolicy(deny=("x.*",)))]
+    ways: list[Callable[[Any], Any]] = [
+        lambda session: session.call("p.t"),
+        lambda session: session.call("Tool.P.T"),
+        lambda session: session.call_named("p.t", {}),
+        lambda session: next(session.stream("p.t")),
+    ]
+    assert [way(session) for session in sessions for way in ways] == [1] * 12
+
+    one_file(path, "2")
+    engine.reload_plugin(path)
+
+    assert [way(session) for session in sessions for way in ways] == [2] * 12
+
+
+def test_a_watched_tool_is_told_with_its_new_definition(tmp_path: Path) -> None:
+    """The gate before it is another one then."""
+    from neuroscript import MemoryAudit
+
+    audit = MemoryAudit()
+    path = one_file(tmp_path / "a.py", "1")
+    with Engine(plugins="none", audit=audit) as engine:
+        engine.load_plugin(path)
+        engine.call("p.t")
+        path.write_text(path.read_text().replace("'t', 'p'", "'t', 'p', description='new'"))
+        engine.reload_plugin(path)
+        engine.call("p.t")
+
+    first, second = [each.about.fingerprint for each in audit.records if each.kind == "outcome"]
+    assert first != second
+
+
+# Whole or not at all
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1 +", "it can not be loaded (SyntaxError, line 1)"),
+        ("raise SystemExit", "it can not be loaded (SystemExit, line 1)"),
+        ("x = 1", "it has no function register(registrar)"),
+        (None, "there is no such file of Python, nor a package (a directory with __init__.py)"),
+    ],
+)
+def test_a_reload_that_fails_leaves_the_old_tools(
+    engine: Engine, tmp_path: Path, text: str | None, reason: str
+) -> None:
+    """And says why; once it is mended it can be loaded anew."""
+    path = one_file(tmp_path / "a.py", "1")
+    engine.load_plugin(path)
+    before = modules()
+    path.unlink() if text is None else path.write_text(text)
+
+    with pytest.raises(PluginError) as caught:
+        engine.reload_plugin(path)
+
+    assert (caught.value.distribution, caught.value.reason) == (str(path), reason)
+    assert engine.call("p.t") == 1
+    caught.value.__traceback__ = None
+    assert modules() == before
+    one_file(path, "2")
+    engine.reload_plugin(path)
+    assert engine.call("p.t") == 2
+
+
+def test_a_reload_that_claims_a_name_leaves_the_old_tools(engine: Engine, tmp_path: Path) -> None:
+    """The name is that of another plugin."""
+    path, other = one_file(tmp_path / "a.py", "1"), one_file(tmp_path / "b.py", "2", "u")
+    engine.load_plugin(path)
+    engine.load_plugin(other)
+    one_file(path, "3", "u")
+
+    with pytest.raises(RegistryError, match=r"already registered: p\.u"):
+        engine.reload_plugin(path)
+
+    assert (engine.call("p.t"), engine.call("p.u")) == (1, 2)
+    engine.unload_plugin(other)
+    engine.reload_plugin(path)
+    assert [*engine.tools] == ["p.u"]
+    assert engine.call("p.u") == 3
+
+
+# Each by itself
+
+
+def test_two_packages_of_one_name_do_not_meet(engine: Engine, tmp_path: Path) -> None:
+    """Each imports its own halves; neither is known under its own name."""
+    for index, folder in enumerate(("a", "b")):
+        (tmp_path / folder).mkdir()
+        path = write(tmp_path / folder / "acme", index)
+        if index:
+            init = path / "__init__.py"
+            init.write_text(init.read_text().replace('toolset("p")', 'toolset("q")').replace('"p.', '"q.'))
+        engine.load_plugin(path)
+
+    assert [engine.call("p.late"), engine.call("q.late")] == [[0, 0], [1, 1]]
+    assert "acme" not in sys.modules
+    assert {name.count(".") for name in modules()} == {0, 1}
+
+
+def test_a_package_reads_the_files_beside_it(engine: Engine, tmp_path: Path) -> None:
+    """By its own path, or as resources."""
+    package = tmp_path / "with-data"
+    package.mkdir()
+    (package / "data.txt").write_text("found")
+    (package / "__init__.py").write_text(
+        "from importlib.resources import files\nfrom pathlib import Path\nfrom neuroscript import ToolSpec\n"
+        "def register(registrar):\n    registrar.toolset('p').add(ToolSpec('t', 'p'), lambda rt: ["
+        "(Path(__file__).parent / 'data.txt').read_text(), files(__name__).joinpath('data.txt').read_text()])\n"
+    )
+    engine.load_plugin(package)
+
+    assert engine.call("p.t") == ["found", "found"]
+
+
+# Which one is meant
+
+
+def test_a_plugin_is_unloaded_by_its_origin_its_path_or_itself(engine: Engine, tmp_path: Path) -> None:
+    """The origin is what `load_plugin` returned; two of one class have different ones."""
+
+    class Plugin:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def register(self, registrar: Registrar) -> None:
+            registrar.toolset("p").add(ToolSpec(self.name, "p"), lambda rt: self.name)
+
+    first, second = Plugin("a"), Plugin("b")
+    origins = [engine.load_plugin(first), engine.load_plugin(second)]
+    path = one_file(tmp_path / "c.py", "1", "c")
+    engine.load_plugin(path)
+    assert origins == ["Plugin", "Plugin 2"]
+
+    engine.unload_plugin(first)
+    assert [*engine.tools] == ["p.b", "p.c"]
+    second.name = "d"
+    engine.reload_plugin("Plugin 2")
+    assert sorted(engine.tools) == ["p.c", "p.d"]
+    engine.unload_plugin(os.path.relpath(path))
+    engine.unload_plugin(second)
+    assert [*engine.tools] == []
+    engine.load_plugin(path)
+    assert [*engine.tools] == ["p.c"]
+
+
+def test_what_was_not_loaded_can_not_be_unloaded(engine: Engine, tmp_path: Path) -> None:
+    """Nor loaded anew; tools that the host registered itself are none of them."""
+    path = one_file(tmp_path / "a.py")
+    for way in (engine.unload_plugin, engine.reload_plugin):
+        for plugin in (path, "host", object()):
+            with pytest.raises(PluginError, match="no such plugin was loaded with load_plugin"):
+                way(plugin)
+    engine.load_plugin(path)
+    with pytest.raises(RegistryError, match=r"already registered: .*; reload_plugin takes it as it is now"):
+        engine.load_plugin(str(path))
+
+
+def test_a_directory_of_plugins_is_loaded_and_a_broken_one_is_named(engine: Engine, tmp_path: Path) -> None:
+    """In the order of names; what is no plugin is left alone."""
+    write(tmp_path / "package", 5)
+    one_file(tmp_path / "z.py", "1", "z")
+    one_file(tmp_path / "twice.py", "2", "both")
+    (tmp_path / "broken.py").write_text("1 +")
+    (tmp_path / "_helper.py").write_text("raise AssertionError")
+    (tmp_path / "notes.txt").write_text("no plugin")
+    (tmp_path / "folder").mkdir()
+
+    errors = engine.load_plugins(tmp_path)
+
+    assert engine.call("p.both") == [5, 5]
+    assert engine.call("p.z") == 1
+    assert [(Path(each.distribution).name, each.reason) for each in errors] == [
+        ("broken.py", "it can not be loaded (SyntaxError, line 1)"),
+        ("twice.py", "already registered: p.both"),
+    ]
+    assert engine.plugin_errors == errors
+    (missing,) = engine.load_plugins(tmp_path / "nowhere")
+    assert missing.reason == "it can not be read (FileNotFoundError)"

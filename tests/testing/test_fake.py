@@ -1,0 +1,144 @@
+"""A Runtime that follows a script: what a tool is given, what is remembered of it, and what a wrong script says."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+
+from neuroscript import CallError, LLMError, PolicyError, Runtime, ToolCall, Turn
+from neuroscript.testing import FakeRuntime, ScriptError
+
+MEMBERS = sorted(name for name in vars(Runtime) if not name.startswith("_"))
+
+
+def greet(rt: Runtime, name: str) -> str:
+    """Stand for the function of a tool; a type checker sees whether a `FakeRuntime` is a `Runtime`."""
+    rt.println(f"hello, {name}")
+    return rt.prompt_user("and you?")
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_it_has_each_member_of_the_runtime(name: str) -> None:
+    """A property where that is one, else a method that takes the same."""
+    mine, theirs = vars(FakeRuntime)[name], vars(Runtime)[name]
+
+    assert type(mine) is type(theirs)
+    if not isinstance(theirs, property):
+        assert inspect.signature(mine) == inspect.signature(theirs)
+
+
+def test_a_tool_gets_the_script_and_leaves_a_record() -> None:
+    """What it prints and asks is there for a test to look at."""
+    with FakeRuntime(answers=["Ada"]) as rt:
+        answer = greet(rt, "Bob")
+
+    assert "Ada" == answer
+    assert ["hello, Bob"] == rt.lines
+    assert ["and you?"] == rt.prompts
+
+
+def test_files_variables_and_secrets_are_those_of_a_real_host() -> None:
+    """In a temporary directory, copied in and out, and lent by name."""
+    with FakeRuntime(files={"a/b.txt": "x", "c": None}, variables={"n": [1]}, secrets={"key": "secret"}) as rt:
+        rt.fs.write_text("c/d.txt", rt.fs.read_text("a/b.txt") + rt.secret("key"))
+        rt.get_var("n").append(2)
+        rt.update_var("n", lambda n: [*n, 3])
+
+        assert "xsecret" == rt.fs.read_text("c/d.txt")
+        assert [1, 3] == rt.get_var("n")
+        assert ("n",) == rt.variables
+
+
+def test_the_model_says_what_the_script_says() -> None:
+    """A text, a turn, or an error; what it was asked is remembered."""
+    asked = [Turn("user", "hello")]
+    with FakeRuntime(model=["hi", Turn("assistant", "there"), LLMError("no")]) as rt:
+        said = [rt.llm.ask(asked).content, rt.llm.ask(asked).content]
+        with pytest.raises(LLMError):
+            rt.llm.ask(asked)
+
+    assert ["hi", "there"] == said
+    assert [tuple(asked)] * 3 == rt.turns
+
+
+def test_other_tools_give_what_the_script_says() -> None:
+    """A value, an error, or what a function makes of the arguments."""
+    with FakeRuntime(calls={"a.b": 5, "a.c": lambda args: args["x"], "a.d": CallError("no", code="tool.failed")}) as rt:
+        given = [rt.call_tool("a.b", [1]), rt.call_tool_named("a.c", {"x": 7})]
+        with pytest.raises(CallError):
+            rt.call_tool("a.d")
+
+    assert [5, 7] == given
+    assert [ToolCall("a.b", (1,)), ToolCall("a.c", {"x": 7}), ToolCall("a.d", ())] == rt.called
+
+
+def test_the_clock_stands_or_goes_as_the_script_says() -> None:
+    """And random numbers are the same each time."""
+    with FakeRuntime(clock=5) as still, FakeRuntime(clock=[1, 2]) as going:
+        assert [5.0, 5.0, 1.0, 2.0] == [still.now(), still.now(), going.now(), going.now()]
+        assert still.random.random() == going.random.random()
+
+
+def test_what_no_grant_covers_is_refused() -> None:
+    """By default a test grants everything."""
+    with FakeRuntime(grants=["fs:read:data/**"], files={"notes.txt": "x"}) as rt, pytest.raises(PolicyError):
+        rt.fs.read_text("notes.txt")
+
+
+def test_after_its_end_everything_is_refused() -> None:
+    """As after a real call."""
+    with FakeRuntime() as rt:
+        rt.is_cancelled = True
+        assert rt.cancelled
+    with pytest.raises(CallError) as caught:
+        rt.println("late")
+
+    assert "runtime.closed" == caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("use", "text"),
+    [
+        (
+            lambda rt: rt.prompt_user("who?"),
+            "the tool asks the user, but the script has no more: all 0 of answers are used",
+        ),
+        (
+            lambda rt: rt.llm.ask([Turn("user", "x")]),
+            "the tool asks the model, but the script has no more: all 0 of model are used",
+        ),
+        (
+            lambda rt: rt.call_tool("a.b"),
+            "the tool calls a.b, and the script does not say what that gives: calls={...}",
+        ),
+    ],
+    ids=["prompt", "model", "call"],
+)
+def test_a_script_that_has_not_enough_is_an_error_even_if_the_tool_catches_it(
+    use: Callable[[FakeRuntime], object], text: str
+) -> None:
+    """The error comes again at the end of the context."""
+    with pytest.raises(ScriptError) as at_end, FakeRuntime() as rt:
+        with pytest.raises(ScriptError) as at_once:
+            use(rt)
+        assert text == str(at_once.value)
+
+    assert text == str(at_end.value)
+
+
+def test_a_script_that_is_not_used_up_is_an_error() -> None:
+    """Else a tool that asks no longer would go unnoticed."""
+    with pytest.raises(ScriptError) as caught, FakeRuntime(answers=["a", "b"], model=["c"]) as rt:
+        rt.prompt_user("?")
+
+    assert "the tool did not use the whole script: 1 of answers and 1 of model left" == str(caught.value)
+
+
+def test_one_text_is_no_script() -> None:
+    """It would be taken for its letters."""
+    with pytest.raises(ScriptError) as caught:
+        FakeRuntime(answers="yes")
+
+    assert "answers is a list of what comes in turn, not a single str" == str(caught.value)
