@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import doctest
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from sybil import Example, Sybil
@@ -16,6 +19,17 @@ from sybil.parsers.rest import DocTestParser
 ROOT = Path(__file__).parent
 NOWHERE = str(ROOT / "nowhere")
 """Where the user has no policy."""
+
+os.environ["XDG_CACHE_HOME"] = CACHE = tempfile.mkdtemp(prefix="neuroscript-cache-")
+"""Where the tests, and the processes that they start, keep what they have read of distributions."""
+
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
+
+PLACE = "place of this page"
+"""Under which name that directory is kept; no code of a page can have it."""
+
+APART = {"first-toolset.md"}
+"""Pages that write files: their commands are run in a directory of their own, one after the other."""
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -31,11 +45,27 @@ def run_console(example: Example) -> str | None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "XDG_CONFIG_HOME": NOWHERE}
         done = subprocess.run(
-            ["bash", "-c", command], cwd=ROOT, env=environment, text=True, stdout=-1, stderr=subprocess.STDOUT
+            ["bash", "-c", command],
+            cwd=place_of(example),
+            env=environment,
+            text=True,
+            stdout=-1,
+            stderr=subprocess.STDOUT,
         )
         if not checker.check_output(expected.strip("\n") + "\n", done.stdout.strip("\n") + "\n", FLAGS):
             return f"$ {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
     return None
+
+
+def place_of(example: Example) -> Path:
+    """Return the directory in which the commands of a page are run."""
+    if Path(example.path).name not in APART:
+        return ROOT
+    if PLACE not in example.namespace:
+        example.namespace[PLACE] = Path(tempfile.mkdtemp(prefix="neuroscript-docs-"))
+        atexit.register(shutil.rmtree, example.namespace[PLACE])
+    place: Path = example.namespace[PLACE]
+    return place
 
 
 pytest_collect_file = (

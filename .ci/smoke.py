@@ -1,12 +1,20 @@
-"""Build every distribution, and use the built wheels in an environment that has nothing else."""
+"""Build every distribution, use the built wheels in an environment that has nothing else, and ask them all laws.
+
+The kit runs there over each distribution of ours, in a folder with nothing but the `conftest.py` of its tests, which
+says what its examples count on.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,12 +25,25 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for project in PROJECTS:
-            run(sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(project))
+            build(project, folder / "dist")
         wheels = sorted((folder / "dist").glob("*.whl"))
         for wheel in wheels:
             check_wheel(wheel)
         use(wheels, folder)
-    print(f"{len(wheels)} wheels and as many source distributions built, installed and used")
+        asked = ask_laws(folder)
+    print(f"{len(wheels)} wheels and as many source distributions built, installed and used; {asked} laws kept by them")
+
+
+def build(project: Path, folder: Path) -> None:
+    """Build a source distribution and a wheel of it, with the index of what is no computed toolset."""
+    (package,) = project.glob("src/*/__init__.py")
+    index = package.with_name("neuroscript.json")
+    if "neuroscript.toolsets" in (project / "pyproject.toml").read_text():
+        run(sys.executable, "-m", "neuroscript", "index", project.name)
+    try:
+        run(sys.executable, "-m", "build", "--outdir", str(folder), str(project))
+    finally:
+        index.unlink(missing_ok=True)
 
 
 def check_wheel(wheel: Path) -> None:
@@ -35,11 +56,49 @@ def use(wheels: list[Path], folder: Path) -> None:
     venv.create(folder / "env", with_pip=True)
     python = str(folder / "env" / "bin" / "python")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, wheels))
+    wanted = ("--no-index", "--find-links", str(folder / "dist"), "neuroscript[all]")
+    run(python, "-m", "pip", "install", "--dry-run", "--disable-pip-version-check", *wanted)
     code = (
         "from neuroscript import Engine; engine = Engine(); "
         "print(engine.call('math.add', (2, ' 3 ')), 'fs.read' in engine.tools, engine.plugin_errors)"
     )
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     assert run(python, "-c", code, cwd=folder) == "5.0 True ()\n"
+    read = [*(folder / "cache").glob("*/index-*.json")]
+    assert len(read) == 1, f"the one that computes its toolsets is read, the others bring their index: {read}"
+
+
+def ask_laws(folder: Path) -> int:
+    """Return how many laws were asked of the installed distributions; each of them is kept."""
+    python = str(folder / "env" / "bin" / "python")
+    wanted = ("-c", str(ROOT / "constraints.txt"), "pytest", "neuroscript-std[jwt]")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return sum(pool.map(lambda project: laws_of(project, folder), PROJECTS[1:]))
+
+
+def laws_of(project: Path, folder: Path) -> int:
+    """Ask a distribution all laws, where nothing of the checkout can be imported."""
+    place = folder / "laws" / project.name
+    place.mkdir(parents=True)
+    shutil.copy(project / "tests" / "conftest.py", place)
+    (place / "whence.py").write_text(WHENCE)
+    python = str(folder / "env" / "bin" / "python")
+    said = run(python, "-m", "pytest", "-q", "-p", "whence", "--neuroscript-toolset", project.name, cwd=place)
+    (passed,) = re.findall(r"^(\d+) passed", said, re.MULTILINE)
+    return int(passed)
+
+
+WHENCE = """
+import sys
+
+def pytest_sessionfinish():
+    files = {name: module.__file__ for name, module in sys.modules.items() if name.startswith("neuroscript")}
+    assert len({name.partition(".")[0] for name in files}) >= 2, files
+    others = [file for file in files.values() if not (file.startswith(sys.prefix) and "site-packages" in file)]
+    assert not others, others
+"""
+"""Says that all of ours that was loaded came out of the wheels: ours and that of the distribution."""
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
+import subprocess
+import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Final
@@ -208,3 +212,28 @@ BROKEN: Final = (
     ),
 )
 """The fourteen ways of the issue; each is found by its code and its reason."""
+
+SHIPPING: Final = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+from neuroscript.indexes import FILE, METADATA, written
+from neuroscript.indexing import index, load
+from neuroscript.installed import distributions
+for each in distributions(sys.argv[1:2]):
+    folder = os.path.join(each.folder, METADATA)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, FILE), "w") as file:
+        json.dump(written(each, tuple(map(index, load(each)))), file)
+"""
+
+
+def age(folder: Path) -> None:
+    """Let all files of a folder be an hour old, so that whoever reads them now will see the next change of each."""
+    hour = time.time() - 3600
+    for each in (*folder.rglob("*"), folder):
+        os.utime(each, (hour, hour))
+
+
+def ship(site: Path) -> None:
+    """Give each distribution in a folder the index of what it offers, as its publisher would have."""
+    subprocess.run([sys.executable, "-c", SHIPPING, str(site)], check=True)

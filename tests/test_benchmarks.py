@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.benchmarks import __main__ as command
-from tests.benchmarks import awaited, cases, harness, instructions, promises, startup
+from tests.benchmarks import awaited, cases, discovery, harness, instructions, promises, startup
 from tests.benchmarks.__main__ import Row
 from tests.benchmarks.cases import COMPARISONS, Case, Comparison
 from tests.benchmarks.harness import Seconds, Statement
@@ -110,6 +112,8 @@ def test_the_goals_are_those_of_the_issue(engine: Engine) -> None:
     assert found == GOALS
     assert awaited_goals == {"FastMCP Tool.run, async": 1 / 40, "FastMCP Tool.run, sync": 1 / 200}
     assert (startup.CALL_GOAL, startup.LIST_GOAL) == (2.0, 12.0)
+    assert [each.goal for each in discovery.FINDINGS if each.goal] == [0.25, 0.05]
+    assert discovery.LIST_GOAL == 5.0
 
 
 def test_the_registry_is_measured_by_calls_that_work() -> None:
@@ -275,6 +279,23 @@ def test_processes_are_measured() -> None:
     assert 0 < least["bare"].process < least["one call"].process
 
 
+def test_what_is_installed_is_found_in_a_part_of_the_librarys_time(tmp_path: Path) -> None:
+    """Among 300 distributions, cold and from the cache; and 20 toolsets are listed without importing one of them."""
+    site = discovery.site(tmp_path)
+    least = discovery.fastest(site, [each for each in discovery.FINDINGS if each.goal], rounds=5)
+    for module in site.folder.glob("*_module.py"):
+        module.write_text("raise SystemExit(9)\n")
+    words = [sys.executable, "-m", "neuroscript", "list", "acme*"]
+    done = subprocess.run(words, env=site.environment, cwd=startup.ROOT, capture_output=True, text=True)
+    ours, bare = discovery.listed(site, rounds=5)
+
+    for each in discovery.FINDINGS:
+        if each.goal is not None:
+            assert harness.ratio(least[each], least[each.peer]) <= each.goal, each.name
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, discovery.OFFERING * discovery.TOOLS)
+    assert harness.ratio(ours, bare) <= discovery.LIST_GOAL
+
+
 def test_every_counted_case_has_a_goal_on_the_version_of_the_gate() -> None:
     """The instruction gate judges every case that it counts."""
     assert set(instructions.statements()) - {instructions.BARE} == set(instructions.GOALS[3, 11])
@@ -312,6 +333,8 @@ def test_the_page_on_performance_gives_each_goal_as_it_is() -> None:
         ("W1", 1 / 200),
         ("one call", startup.CALL_GOAL),
         ("neuroscript list", startup.LIST_GOAL),
+        *((each.name, each.goal) for each in discovery.FINDINGS if each.goal is not None),
+        ("list of 20 toolsets", discovery.LIST_GOAL),
     ]
 
     assert told == sorted((name, command.as_ratio(goal)) for name, goal in expected)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from neuroscript.audit.file import FileAudit
     from neuroscript.audit.memory import MemoryAudit
     from neuroscript.binding import bind, bind_named
+    from neuroscript.bundles import bundle
     from neuroscript.capability import Capability, Grant
     from neuroscript.coercion import coerce
     from neuroscript.data import policy_from_data, policy_to_data, result_to_data, spec_from_data, spec_to_data
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from neuroscript.hookspecs import hookimpl
     from neuroscript.host import Host, Progress
     from neuroscript.limits import Limits
+    from neuroscript.lockfile import Lock
     from neuroscript.needs import ToolPolicy
     from neuroscript.pending import PendingApproval, suspending
     from neuroscript.policy import ExecutionPolicy
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
     from neuroscript.recording import Recording
     from neuroscript.runtime import (
         LLM,
-        RUNTIME_API,
         Entry,
         Files,
         Handles,
@@ -70,7 +71,9 @@ if TYPE_CHECKING:
     from neuroscript.spec import ArgSpec, Example, ToolSpec
     from neuroscript.terminal import TerminalApprover
     from neuroscript.tools import ToolImplementation, Toolset, tool
+    from neuroscript.versions import RUNTIME_API
     from neuroscript.walk import SizeLimits
+    from neuroscript.watcher import Watcher
 
 __version__ = "0.1.0"
 
@@ -107,6 +110,7 @@ __all__ = [
     "LentError",
     "LimitError",
     "Limits",
+    "Lock",
     "MemoryAudit",
     "NeuroScriptError",
     "PendingApproval",
@@ -140,8 +144,10 @@ __all__ = [
     "ToolSpec",
     "Toolset",
     "Turn",
+    "Watcher",
     "bind",
     "bind_named",
+    "bundle",
     "coerce",
     "hookimpl",
     "load_policy",
@@ -161,7 +167,9 @@ _HOMES = {
     "audit.file": "FileAudit",
     "audit.memory": "MemoryAudit",
     "binding": "bind bind_named",
+    "bundles": "bundle",
     "capability": "Capability Grant",
+    "watcher": "Watcher",
     "coercion": "coerce",
     "data": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
     "decision": "Decision",
@@ -176,18 +184,20 @@ _HOMES = {
     "host": "Host Progress",
     "pending": "PendingApproval suspending",
     "limits": "Limits",
+    "lockfile": "Lock",
     "needs": "ToolPolicy",
     "policy": "ExecutionPolicy",
     "policyfile": "load_policy",
     "prompting": "ConsolePrompter Prompter",
     "record": "AuditSink CallRecord PendingCall ToolFacts",
     "recording": "Recording",
-    "runtime": "RUNTIME_API Entry Files Handles LLM Repair Runtime ToolCall ToolInfo ToolResult Turn",
+    "runtime": "Entry Files Handles LLM Repair Runtime ToolCall ToolInfo ToolResult Turn",
     "scalars": "Handle",
     "session": "Session",
     "spec": "ArgSpec Example ToolSpec",
     "terminal": "TerminalApprover",
     "tools": "ToolImplementation Toolset tool",
+    "versions": "RUNTIME_API",
     "walk": "SizeLimits",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -19,15 +19,11 @@ from neuroscript.display import shown
 from neuroscript.errors import UNSET, RegistryError, SpecError
 from neuroscript.names import canonical, is_word
 from neuroscript.needs import ToolPolicy
-from neuroscript.scopes import Unfit, covers, key_of
+from neuroscript.scopes import Unfit, is_tool_pattern, tool_matcher
 from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.templates import FITTING, place_of, slots
 from neuroscript.values import copied
 from neuroscript.walk import LAX, ROOT, Walk
-
-PATTERN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.*?")
-"""What a pattern of tools is made of."""
-
 
 TEXTS: Final = ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated")
 """Fields of a spec that are words alone."""
@@ -42,9 +38,9 @@ def matching(pattern: str) -> Callable[[str], bool]:
         SpecError: It is no such pattern.
     """
     glob = canonical(pattern) if isinstance(pattern, str) else ""
-    if not glob or not PATTERN.issuperset(glob):
+    if not is_tool_pattern(glob):
         raise SpecError("pattern", [f"{shown(str(pattern))} matches no tool; write a name, or a pattern such as fs.*"])
-    return covers("tool", key_of("tool", glob))
+    return tool_matcher(glob)
 
 
 def unique(names: Iterable[tuple[str, str]], where: str) -> None:

@@ -16,9 +16,9 @@ import attrs
 
 from neuroscript.approval import Approval, ApprovalRequest
 from neuroscript.binding import bound
-from neuroscript.bodies import Body, Ended, Manner, is_interrupt
+from neuroscript.bodies import Body, Ended, Manner
 from neuroscript.capability import normal
-from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry
+from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_interrupt
 from neuroscript.fingerprints import call_digest, fingerprint, policy_digest
 from neuroscript.frames import CallFrame
 from neuroscript.masking import masked

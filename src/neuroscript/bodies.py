@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ReturnError, ToolFailed
+from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ReturnError, ToolFailed, is_interrupt
 from neuroscript.frames import CallFrame
 from neuroscript.policy import told
 from neuroscript.walk import type_name
@@ -179,15 +179,6 @@ def _told(error: BaseException) -> str:
         done = f"its call of {error.tool} failed" if error.tool else "what it asked for was refused"
         return f"{done} ({error.code})"
     return f"the tool failed ({type_name(error)})"
-
-
-def is_interrupt(error: BaseException) -> bool:
-    """Tell whether an error is an interrupt of the main thread, which ends whatever stands around."""
-    if not isinstance(error, KeyboardInterrupt):
-        return False
-    from threading import current_thread, main_thread
-
-    return current_thread() is main_thread()
 
 
 def close(result: Any) -> None:

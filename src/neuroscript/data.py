@@ -111,7 +111,7 @@ def error_to_data(error: CallError) -> dict[str, Any]:
     """Return an error as plain data; its text is one that a model may see."""
     data = {"code": error.code, "number": error.number, "retry": error.retry, "message": str(error)}
     if isinstance(error, ArgumentError):
-        data["problems"] = [attrs.asdict(problem) for problem in error.problems]
+        data["problems"] = [problem._asdict() for problem in error.problems]
     return data
 
 

@@ -17,6 +17,7 @@ from neuroscript import isolated
 from neuroscript.display import shown_path
 from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.isolated import NoSource, read
+from neuroscript.private import Exposure, exposure
 from neuroscript.tools import ToolImplementation, Toolset
 
 NO_SOURCE: Final = "there is no such file of Python, nor a package (a directory with __init__.py)"
@@ -132,16 +133,37 @@ def offered(directory: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the files of Python and the packages in a directory, by their names; what begins with ``_`` is neither.
 
     Raises:
-        PluginError: It can not be read.
+        PluginError: It can not be read, or others may write to it.
     """
     from pathlib import Path
 
     try:
         found = sorted(Path(directory).iterdir())
+        _guard(directory, exposure(directory))
     except OSError as error:
         raise PluginError(shown_path(os.fspath(directory)), f"it can not be read ({type(error).__name__})") from None
     files = (each for each in found if each.suffix == ".py" or (each / "__init__.py").is_file())
     return tuple(str(each) for each in files if each.name[0] not in "._")
+
+
+def guarded(path: str) -> str:
+    """Return the path of a file of Python, or of a package, when nobody else may change what it is made of.
+
+    Raises:
+        PluginError: Somebody may, ``plugin.unsafe``.
+    """
+    try:
+        sources = [source.path for source in read(path).sources.values()]
+        for each in dict.fromkeys(place for file in sources for place in (file.parent, file)):
+            _guard(path, exposure(each))
+    except (NoSource, OSError):
+        pass  # as whoever loads it will find
+    return path
+
+
+def _guard(path: str | os.PathLike[str], exposed: Exposure | None) -> None:
+    if exposed is not None:
+        raise PluginError(shown_path(os.fspath(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
 
 
 def _told(error: BaseException) -> str:

@@ -6,7 +6,8 @@ Source: contract sections 1 and 7.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import count
 from threading import RLock
 from time import monotonic, sleep
@@ -19,7 +20,7 @@ from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.host import Host
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.record import AuditSink, CallRecord
-from neuroscript.registry import HOST
+from neuroscript.registry import HOST, implementation, loaded
 from neuroscript.session import Session
 from neuroscript.tools import ToolImplementation, Toolset
 from neuroscript.walk import LAX, Coercion, SizeLimits
@@ -43,9 +44,12 @@ class Engine(Session):
         toolsets: The tools of the host itself.
         plugins: ``"installed"`` for the toolsets of every installed distribution, ``"none"``, or the names of those
             distributions that may be loaded, in the order in which they are. A broken one is listed in
-            `plugin_errors` and stops no other.
+            `plugin_errors` and stops no other. None is imported before one of its tools is called.
         without: Names of distributions and of entry points that are left out, whatever *plugins* says.
-        strict: Whether a broken distribution is an error; all of them are loaded before it is raised.
+        strict: Whether a broken distribution is an error; all of them are looked at before it is raised. What only
+            shows when a tool is loaded is found by `preload`.
+        lock: A `neuroscript.Lock`: of installed distributions only what is as it says is taken, and what is not so is
+            listed in `plugin_errors`; a tool that turns out to be another one when it is loaded is not called.
         mode: ``"lax"`` repairs what models and command lines send, ``"strict"`` takes only exact types.
         size_limits: How large the arguments of one call may be.
         adapters: For classes that are no built-ins, what makes a built-in of an object of that class; for callers whom
@@ -79,6 +83,7 @@ class Engine(Session):
         plugins: Literal["installed", "none"] | Collection[str] = "installed",
         without: Collection[str] = (),
         strict: bool = False,
+        lock: Any = None,
         mode: Literal["lax", "strict"] = "lax",
         size_limits: SizeLimits = LAX.sizes,
         adapters: Mapping[type, Callable[[Any], object]] | None = None,
@@ -95,7 +100,6 @@ class Engine(Session):
         host, policy, hooks = host or Host(), policy or ExecutionPolicy(), tuple(hooks)
         world = World(host, coercion, policy, **_watching(hooks, audit, audit_required, recording))
         super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
-        self.plugin_errors: tuple[PluginError, ...] = ()
         self._plugins: dict[str, Any] = {}
         self._loading = RLock()
         for toolset in toolsets:
@@ -103,7 +107,7 @@ class Engine(Session):
         if hooks:
             world.register(_brought(hooks), HOST)
         if plugins != "none":
-            self._load_installed(plugins, without, strict)
+            self._load_installed(plugins, without, strict, lock)
 
     def session(
         self,
@@ -128,6 +132,11 @@ class Engine(Session):
         return Session(entries, id, variables, _ledger(own, self.host, self.ledger))
 
     @property
+    def plugin_errors(self) -> tuple[PluginError, ...]:
+        """Why plugins can not be used, as far as that has turned out."""
+        return tuple(self._world.plugin_errors)
+
+    @property
     def refusals(self) -> tuple[CallRecord, ...]:
         """The latest refusals by policy or limits, the oldest first; they are remembered without an audit too."""
         return tuple(self._world.watch.refusals)
@@ -135,7 +144,10 @@ class Engine(Session):
     @property
     def idle_rules(self) -> tuple[str, ...]:
         """The patterns and names of its policy that match none of its tools, and the grants that none of them needs."""
-        needs = (need for tool in self.tools.values() for need in tool.policy.capabilities)
+        needs: list[Any] = []
+        for tool in self._world.registry.tools.values():
+            with suppress(PluginError):  # which is listed
+                needs += tool.policy.capabilities
         return (*self.policy.unmatched(self.tools, self.aliases), *map(str, self.policy.unused(needs)))
 
     def add_hooks(self, *plugins: object) -> None:
@@ -151,8 +163,11 @@ class Engine(Session):
 
     @property
     def tools(self) -> Mapping[str, ToolImplementation]:
-        """All tools by canonical name: a snapshot, read-only."""
-        return self._world.registry.tools
+        """All tools by canonical name: a snapshot, read-only.
+
+        A tool of an installed distribution is loaded when its function is called, see `preload`.
+        """
+        return Implementations(self._world.registry.tools)
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -172,6 +187,26 @@ class Engine(Session):
             self._world.register((tools,), origin or HOST)
         else:
             self._world.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
+
+    def preload(self, pattern: str = "*") -> tuple[PluginError, ...]:
+        """Load now the tools that would be loaded when they are first called, so that no call has to wait for it.
+
+        Args:
+            pattern: Their canonical names, as in ``fs.*``.
+
+        Returns:
+            Why some could not be loaded; their calls fail, and the other tools work.
+        """
+        from fnmatch import fnmatchcase
+
+        problems: dict[str, PluginError] = {}
+        for name, tool in self._world.registry.tools.items():
+            if fnmatchcase(name, pattern):
+                try:
+                    loaded(tool)
+                except PluginError as error:
+                    problems[str(error)] = error
+        return tuple(problems.values())
 
     def load_plugin(self, plugin: str | os.PathLike[str] | object) -> str:
         """Add the tools of a plugin: a file, a package, a module or an object with a function ``register(registrar)``.
@@ -200,25 +235,26 @@ class Engine(Session):
     def load_plugins(self, directory: str | os.PathLike[str]) -> tuple[PluginError, ...]:
         """Load each file of Python and each package in a directory, in the order of their names.
 
-        What begins with ``_`` or ``.`` is left out. A broken one stops no other; it is added to `plugin_errors`.
+        What begins with ``_`` or ``.`` is left out. A broken one stops no other; it is added to `plugin_errors`. So is
+        one that others than this user and the system's could change, ``plugin.unsafe``; the directory is one of them.
 
         Returns:
             Why some of them could not be loaded.
         """
-        from neuroscript.discovery import offered
+        from neuroscript.discovery import guarded, offered
 
         problems: list[PluginError] = []
         try:
             for path in offered(directory):
                 try:
-                    self.load_plugin(path)
+                    self.load_plugin(guarded(path))
                 except PluginError as error:
                     problems.append(error)
                 except RegistryError as error:
                     problems.append(PluginError(shown_path(path), str(error)))
         except PluginError as error:
             problems.append(error)
-        self.plugin_errors = (*self.plugin_errors, *problems)
+        self._world.plugin_errors += problems
         return tuple(problems)
 
     def reload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
@@ -274,7 +310,8 @@ class Engine(Session):
         if found is None:
             from neuroscript.discovery import origin_of
 
-            raise PluginError(shown_path(origin_of(plugin)), "no such plugin was loaded with load_plugin")
+            reason = "no such plugin was loaded with load_plugin"
+            raise PluginError(shown_path(origin_of(plugin)), reason, code="plugin.unknown")
         return found
 
     def _unused(self, origin: str) -> str:
@@ -283,24 +320,43 @@ class Engine(Session):
         numbered = (f"{origin} {number}" for number in count(2))
         return origin if origin not in taken else next(each for each in numbered if each not in taken)
 
-    def _load_installed(self, plugins: str | Collection[str], without: Collection[str], strict: bool) -> None:
+    def _load_installed(
+        self, plugins: str | Collection[str], without: Collection[str], strict: bool, lock: Any
+    ) -> None:
         if isinstance(plugins, str) and plugins != "installed":
             raise SpecError("Engine", ["plugins is 'installed', 'none' or a collection of distributions"])
         if isinstance(without, str):
             raise SpecError("Engine", ["without is a collection of names"])
-        from neuroscript.loading import loaded
+        if lock is not None and not hasattr(lock, "check"):
+            raise SpecError("Engine", ["lock is a Lock, as Lock.read gives it"])
+        from neuroscript.catalog import offered
 
-        problems: list[PluginError] = []
+        problems = self._world.plugin_errors
         only = None if isinstance(plugins, str) else plugins
-        for found in loaded(only, without, self._world.registry.origins):
+        for found in offered(only, without, self._world.registry.origins, lock and lock.check):
             if isinstance(found, PluginError):
                 problems.append(found)
             else:
-                self._world.register(found.tools, str(found.distribution), found.aliases, found.plugins)
-        self.plugin_errors = tuple(problems)
+                self._bring(found, lock is not None)
+        if lock is not None and only is None:
+            problems += lock.missing(without)
         if strict and problems:
             self.close(0)
             raise PluginError("plugins", "; ".join(map(str, problems)), errors=problems)
+
+    def _bring(self, found: Any, is_pinned: bool) -> None:
+        """Take what a distribution brings, all of it or nothing."""
+        from neuroscript import deferred
+
+        problems, origin = self._world.plugin_errors, str(found.distribution)
+        sources = [deferred.Source(found.distribution, each, problems.append, is_pinned) for each in found.entries]
+        try:
+            hooks = deferred.plugins(sources)
+            self._world.register(deferred.tools(sources), origin, found.aliases, hooks)
+        except PluginError:  # which is listed
+            return
+        except RegistryError as error:  # an old name is taken, or takes one
+            problems.append(PluginError(origin, f"can not be used ({error})", code="plugin.duplicate"))
 
     # Its end
 
@@ -349,6 +405,25 @@ class Engine(Session):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+class Implementations(Mapping[str, ToolImplementation]):
+    """The tools of a registry, by canonical name."""
+
+    def __init__(self, tools: Mapping[str, Any]) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> ToolImplementation:
+        return implementation(self._tools[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
 
 
 def _brought(plugins: tuple[object, ...]) -> tuple[ToolImplementation, ...]:

@@ -6,7 +6,7 @@ Source: contract section 2.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -18,14 +18,14 @@ import attrs
 from neuroscript.binding import bound
 from neuroscript.compiled import Compiled, compiled
 from neuroscript.display import shown
-from neuroscript.errors import CallError, LimitError, PolicyError, ToolNotFound
+from neuroscript.errors import CallError, LimitError, PluginError, PolicyError, ToolNotFound
 from neuroscript.frames import CallFrame
 from neuroscript.host import Host, secrets_of
 from neuroscript.lent import CallRuntime, CountedRuntime
 from neuroscript.line import Line
 from neuroscript.names import canonical, near
 from neuroscript.policy import ExecutionPolicy
-from neuroscript.registry import HOST, Registry
+from neuroscript.registry import HOST, Listed, Registry, failure, implementation, loaded
 from neuroscript.running import drive
 from neuroscript.runtime import ToolInfo
 from neuroscript.threads import Threads
@@ -125,6 +125,7 @@ class World:
         self.views: WeakSet[Entries] = WeakSet()
         self.running: set[CallFrame] = set()
         self.is_watched = any(watching.values())
+        self.plugin_errors: list[PluginError] = []
         self.is_closed = False
         self.is_over = False
         self._lock = threading.Lock()
@@ -148,7 +149,7 @@ class World:
 
     def register(
         self,
-        added: tuple[ToolImplementation, ...],
+        added: tuple[Listed, ...],
         origin: str,
         aliases: Mapping[str, str] = MappingProxyType({}),
         plugins: tuple[object, ...] = (),
@@ -184,22 +185,23 @@ class World:
         """Keep what plugins have loaded as long as calls that may use it."""
         self.moment.plugins = tuple(plugins)
 
-    def _told(self, added: tuple[ToolImplementation, ...], origin: str) -> None:
+    def _told(self, added: tuple[Listed, ...], origin: str) -> None:
         if self._watching.get("hooks"):
             for tool in added:
-                self.watch.registered(ToolInfo(tool.spec, tool.policy, origin), origin)
+                with suppress(PluginError):  # which is listed
+                    self.watch.registered(ToolInfo(tool.spec, tool.policy, origin), origin)
 
     def _hooks_with(self, plugins: tuple[object, ...]) -> Any:
         from neuroscript.hooks import Hooks
 
         known = self._watching.get("hooks")
-        return Hooks((*(known.plugins if known else ()), *plugins))
+        return Hooks((*(() if known is None else known.plugins), *plugins))
 
     def _listen(self, hooks: Any) -> None:
         self._watching["hooks"] = hooks
         if self._watch is not None:
             self._watch.listen(hooks)
-        self.is_watched = True
+        self.is_watched = self.is_watched or bool(hooks)
 
     def _forget(self) -> None:
         """Make the lines of all tools anew, for what stands before them has changed."""
@@ -308,16 +310,18 @@ class Entries:
         Raises:
             ToolNotFound: There is none, or the host does not permit any of that name.
             PolicyError: It needs what the host does not give.
+            ToolFailed: Its distribution can not be loaded.
         """
         if spelling is None:
             raise ToolNotFound(f"<{type_name(name)}>")
         asked = canonical(spelling)
-        tool = registry.named(asked)
-        if tool is None:
-            raise ToolNotFound(shown(spelling), near(spelling, self.infos))
-        refused = self._refusal(tool, registry)
-        if refused is not None:
-            raise refused
+        listed = registry.named(asked)
+        if listed is None:
+            raise ToolNotFound(shown(spelling), near(spelling, self._permitted()))
+        try:
+            tool = self._admitted(listed, registry)
+        except PluginError as error:
+            raise failure(listed.name, error) from error
         if asked != tool.name or tool.spec.deprecated:
             self._warn(tool, asked)
         entries = self._entries  # which are forgotten, with what is put into them, if something changes meanwhile
@@ -331,7 +335,22 @@ class Entries:
                 self.world.hide(value)
         return entry
 
-    def _refusal(self, tool: ToolImplementation, registry: Registry) -> PolicyError | None:
+    def _admitted(self, listed: Listed, registry: Registry) -> ToolImplementation:
+        """Return a tool that may run, loaded where it was not."""
+        refused = self._refusal(listed, registry)
+        if refused is not None:
+            raise refused
+        return loaded(listed)
+
+    def _permitted(self) -> Iterator[str]:
+        """Yield the names of the tools that may run."""
+        registry = self.world.registry
+        for name, tool in registry.tools.items():
+            with suppress(PluginError):  # which is listed
+                if self._refusal(tool, registry) is None:
+                    yield name
+
+    def _refusal(self, tool: Listed, registry: Registry) -> PolicyError | None:
         """Return why a tool may not run at all: what is denied stays denied under a new name."""
         refused = self.policy.verdict(tool.name, tool.policy)
         if refused is None and registry.aliases:
@@ -360,8 +379,10 @@ class Entries:
         """Tell whoever has to know that the call of *frame* was refused, and return *error*."""
         if not (self.world.is_watched or isinstance(error, (PolicyError, LimitError))):
             return error
-        tool = self.world.registry.tools.get(frame.tool)
-        told: CallError = (self.world.watch if tool is None else self.gate(tool)).refused(frame, error, values)
+        watch = self.world.watch
+        with suppress(KeyError, PluginError):
+            watch = self.gate(implementation(self.world.registry.tools[frame.tool]))
+        told: CallError = watch.refused(frame, error, values)
         return told
 
     @property
@@ -370,12 +391,11 @@ class Entries:
         registry, infos = self._infos
         if registry is not self.world.registry:
             registry = self.world.registry
-            infos = MappingProxyType(
-                {
-                    name: ToolInfo(tool.spec, tool.policy, registry.origins[name])
-                    for name, tool in sorted(registry.tools.items())
-                    if self._refusal(tool, registry) is None
-                }
-            )
+            known: dict[str, ToolInfo] = {}
+            for name in sorted(self._permitted()):
+                tool = registry.tools[name]
+                with suppress(PluginError):  # which is listed
+                    known[name] = ToolInfo(tool.spec, tool.policy, registry.origins[name])
+            infos = MappingProxyType(known)
             self._infos = registry, infos
         return infos

@@ -31,9 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Final, Literal
-
-import attrs
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 Retry = Literal["model", "later", "host", "never"]
 
@@ -221,8 +219,7 @@ class ToolNotFound(CallError):
         self.near = tuple(near)
 
 
-@attrs.frozen
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong with the arguments of a call.
 
     Attributes:
@@ -371,3 +368,12 @@ class ReturnError(CallError):
 
     CODE = "return.type"
     NUMBER = 6
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an error is an interrupt of the main thread, which ends whatever stands around."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    from threading import current_thread, main_thread
+
+    return current_thread() is main_thread()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -29,8 +29,12 @@ PLAIN: Final = frozenset({int, float, str, bool, bytes, type(None)})
 
 def fingerprint(tool: ToolImplementation) -> str:
     """Return the SHA-256 of the whole definition of a tool, its spec and its policy, as hexadecimal digits."""
-    data = {"spec": spec_to_data(tool.spec), "policy": policy_to_data(tool.policy)}
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    return digest_of({"spec": spec_to_data(tool.spec), "policy": policy_to_data(tool.policy)})
+
+
+def digest_of(definition: Mapping[str, Any]) -> str:
+    """Return the fingerprint of the tool whose spec and policy are these plain data, under ``spec`` and ``policy``."""
+    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
 
 
 def policy_digest(policy: ExecutionPolicy) -> str:

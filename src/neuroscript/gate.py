@@ -17,17 +17,18 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.bodies import is_interrupt, needs_told
+from neuroscript.bodies import needs_told
 from neuroscript.capability import normal
-from neuroscript.errors import CallError, LimitError, PolicyError
+from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
 from neuroscript.fingerprints import ArgumentDigests, fingerprint, policy_digest
 from neuroscript.frames import CallFrame
+from neuroscript.needs import LASTING
 from neuroscript.policy import ExecutionPolicy, fault
 from neuroscript.record import CallRecord, Kind, PendingCall, ToolFacts
 from neuroscript.runtime import Repair
 from neuroscript.tools import ToolImplementation
 from neuroscript.values import copied
-from neuroscript.watch import LASTING, Watch
+from neuroscript.watch import Watch
 
 SIZED: Final = frozenset({str, bytes, list, dict, array})
 """The types of values whose length a record tells."""

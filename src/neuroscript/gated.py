@@ -8,27 +8,15 @@ Source: design.md, rules 4 and 6; performance.md parts 2 and 8.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from time import perf_counter, time
-from typing import Final
 
-from neuroscript.argtypes import ArgType
+from neuroscript.argtypes import BUILTINS
 from neuroscript.binding import Source
 from neuroscript.fingerprints import PLAIN
 from neuroscript.gate import NOTHING, SIZED, Gate
 from neuroscript.record import CallRecord
 from neuroscript.spec import ArgSpec
-
-STATIC: Final[dict[ArgType, type]] = {
-    ArgType.STRING: str,
-    ArgType.INT: int,
-    ArgType.FLOAT: float,
-    ArgType.BOOL: bool,
-    ArgType.BLOB: bytes,
-    ArgType.EMBEDDING: array,
-}
-"""Words whose built-in is known without a look at the value."""
 
 
 def add_gated_call(
@@ -47,7 +35,7 @@ def add_gated_call(
     given = f"({''.join(f'a{index}, ' for index in range(len(args)))})"
     if gate.decides:
         source.add(f"{source.name(gate.decide)}(frame, {given})")
-    kinds = tuple(STATIC[arg.type] for arg in args if arg.type in STATIC and arg.required and not arg.nullable)
+    kinds = tuple(BUILTINS[arg.type] for arg in args if arg.type in BUILTINS and arg.required and not arg.nullable)
     static = len(kinds) == len(args)
     _add_digest(source, gate, given, static and PLAIN.issuperset(kinds))
     if gate.tells:

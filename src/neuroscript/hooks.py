@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from threading import current_thread, main_thread
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.decision import Decision
 from neuroscript.display import escaped
-from neuroscript.errors import PolicyError, Retry
+from neuroscript.errors import PolicyError, Retry, is_interrupt
 from neuroscript.hookspecs import CLOSED, DECIDE, FINISHED, REGISTERED, STARTED, Hook, Plugins
 from neuroscript.policy import fault
 from neuroscript.record import PendingCall
@@ -72,6 +71,10 @@ class Hooks:
         self.registered = self._functions(found, REGISTERED)
         self.closed = self._functions(found, CLOSED)
 
+    def __bool__(self) -> bool:
+        """Whether there is anybody to ask or to tell; a plugin may bring toolsets alone."""
+        return bool(self.deciders or self.started or self.finished or self.registered or self.closed)
+
     def _functions(self, found: Plugins, name: str) -> tuple[Function, ...]:
         functions = found.of(name)
         self._hooks.update((id(function), hook) for hook, function in functions.items())
@@ -88,7 +91,7 @@ class Hooks:
             try:
                 refused = _refused(decide(call if alone else _copy(call)), call.tool, gate)
             except BaseException as error:
-                if _is_interrupt(error):
+                if is_interrupt(error):
                     raise
                 refused = _raised(error, call.tool, gate)
             if refused is not None:
@@ -103,7 +106,7 @@ class Hooks:
             error: What it raised; a KeyboardInterrupt of the main thread is raised again.
             logger: The host's; whether it works is no affair of the call.
         """
-        if _is_interrupt(error):
+        if is_interrupt(error):
             raise error
         hook = self._hooks.get(id(function), GONE)
         token = object()
@@ -147,7 +150,3 @@ def _error(text: object, tool: str, gate: str, need: str = "", retry: Retry | No
     return PolicyError(
         sentence or "is refused by a hook", tool=tool, code="policy.hook", need=need, rule=gate, retry=retry
     )
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    return isinstance(error, KeyboardInterrupt) and current_thread() is main_thread()

@@ -162,6 +162,9 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What each hook is called with, in order."""
 
+PLACES: Final = ("tryfirst", "trylast")
+"""What `hookimpl` may say of a hook's place in the order."""
+
 Function = Callable[..., Any]
 
 
@@ -205,6 +208,12 @@ class Plugins:
         found = reversed(getattr(self._manager.hook, hook).get_hookimpls())
         hooks = [Hook(each.plugin_name, hook) for each in found]
         return {each: self._functions[each] for each in hooks}
+
+    @property
+    def options(self) -> dict[str, dict[str, bool]]:
+        """The hooks that there are, and of each whether it wants to be the first or the last of them."""
+        found = ((name, getattr(self._manager.hook, name).get_hookimpls()) for name in ARGUMENTS)
+        return {name: {each: getattr(hooks[0], each) for each in PLACES} for name, hooks in found if hooks}
 
     def _new_name(self, plugin: object) -> str:
         """Return what a plugin is called; a second one of that name is called by its number, too."""

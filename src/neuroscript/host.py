@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 import attrs
 
@@ -22,16 +22,6 @@ from neuroscript.prompting import ConsolePrompter, Prompter
 from neuroscript.runtime import LLM, Logger, Random
 from neuroscript.scopes import SURROGATE, Unfit, key_of
 from neuroscript.walk import type_name
-
-APPLICATION: Final = "neuroscript"
-"""What the host's directories and loggers are called where it says nothing else."""
-
-CONFIG: Final = "neuroscript.toml"
-"""The file in a user's directory of configuration that says what the command line permits."""
-
-
-PLUGINS: Final = "plugins"
-"""The directory beside it with plugins that the command line loads."""
 
 
 @attrs.frozen
@@ -110,6 +100,8 @@ class Host:
         if logger is None:
             from logging import getLogger
 
+            from neuroscript.directories import APPLICATION
+
             logger = getLogger(APPLICATION)
         child = getattr(logger, "getChild", None)
         return logger if child is None else child(tool)
@@ -118,9 +110,9 @@ class Host:
         """Return where the sandbox is."""
         if self.sandbox_dir is not None:
             return os.fspath(self.sandbox_dir)
-        from platformdirs import user_data_path
+        from neuroscript.directories import sandbox_directory
 
-        return str(user_data_path(APPLICATION, appauthor=False) / "sandbox")
+        return sandbox_directory()
 
 
 def _fits(part: object) -> bool:
@@ -184,26 +176,3 @@ def _named(policy: ExecutionPolicy) -> Iterator[str]:
                 key = key_of("env", scope)
                 if not SURROGATE.search(key):
                     yield key
-
-
-def plugins_directory() -> str | None:
-    """Return where this user's own plugins stand, files of Python and packages, whether it is there or not.
-
-    Returns:
-        An absolute path, or None where the environment names none.
-    """
-    own = config_file()
-    return None if own is None else os.path.join(os.path.dirname(own), PLUGINS)  # noqa: PTH118, PTH120
-
-
-def config_file() -> str | None:
-    """Return where this user's own policy stands, whether it is there or not.
-
-    Returns:
-        An absolute path, or None where the environment names none: nothing is read from the working directory unless it
-        is named.
-    """
-    from platformdirs import user_config_path
-
-    path = user_config_path(APPLICATION, appauthor=False) / CONFIG
-    return str(path) if path.is_absolute() else None

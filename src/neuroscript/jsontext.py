@@ -49,3 +49,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(word: str) -> Any:
     raise NotJSON("coercion.nonfinite", f"{word} is no JSON number")
+
+
+def json_text(data: Any, *, ascii_only: bool = False) -> str:
+    """Return plain data as one line of JSON.
+
+    >>> json_text({"a": "é\\u202e"})
+    '{"a": "é\\\\u202e"}'
+    """
+    import json
+
+    text = json.dumps(data, ensure_ascii=ascii_only)
+    if text.isprintable():
+        return text
+    return text.translate({ord(each): json.dumps(each)[1:-1] for each in set(text) if not each.isprintable()})

@@ -17,11 +17,8 @@ import attrs
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.names import canonical
-from neuroscript.scopes import Covers, covers, key_of
+from neuroscript.scopes import is_exact_tool, is_tool_pattern, tool_matcher
 from neuroscript.walk import type_name
-
-PATTERN: Final = re.compile(r"[a-z0-9_.*?]+")
-"""What a pattern of tools is made of; with any other character it would match no name."""
 
 CURRENCY: Final = re.compile(r"[A-Z]{3}")
 """A currency as ISO 4217 writes it."""
@@ -128,7 +125,7 @@ class Limits:
 
     def rates_of(self, tool: str) -> Iterator[str]:
         """Yield the patterns of *rates* that match a canonical name."""
-        return (pattern for pattern in self.rates if _matcher(pattern)(tool))
+        return (pattern for pattern in self.rates if tool_matcher(pattern)(tool))
 
 
 def amount(value: object) -> Decimal | None:
@@ -176,7 +173,7 @@ def _count_faults(limits: Limits) -> Iterator[str]:
 def _tool_faults(limits: Limits) -> Iterator[str]:
     calls: dict[str, int] = {}
     for name, most in _items(limits.tool_calls):
-        if not isinstance(name, str) or PATTERN.fullmatch(canonical(name)) is None or {*"*?"} & {*name}:
+        if not isinstance(name, str) or not is_exact_tool(canonical(name)):
             yield f"tool_calls: {_told(name)} is not the name of a tool; a pattern goes to rates"
         elif type(most) is not int or not 0 <= most <= LARGEST:
             yield f"tool_calls[{shown(name)!r}] must be a whole number, 0 or more, not {_told(most)}"
@@ -188,7 +185,7 @@ def _tool_faults(limits: Limits) -> Iterator[str]:
 def _rate_faults(limits: Limits) -> Iterator[str]:
     rates: dict[str, str] = {}
     for pattern, rate in _items(limits.rates):
-        if not isinstance(pattern, str) or PATTERN.fullmatch(canonical(pattern)) is None:
+        if not isinstance(pattern, str) or not is_tool_pattern(canonical(pattern)):
             yield f"rates: {_told(pattern)} matches no tool; write a name, or a pattern such as http.*"
             continue
         try:
@@ -240,7 +237,3 @@ def _told(value: object) -> str:
     if isinstance(value, int) and abs(value) > LARGEST:  # Python may refuse to write all its digits
         return "one of more than 18 digits"
     return shown(str(value)) if isinstance(value, (int, float, str, Decimal)) else type_name(value)
-
-
-def _matcher(pattern: str) -> Covers:
-    return covers("tool", key_of("tool", pattern))

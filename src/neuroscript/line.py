@@ -18,22 +18,10 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.binding import bound
-from neuroscript.bodies import (
-    END,
-    GRACE,
-    Closed,
-    Item,
-    Manner,
-    Steps,
-    close,
-    ended_with_engine,
-    is_interrupt,
-    outcome,
-    reading,
-)
+from neuroscript.bodies import END, GRACE, Closed, Item, Manner, Steps, close, ended_with_engine, outcome, reading
 from neuroscript.capability import Capability, Grant, uncovered
 from neuroscript.data import maker_of
-from neuroscript.errors import ArgumentError, CallError, LimitError, ReturnError
+from neuroscript.errors import ArgumentError, CallError, LimitError, ReturnError, is_interrupt
 from neuroscript.frames import CallFrame
 from neuroscript.policy import ExecutionPolicy, fault, refused
 from neuroscript.repairs import repairs

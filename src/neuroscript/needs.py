@@ -19,6 +19,9 @@ EFFECTS: Final = frozenset(
 )
 """The closed set of words for what a tool does beyond giving its result."""
 
+LASTING: Final = frozenset({"writes", "deletes", "exec", "net"})
+"""Effects that nobody can take back."""
+
 QUICK: Final = frozenset({"pure", "idempotent", "clock", "random"})
 """Effects for which nothing is waited for."""
 

@@ -5,7 +5,6 @@ Source: contract section 5.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, Protocol, cast
@@ -18,11 +17,8 @@ from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, PolicyError, SpecError
 from neuroscript.names import canonical
 from neuroscript.needs import ToolPolicy, listed
-from neuroscript.scopes import Covers, covers, key_of
+from neuroscript.scopes import Covers, is_exact_tool, is_tool_pattern, tool_matcher
 from neuroscript.walk import type_name
-
-PATTERN: Final = re.compile(r"[a-z0-9_.*?]+")
-"""What a pattern of tools is made of; with any other character it would match no name."""
 
 
 def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
@@ -94,7 +90,7 @@ class ExecutionPolicy:
             faults.append("within must be an ExecutionPolicy")
         if faults:
             raise SpecError("execution policy", faults)
-        self._matchers.update((each, covers("tool", key_of("tool", each))) for each in (*self.allow, *self.deny))
+        self._matchers.update((each, tool_matcher(each)) for each in (*self.allow, *self.deny))
 
     def narrowed(self, **changes: Any) -> ExecutionPolicy:
         """Return the same policy with some fields changed, within this one: it can permit no more.
@@ -239,7 +235,7 @@ class ExecutionPolicy:
         denied = {each for each in self.deny if any(map(self._matchers[each], former))}
         tools = {canonical(name) for name in names}
         limited = () if self.limits is None else self.limits.patterns
-        others = {each: covers("tool", key_of("tool", each)) for each in (*self.preapproved, *limited)}
+        others = {each: tool_matcher(each) for each in (*self.preapproved, *limited)}
         asked = {**self._matchers, **others}.items()
         return tuple(each for each, matches in asked if each not in denied and not any(map(matches, tools)))
 
@@ -289,7 +285,7 @@ def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
         return
     object.__setattr__(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
     for pattern in patterns:
-        if PATTERN.fullmatch(canonical(pattern)) is None:
+        if not is_tool_pattern(canonical(pattern)):
             yield f"{name}: {shown(pattern)} matches no tool; write a name, or a pattern such as fs.*"
 
 
@@ -314,7 +310,7 @@ def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
         return
     object.__setattr__(policy, "preapproved", tuple(dict.fromkeys(map(canonical, names))))
     for name in names:
-        if PATTERN.fullmatch(canonical(name)) is None or {*"*?"} & {*name}:
+        if not is_exact_tool(canonical(name)):
             yield f"preapproved: {shown(name)} is not the exact name of a tool; no pattern counts here"
 
 

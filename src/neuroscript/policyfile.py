@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,7 @@ from neuroscript.errors import LISTED, SpecError
 from neuroscript.limits import Limits
 from neuroscript.names import near
 from neuroscript.policy import ExecutionPolicy
+from neuroscript.textfile import text_of
 from neuroscript.tomltext import Document, NotTOML, Place, parsed
 
 LONGEST: Final = 1024 * 1024
@@ -55,7 +55,7 @@ def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> 
     Source: issue "Authority", policy as a file.
     """
     name = Path(path).name or str(path)
-    return policy_of_toml(_text(path, shown(name)), source=name, profile=profile)
+    return policy_of_toml(text_of(path, shown(name), LONGEST), source=name, profile=profile)
 
 
 def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = None) -> ExecutionPolicy:
@@ -82,33 +82,6 @@ def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = N
         raise SpecError(shown(source), [sentence for _, sentence in found], [line for line, _ in found])
     limits = stated.pop("limits", None)
     return ExecutionPolicy(**stated, limits=Limits(**limits) if limits else None)
-
-
-def _text(path: str | os.PathLike[str], name: str) -> str:
-    """Return the text of a file, or of a device such as ``/dev/null``; nobody is waited for."""
-    try:
-        with open(path, "rb", opener=_opened) as file:
-            data: bytes | None = file.read(LONGEST + 1)
-            if data is None:
-                raise OSError(0, "nothing can be read yet")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise SpecError(name, [f"can not be read: {(reason or type(error).__name__).lower()}"]) from None
-    if len(data) > LONGEST:
-        raise SpecError(name, [f"has more than {LONGEST} bytes"])
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SpecError(name, ["is not UTF-8 text"], [data.count(b"\n", 0, error.start) + 1]) from None
-
-
-def _opened(path: str, flags: int) -> int:
-    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISCHR(mode) or stat.S_ISDIR(mode):  # of a directory open() itself tells
-        return descriptor
-    os.close(descriptor)
-    raise OSError(0, "it is no file")
 
 
 @attrs.frozen(eq=False)

@@ -28,6 +28,7 @@ from typing import Any, Final, Literal, Self
 from neuroscript.argtypes import ArgType
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, ReturnError, SpecError, ToolFailed
+from neuroscript.private import is_foreign, is_shared
 from neuroscript.scalars import Handle
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.tools import ToolImplementation
@@ -146,7 +147,7 @@ def _fault(status: os.stat_result, file: int) -> str:
     """Return what is wrong with a file that calls are to be added to, or ``""``."""
     if not stat.S_ISREG(status.st_mode):
         return "it is no file"
-    if os.name == "posix" and (stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid != os.geteuid()):
+    if is_shared(status) or is_foreign(status):
         return "others can open it; take another name, or chmod 600"
     start = os.pread(file, len(HEAD), 0)
     return "" if HEAD.startswith(start) else "it holds something else than a recording"

@@ -132,14 +132,14 @@ class Secrets:
                 seen = value.decode("latin-1")
                 hidden = self.text(seen)
                 return value if hidden is seen else hidden.encode("latin-1")
+            case Problem():
+                told = {name: self.text(getattr(value, name)) for name in ("where", "expected", "got", "hint")}
+                return value._replace(**told)
             case list() | tuple():
                 parts = [self.plain(each) for each in value]
                 return value if all(map(_is, parts, value)) else list(parts) if isinstance(value, list) else (*parts,)
             case dict():
                 return self._map(value)
-            case Problem():
-                told = {name: self.text(getattr(value, name)) for name in ("where", "expected", "got", "hint")}
-                return attrs.evolve(value, **told)
         return value
 
     def _map(self, value: dict[Any, Any]) -> dict[Any, Any]:

@@ -7,15 +7,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Protocol
 
 import attrs
 
-from neuroscript.errors import RegistryError
+from neuroscript.errors import PluginError, RegistryError, ToolFailed
+from neuroscript.needs import ToolPolicy
+from neuroscript.spec import ToolSpec
 from neuroscript.tools import ToolImplementation
 
 HOST: Final = "host"
 """The origin of tools that no plugin brought."""
+
+
+class Listed(Protocol):
+    """A tool, or what is known of one that has not been loaded."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def policy(self) -> ToolPolicy: ...
+
+
+def loaded(tool: Any) -> ToolImplementation:
+    """Return a tool itself.
+
+    Raises:
+        PluginError: It can not be loaded.
+    """
+    found: ToolImplementation = tool if isinstance(tool, ToolImplementation) else tool.load()
+    return found
+
+
+def implementation(tool: Any) -> ToolImplementation:
+    """Return a tool, or, where it has not been loaded, one whose function loads it when it is called.
+
+    Raises:
+        PluginError: What is known of it is no spec and no policy.
+    """
+    found: ToolImplementation = tool if isinstance(tool, ToolImplementation) else tool.implementation
+    return found
+
+
+def failure(tool: str, error: PluginError) -> ToolFailed:
+    """Return what the call of a tool ends with that can not be loaded."""
+    return ToolFailed(f"can not be loaded ({error})", tool=tool, code=error.code, retry="host")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -28,12 +68,12 @@ class Registry:
         aliases: Old names, and the canonical name that each now means.
     """
 
-    tools: Mapping[str, ToolImplementation] = MappingProxyType({})
+    tools: Mapping[str, Listed] = MappingProxyType({})
     origins: Mapping[str, str] = MappingProxyType({})
     aliases: Mapping[str, str] = MappingProxyType({})
 
     def with_tools(
-        self, added: Iterable[ToolImplementation], origin: str = HOST, aliases: Mapping[str, str] = MappingProxyType({})
+        self, added: Iterable[Listed], origin: str = HOST, aliases: Mapping[str, str] = MappingProxyType({})
     ) -> Registry:
         """Return a registry that has *added* too: all of them, or an error and none.
 
@@ -60,7 +100,7 @@ class Registry:
         aliases = {old: name for old, name in self.aliases.items() if name in tools}
         return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(aliases))
 
-    def named(self, name: str) -> ToolImplementation | None:
+    def named(self, name: str) -> Listed | None:
         """Return the tool that a canonical name means, now or since it had another one."""
         return self.tools.get(name) or self.tools.get(self.aliases.get(name, ""))
 

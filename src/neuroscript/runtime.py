@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import IO, Any, Final, Literal, Protocol
+from typing import IO, Any, Literal, Protocol
 
 import attrs
 
@@ -16,9 +16,6 @@ from neuroscript.errors import CallError
 from neuroscript.needs import ToolPolicy
 from neuroscript.scalars import Handle
 from neuroscript.spec import ToolSpec
-
-RUNTIME_API: Final = (1, 0)
-"""The version of `Runtime`: a new member raises the second number, a changed one the first."""
 
 
 @attrs.frozen

@@ -40,6 +40,9 @@ DIGITS: Final = "\ud803"
 WHOLE: Final = "\ud804"
 """The key of the whole resource, and the scope ``*``."""
 
+TOOLS: Final = re.compile(r"[a-z0-9_.*?]+")
+"""What a pattern of tools is made of; with any other character it would match no name."""
+
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MARKED: Final = re.compile("[\\\\*?[\ud800-\udfff]")
 MARK: Final = re.compile(r"\\(.)|(\*+)|([?\[])", re.DOTALL)
@@ -83,6 +86,21 @@ def covers(resource: str, key: Key) -> Covers:
         return key.__eq__
     matches = re.compile(_PATTERNS.get(resource, _text_pattern)(key), re.DOTALL).fullmatch
     return lambda other: other != WHOLE and matches(other) is not None
+
+
+def is_tool_pattern(text: str) -> bool:
+    """Tell whether *text*, already canonical, can match the name of a tool: it is a name or a glob over names."""
+    return TOOLS.fullmatch(text) is not None
+
+
+def is_exact_tool(text: str) -> bool:
+    """Tell whether *text*, already canonical, can match the one name that it is, and no other."""
+    return is_tool_pattern(text) and not {*"*?"} & {*text}
+
+
+def tool_matcher(pattern: str) -> Covers:
+    """Return what tells whether a canonical name matches a canonical pattern, in which ``*`` crosses dots."""
+    return covers("tool", key_of("tool", pattern))
 
 
 def _marked(scope: str) -> str:

@@ -353,7 +353,7 @@ class Session:
             tool = "" if spelling is None else canonical(spelling)
             asked = tool if tool in self._world.registry.tools else shown(tool)
             frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
-            raise self.refused(frame, error) from None
+            raise self.refused(frame, error) from error.__cause__
 
     def _resolved(self, spelling: str | None, name: object, moment: Moment | None = None) -> Known:
         """Return what `_entry` does, of the tools of *moment*, and remember it if that is the present one."""

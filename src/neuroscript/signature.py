@@ -78,16 +78,16 @@ def read(func: Callable[..., Any]) -> Signature:
     given = parameters[1:] if takes_runtime else parameters
     faults: list[str] = []
     args = [_argument(parameter, annotations, described, faults) for parameter in given]
-    annotation, stream = _item(annotations.get("return", inspect.Signature.empty))
-    returned = _returned(annotation, faults)
+    annotation, stream = item(annotations.get("return", inspect.Signature.empty))
+    result = returned(annotation, faults)
     faults.extend(f"the docstring describes {each}, which is no parameter" for each in _strangers(given, described))
     if faults:
         raise SpecError(name, faults)
     return Signature(
         name,
         tuple(arg for arg in args if arg is not None),
-        returned.type,
-        returned.nullable,
+        result.type,
+        result.nullable,
         stream,
         any(parameter.kind is parameter.VAR_POSITIONAL for parameter in given),
         takes_runtime,
@@ -120,14 +120,15 @@ def _argument(
     return None
 
 
-def _item(annotation: Any) -> tuple[Any, bool]:
+def item(annotation: Any) -> tuple[Any, bool]:
     """Return what an iterator is one of, and that it is a stream; any other annotation as it is."""
     if get_origin(annotation) not in STREAMS:
         return annotation, False
     return get_args(annotation)[0], True
 
 
-def _returned(annotation: Any, faults: list[str]) -> Hint:
+def returned(annotation: Any, faults: list[str]) -> Hint:
+    """Return what the annotation of a result says; what is wrong with it is added to *faults*."""
     if annotation is inspect.Signature.empty:
         faults.append("the result has no annotation; write -> None where there is none")
         return Hint(ArgType.NIL)

@@ -19,14 +19,12 @@ from neuroscript.names import canonical, is_full_name, is_word
 from neuroscript.needs import ToolPolicy
 from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.values import exact
+from neuroscript.versions import FIRST_API, is_api
 from neuroscript.walk import RESULT, ROOT, Walk
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NEEDS_NOTHING: Final = ToolPolicy()
-
-FIRST_API: Final = (1, 0)
-"""The `RUNTIME_API` of those who do not say which one they were written for."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -456,8 +454,3 @@ def _be(part: object, cls: type) -> None:
     """Refuse an object of a subclass, which may be something else each time that it is looked at."""
     if type(part) is not cls:
         raise SpecError("tool", [f"expected a {cls.__name__}, got {type(part).__name__}"])
-
-
-def is_api(version: object) -> bool:
-    """Tell whether *version* can be that of a Runtime: two whole numbers."""
-    return type(version) is tuple and len(version) == 2 and all(type(part) is int and part >= 0 for part in version)

@@ -15,8 +15,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, Literal
 
-from neuroscript.bodies import is_interrupt
-from neuroscript.errors import CallError, LimitError, PolicyError
+from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
 from neuroscript.fingerprints import KEY_BYTES, ArgumentDigests
 from neuroscript.frames import CallFrame
 from neuroscript.host import Host
@@ -26,10 +25,7 @@ from neuroscript.tools import ToolImplementation
 from neuroscript.walk import type_name
 
 Required = Literal["effects", "all", "none"]
-"""Which calls are refused when the audit can not keep them: those with `LASTING` effects, all, or none."""
-
-LASTING: Final = frozenset({"writes", "deletes", "exec", "net"})
-"""Effects that nobody can take back."""
+"""Which calls are refused when the audit can not keep them: those with `needs.LASTING` effects, all, or none."""
 
 REFUSALS: Final = 1_000
 """How many refusals are remembered where nobody keeps an audit."""

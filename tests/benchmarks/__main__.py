@@ -21,7 +21,7 @@ import attrs
 
 from neuroscript import Engine
 
-from . import awaited, cases, harness, promises, startup
+from . import awaited, cases, discovery, harness, promises, startup
 from .cases import Case
 from .harness import Seconds, Statement
 
@@ -112,7 +112,8 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
     rows += rows_of(chosen, lambda statements: awaited.fastest(statements, rounds=6 if quick else 30))
     if any(_matches(f"start-up: {name}", globs) for name in ("one call", "list")):
         rows += startup_rows(startup.fastest(9 if quick else 21))
-    return rows
+    with TemporaryDirectory() as folder:
+        return rows + discovery_rows(Path(folder), globs, rounds=5 if quick else 15)
 
 
 def _chosen(found: Iterable[Case], globs: Sequence[str]) -> list[Case]:
@@ -134,9 +135,12 @@ def _row(case: Case, least: Mapping[int, Seconds]) -> Row:
     if case.theirs is None:
         missing = f"{case.peer.split()[0]} is not installed"
         return Row(case.group, case.name, case.peer, goal=case.goal, missing=missing)
-    ours, theirs = least[id(case.ours)], least[id(case.theirs)]
+    return _compared(case.group, case.name, case.peer, least[id(case.ours)], least[id(case.theirs)], case.goal)
+
+
+def _compared(group: str, name: str, peer: str, ours: Seconds, theirs: Seconds, goal: float | None) -> Row:
     ratio = harness.ratio(ours, theirs)
-    return Row(case.group, case.name, case.peer, ours.wall * 1e9, theirs.wall * 1e9, ratio, case.goal)
+    return Row(group, name, peer, ours.wall * 1e9, theirs.wall * 1e9, ratio, goal)
 
 
 def startup_rows(least: Mapping[str, Seconds]) -> list[Row]:
@@ -145,6 +149,25 @@ def startup_rows(least: Mapping[str, Seconds]) -> list[Row]:
     listed = Row("start-up", "neuroscript list", "bare Python", goal=startup.LIST_GOAL)
     bare = least["bare"].process
     return [_filled(call, least, "one call", "imports", bare), _filled(listed, least, "list", "bare", 0.0)]
+
+
+def discovery_rows(folder: Path, globs: Sequence[str], *, rounds: int) -> list[Row]:
+    """Return the rows of what is installed, in sites that are made below a folder."""
+    rows: list[Row] = []
+    for offering, findings in ((discovery.OFFERING, discovery.FINDINGS), (discovery.MANY, discovery.ALL_OFFER)):
+        chosen = [each for each in findings if _matches(f"discovery: {each.name}", globs)]
+        is_listed = offering == discovery.OFFERING and _matches("discovery: list of 20 toolsets", globs)
+        if chosen or is_listed:
+            site = discovery.site(folder, offering)
+            least = discovery.fastest(site, chosen, rounds)
+            rows += [
+                _compared("discovery", each.name, each.peer.name, least[each], least[each.peer], each.goal)
+                for each in chosen
+            ]
+        if is_listed:
+            ours, theirs = discovery.listed(site, rounds)
+            rows.append(_compared("discovery", "list of 20 toolsets", "bare Python", ours, theirs, discovery.LIST_GOAL))
+    return rows
 
 
 def _filled(row: Row, least: Mapping[str, Seconds], ours: str, theirs: str, bare: float) -> Row:

@@ -174,6 +174,17 @@ def test_the_environment_chooses_for_the_command(
     assert groups == names(with_site("list", "--json", **settings))
 
 
+def test_the_environment_names_a_bundle(with_site: Callable[..., Any]) -> None:
+    """Beside distributions; one that there is not ends the command."""
+    found = names(with_site("list", "--json", NEUROSCRIPT_PLUGINS="acme-good, @files"))
+    ran = with_site("list", NEUROSCRIPT_PLUGINS="@flies")
+
+    assert {"acme", "fs", "math"} <= found
+    assert not found & {"numbers", "shell", "http"}
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "neuroscript: flies: no bundle is called so; did you mean files?\n"
+
+
 def test_an_engine_reads_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an application loads is what it says."""
     monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "nothing-at-all")
@@ -205,7 +216,7 @@ def test_a_plugin_that_is_not_there_is_warned_of(with_site: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("plugins",), "an action is missing: list, show, check (see neuroscript plugins --help)"),
+        (("plugins",), "an action is missing: list, show, check, lock, diff (see neuroscript plugins --help)"),
         (
             ("plugins", "show", "neuroscript-sdt"),
             "no plugin is called neuroscript-sdt; did you mean neuroscript-std or neuroscript-fs or neuroscript-git?",

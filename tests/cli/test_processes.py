@@ -216,6 +216,10 @@ def test_words_that_are_no_unicode_are_refused() -> None:
         pytest.param("neuroscript call probe.tags l", {"limit="}, id="an argument"),
         pytest.param("neuroscript call nothing l", {""}, id="no argument of no tool"),
         pytest.param("neuroscript completion f", {"fish "}, id="a shell"),
+        pytest.param("neuroscript new t", {"toolset "}, id="a kind of what is new"),
+        pytest.param("neuroscript new toolset --d", {"--directory "}, id="an option of it"),
+        pytest.param("neuroscript lin", {"lint "}, id="a command of publishers"),
+        pytest.param("neuroscript lint docs/reference/lin", {"docs/reference/lint.md "}, id="a path"),
     ],
 )
 def test_a_shell_is_offered_words(line: str, expected: set[str], tmp_path: Path) -> None:

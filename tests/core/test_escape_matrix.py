@@ -134,7 +134,7 @@ SESSION_WAYS: dict[str, Way] = {
 }
 SESSION_QUIET = {
     "aclose", "add_hooks", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
-    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "plugin_errors", "policy", "refusals", "refuse", "refused",
+    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "plugin_errors", "policy", "preload", "refusals", "refuse", "refused",
     "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "stop", "tools",
     "unload_plugin",
 }  # fmt: skip
@@ -152,7 +152,10 @@ RUNTIME_QUIET = {
 """What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
 
 COMMAND_WAYS = {"call", "execute", "approve"}
-COMMAND_QUIET = {"list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay"}
+COMMAND_QUIET = {
+    *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay"),
+    *("new", "lint", "index", "doctor"),
+}
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
 PACKAGE_WAYS = {
@@ -165,7 +168,7 @@ PACKAGE_WAYS = {
 """What takes an engine or a session and calls tools, and the way by which it does."""
 
 PACKAGE_QUIET = {
-    "bind", "bind_named", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
+    "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
     "neuroscript.asking.stale", "neuroscript.preflight.foreseen",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -15,7 +17,7 @@ import attrs
 import pluggy
 import pytest
 
-from neuroscript import Capability, PluginError, PolicyError, SpecError, ToolPolicy, hookimpl
+from neuroscript import Capability, PluginError, PolicyError, SpecError, ToolPolicy, hookimpl, hookspecs
 from neuroscript.decision import Decision
 from neuroscript.hooks import LONGEST, Hooks
 from neuroscript.hookspecs import ARGUMENTS
@@ -628,11 +630,37 @@ def test_plugins_are_given_as_a_list(plugins: Any) -> None:
     assert f"hooks: expected a list of plugins, got {type(plugins).__name__}" == str(caught.value)
 
 
-def test_each_hook_is_documented_with_its_arguments() -> None:
-    """On the page for plugin authors."""
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "hooks.md").read_text()
+SPECS = {
+    name: tuple(inspect.signature(spec).parameters)
+    for name, spec in vars(hookspecs).items()
+    if hasattr(spec, f"{hookspecs.PROJECT}_spec")
+}
+"""The hooks that pluggy is told of, with their arguments."""
 
-    assert [] == [name for name, taken in ARGUMENTS.items() if f"`{name}({', '.join(taken)})`" not in page]
+
+def documented(pattern: str) -> dict[str, tuple[str, ...]]:
+    """Return the hooks whose signatures stand in certain lines of the page for plugin authors."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "hooks.md").read_text()
+    lines = "\n".join(re.findall(pattern, page, re.MULTILINE))
+    return {name: tuple(filter(None, taken.split(", "))) for name, taken in re.findall(r"`(\w+)\((.*?)\)`", lines)}
+
+
+def test_each_hook_is_called_with_what_its_specification_names() -> None:
+    """There is none beside those of the specification."""
+    assert SPECS == ARGUMENTS
+
+
+@pytest.mark.parametrize("pattern", [r"^\| `neuroscript_.*", r"^## `.*"], ids=["the table", "the sections"])
+def test_each_hook_is_documented_with_its_arguments(pattern: str) -> None:
+    """And no other one, in the order of the specification."""
+    assert [*ARGUMENTS.items()] == [*documented(pattern).items()]
+
+
+def test_each_hook_says_what_it_is_for_and_shows_one() -> None:
+    """Where it is specified: whoever has an editor reads it there."""
+    texts = {name: inspect.getdoc(getattr(hookspecs, name)) or "" for name in SPECS}
+
+    assert [] == [name for name, text in texts.items() if "@hookimpl" not in text or f"def {name}(" not in text]
 
 
 def test_the_mark_loads_pluggy_and_an_engine_does_not() -> None:

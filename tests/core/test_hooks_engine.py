@@ -634,6 +634,27 @@ def test_without_hooks_a_call_is_the_very_same(by_name: bool) -> None:
     assert line_of(plain, by_name=by_name) is line_of(plain.session(), by_name=by_name)  # type: ignore[arg-type]
 
 
+class Bringing:
+    """A plugin that brings an empty toolset, and is neither asked nor told of anything."""
+
+    @hookimpl
+    def neuroscript_toolsets(self) -> list[Toolset]:
+        return [Toolset("nothing")]
+
+
+@pytest.mark.parametrize("by_name", [False, True], ids=["in order", "by name"])
+def test_plugins_that_bring_toolsets_alone_cost_a_call_nothing(by_name: bool) -> None:
+    """Whether they are given or added; a gate that comes later is asked, and none of them is given twice."""
+    plain, given, added = engine_of(), engine_of(bringing := Bringing()), engine_of()
+    added.add_hooks(Bringing())
+
+    assert line_of(plain, by_name=by_name) is line_of(given, by_name=by_name) is line_of(added, by_name=by_name)
+    with pytest.raises(PluginError):
+        given.add_hooks(bringing)
+    given.add_hooks(Gate(lambda call: "no"))
+    assert code(lambda: given.call("shop.refund", (5,))) == "policy.hook"
+
+
 @pytest.mark.parametrize("by_name", [False, True], ids=["in order", "by name"])
 def test_with_hooks_a_call_is_another(by_name: bool) -> None:
     """So the test above does look at what calls are made of; each kind of hook is paid for by itself."""

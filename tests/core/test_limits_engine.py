@@ -14,14 +14,15 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import attrs
 import pytest
+from tests import races
 
 import neuroscript.counters
 import neuroscript.gate
@@ -566,51 +567,8 @@ ATTEMPTS = (3_200, 80_000)
 
 MOST = 1_000
 OURS = {FILE, neuroscript.gate.__file__, neuroscript.ledger.__file__, neuroscript.counters.__file__}
-YIELDED = 0.15
-"""At which part of our lines another thread is let in."""
-
-
-@contextmanager
-def yields() -> Iterator[None]:
-    """Have threads that are started let others in between the lines of the compiled call, the gate and the ledger."""
-    chance = random.Random(1)
-
-    def on_line(frame: FrameType, event: str, value: Any) -> Any:
-        if event == "line" and chance.random() < YIELDED:
-            time.sleep(0)
-        return on_line
-
-    def on_call(frame: FrameType, event: str, value: Any) -> Any:
-        return on_line if frame.f_code.co_filename in OURS else None
-
-    before = threading.gettrace()
-    threading.settrace(on_call)
-    try:
-        yield
-    finally:
-        threading.settrace(before)  # type: ignore[arg-type]
-
-
-def raced(count: int, work: Callable[[int], None]) -> None:
-    """Do *work* in so many threads that begin at once; what one of them raises is raised."""
-    failed: list[BaseException] = []
-    barrier = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        try:
-            barrier.wait()
-            work(number)
-        except BaseException as error:
-            failed.append(error)
-
-    with yields():
-        threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    if failed:
-        raise failed[0]
+raced = partial(races.raced, files=OURS, yielded=0.15)
+"""Others are let in between the lines of the compiled call, the gate and the ledger."""
 
 
 class Ran:

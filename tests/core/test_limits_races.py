@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from types import FrameType
-from typing import Any
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 
 import pytest
+from tests import races
 
 import neuroscript.counters
 import neuroscript.ledger
@@ -25,9 +25,8 @@ from neuroscript.ledger import Ledger
 from neuroscript.limits import Limits
 
 OURS = {neuroscript.ledger.__file__, neuroscript.counters.__file__}
-
-YIELDED = 0.3
-"""At which part of our lines another thread is let in."""
+raced = partial(races.raced, files=OURS, yielded=0.3)
+"""Others are let in between the lines of the ledger."""
 
 ATTEMPTS = (4_000, 80_000)
 SPENDINGS = (300, 2_000)
@@ -45,49 +44,6 @@ class Unlocked(Ledger):
     def __init__(self, limits: Limits | None, clock: Callable[[], float], parent: Ledger | None = None) -> None:
         super().__init__(limits, clock, parent)
         self._lock = nullcontext()
-
-
-@contextmanager
-def yields() -> Iterator[None]:
-    """Have threads that are started let others in between the lines of the ledger, at random."""
-    chance = random.Random(1)
-
-    def on_line(frame: FrameType, event: str, value: Any) -> Any:
-        if event == "line" and chance.random() < YIELDED:
-            time.sleep(0)
-        return on_line
-
-    def on_call(frame: FrameType, event: str, value: Any) -> Any:
-        return on_line if frame.f_code.co_filename in OURS else None
-
-    before = threading.gettrace()
-    threading.settrace(on_call)
-    try:
-        yield
-    finally:
-        threading.settrace(before)  # type: ignore[arg-type]
-
-
-def raced(count: int, work: Callable[[int], None]) -> None:
-    """Do *work* in so many threads that begin at once; what one of them raises is raised."""
-    failed: list[BaseException] = []
-    barrier = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        try:
-            barrier.wait()
-            work(number)
-        except BaseException as error:
-            failed.append(error)
-
-    with yields():
-        threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    if failed:
-        raise failed[0]
 
 
 def begun_in(ledgers: list[Ledger], attempts: int) -> int:

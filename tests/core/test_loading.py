@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pickle
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from tests.distributions import BROKEN, COMPUTED, HEALTHY, TOOLSET, Broken, Publ
 from tests.test_project import PLUGINS
 
 from neuroscript import Engine, PluginError, PolicyError, RegistryError, SpecError, Toolset, ToolSpec, hookimpl
+from neuroscript.catalog import FIRST_PARTY
 from neuroscript.installed import distributions
-from neuroscript.loading import FIRST_PARTY
 
 UNLOADABLE = [each for each in BROKEN if each.code not in ("plugin.hang", "plugin.slow")]
 """Those that an engine finds; a hang and a slow import are found by ``plugins check``, which gives them a process."""
@@ -319,11 +320,19 @@ def test_the_registry_does_not_depend_on_where_things_are_found(site: Path, monk
 
 
 def test_a_keyboard_interrupt_is_no_fault_of_a_distribution(site: Path) -> None:
-    """Whoever presses the keys wants the whole start to end."""
-    Published("acme-tools", "raise KeyboardInterrupt").install(site)
+    """Whoever presses the keys while it is loaded wants the call to end; the next one loads it."""
+    once = "import os, sys\nif 'pressed' not in sys.modules and os.environ.get('PRESSED'):\n    sys.modules['pressed'] = os\n    raise KeyboardInterrupt\n"
+    Published("acme-tools", once + TOOLSET.format(group="acme", name="a")).install(site)
 
-    with pytest.raises(KeyboardInterrupt):
-        Engine()
+    with Engine(plugins=["acme-tools"]) as engine:
+        os.environ["PRESSED"] = "1"
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                engine.call("acme.who")
+            assert engine.plugin_errors == ()
+            assert engine.call("acme.who") == "a"
+        finally:
+            del os.environ["PRESSED"], sys.modules["pressed"]
 
 
 # What can not be taken
@@ -357,6 +366,7 @@ def test_a_spec_that_changes_later_changes_nothing(site: Path) -> None:
     Published("acme-tools", f"{TOOLSET.format(group='acme', name='a')}\nspec = toolset.tools[0].spec\n").install(site)
 
     with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.preload() == ()
         module = sys.modules["acme_tools_module"]
         object.__setattr__(module.spec, "return_type", "int")
         object.__setattr__(module.spec, "full_name", "fs.read")

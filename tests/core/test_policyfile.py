@@ -24,7 +24,7 @@ EXAMPLES = [
     (f"{page.name} {index}", text)
     for page in PAGES
     for index, text in enumerate(re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL))
-    if not text.startswith("[project")  # of a publisher's pyproject.toml
+    if not text.startswith(("[project", "[build-system"))  # of a publisher's pyproject.toml
 ] + [(path.name, path.read_text()) for path in sorted(DOCS.glob("examples/*.toml"))]
 
 WHOLE = """\

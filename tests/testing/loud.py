@@ -4,27 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
+from tests.testing.defects import of, spec
 
 FOUND = [*Path("/").iterdir()]
 
-
-def shout(rt: Runtime, text: str) -> str:
-    return text.upper()
-
-
-toolset = Toolset("acme")
-toolset.add(
-    ToolSpec(
-        "shout",
-        "acme",
-        (ArgSpec("text", ArgType.STRING, description="What is shouted.", default="a", required=False),),
-        return_type=ArgType.STRING,
-        description="Say a text in capitals.",
-        when_to_use="For a text that has to be heard.",
-        return_help="The text in capitals.",
-        examples=(Example(("a",), "A"), Example((5,), error="coercion.type")),
-    ),
-    shout,
-    ToolPolicy(effects=("pure",)),
-)
+toolset = of(spec())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,26 @@ from neuroscript import ArgSpec, ArgType, ToolPolicy, Toolset, ToolSpec
 
 toolset = Toolset("broken")
 toolset.add(ToolSpec("one", "broken", return_type=ArgType.INT), lambda rt: 1, ToolPolicy(effects=("pure",)))
+"""
+
+KEEPING = """
+from neuroscript import ArgSpec, ArgType, Example, ToolPolicy, Toolset, ToolSpec, hookimpl
+
+def made(group):
+    toolset = Toolset(group)
+    spec = ToolSpec(
+        "double", group, (ArgSpec("text", ArgType.STRING, description="It."),), return_type=ArgType.STRING,
+        description=f"Say a text twice, in {group}.", when_to_use=f"For emphasis in {group}.", return_help="The text.",
+        examples=(Example(("a",), "aa"), Example((5,), error="coercion.type")),
+    )
+    toolset.add(spec, lambda rt, text: text * 2, ToolPolicy(effects=("pure",)))
+    return toolset
+
+toolset = made("acme")
+
+@hookimpl
+def neuroscript_toolsets():
+    return [made("acme2")]
 """
 
 STARTED = """
@@ -55,13 +76,13 @@ def test_a_plugin_that_is_not_used_loads_nothing_of_the_engine(tmp_path: Path) -
     assert "1 passed" in done.stdout, done.stdout
 
 
-def installed(place: Path, name: str) -> None:
+def installed(place: Path, name: str, text: str = BREAKING, more: str = "") -> None:
     """Lay out a distribution as it is found on a path."""
-    (place / "broken_tools.py").write_text(BREAKING)
+    (place / "broken_tools.py").write_text(text)
     info = place / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[neuroscript.toolsets]\nbroken = broken_tools:toolset\n")
+    (info / "entry_points.txt").write_text(f"[neuroscript.toolsets]\nbroken = broken_tools:toolset\n{more}")
 
 
 def test_the_laws_run_over_an_installed_distribution(tmp_path: Path) -> None:
@@ -75,6 +96,17 @@ def test_the_laws_run_over_an_installed_distribution(tmp_path: Path) -> None:
     assert "broken.one breaks the law described:\n  its description is no sentence" in done.stdout
     assert "The law: The description is a sentence." in done.stdout
     assert "Traceback" not in done.stdout
+
+
+def test_a_sound_distribution_keeps_every_law_by_both_doors(tmp_path: Path) -> None:
+    """A toolset that it names, and one that its hook computes: each is defined alike when its module is loaded anew."""
+    installed(tmp_path, "sound-tools", KEEPING, "[neuroscript.plugins]\nsound = broken_tools\n")
+
+    done = run(tmp_path, "--neuroscript-toolset", "sound-tools", "-rA")
+
+    assert 0 == done.returncode, done.stdout + done.stderr
+    assert {"acme.double", "acme2.double"} == set(re.findall(r"PASSED sound-tools::(\S+)\[described\]", done.stdout))
+    assert "PASSED sound-tools::sound-tools[importable]" in done.stdout
 
 
 def test_a_distribution_that_is_not_there_is_an_error_of_usage(tmp_path: Path) -> None:

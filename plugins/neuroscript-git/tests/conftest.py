@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any, Final
 import pytest
 
 from neuroscript import CallError, Engine, ExecutionPolicy, Host
+from neuroscript.testing import Setup
 
 MOMENT: Final = "1700000000 +0000"
 WHO: Final = {
@@ -22,6 +25,9 @@ WHO: Final = {
     for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"), ("DATE", MOMENT))
 }
 ALONE: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
+REMOTE: Final = "https://git.example.org/"
+"""The remote of the examples."""
+
 EVERYTHING: Final = ("fs:*:*", "shell:exec:*", "net:*:*")
 
 EngineWith = Callable[..., Engine]
@@ -197,3 +203,70 @@ def remote(root: Path, tmp_path: Path, seen: list[str]) -> Iterator[str]:
     run(served, "clone", "--quiet", "--bare", str(root / "work"), "a.git")
     with serving(served, seen) as url:
         yield f"{url}/a.git"
+
+
+def led_to(url: str, served: Path) -> Callable[[Engine, str, Any], Any]:
+    """Return what makes the remote of an example real: a bare repository on loopback, each time as it was at first.
+
+    It speaks http, which has to be asked for.
+    """
+
+    def prepared(engine: Engine, name: str, args: Any) -> Any:
+        arguments = [arg.name for arg in engine.tools[name].spec.args]
+        if "protocol" not in arguments:
+            return args
+        shutil.rmtree(served / "a.git", ignore_errors=True)
+        shutil.copytree(served / "first.git", served / "a.git")
+        named = dict(args) if isinstance(args, Mapping) else dict(zip(arguments, args, strict=False))
+        config = Path(engine.host.directory()) / "work" / ".git" / "config"
+        config.write_text(config.read_text().replace(REMOTE, f"{url}/"))
+        far = named.get("repository_url", REMOTE)
+        return {**named, "repository_url": far.replace(REMOTE, f"{url}/"), **_spoken(far)}
+
+    return prepared
+
+
+def _spoken(far: str) -> dict[str, str]:
+    return {"protocol": "http"} if far.startswith(REMOTE) else {}
+
+
+@contextmanager
+def examples(folder: Path) -> Iterator[Setup]:
+    """Lend the world of the examples: a repository, a directory with none, and a remote on loopback.
+
+    Args:
+        folder: An empty directory outside of that world.
+    """
+    work, served = repository(folder / "box" / "work"), folder / "served"
+    run(work, "remote", "add", "origin", f"{REMOTE}a.git")
+    run(folder, "clone", "--quiet", "--bare", "--single-branch", str(work), str(served / "first.git"))
+    (folder / "box" / "notes").mkdir()
+    paths = (folder / "box").rglob("*")
+    files = {str(path.relative_to(folder / "box")): path.read_bytes() if path.is_file() else None for path in paths}
+    with serving(served, []) as url:
+        yield Setup(files=files, prepare=led_to(url, served))
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Iterator[Setup]:
+    """The world of the examples."""
+    with examples(tmp_path) as setup:
+        yield setup
+
+
+LENT: Final = ExitStack()
+"""What lasts as long as the run of the tests."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_neuroscript_setup(distribution: str) -> Setup | None:
+    """Return the world of the examples; it is there until the tests have run."""
+    if distribution != "neuroscript-git":
+        return None
+    folder = LENT.enter_context(tempfile.TemporaryDirectory(prefix="neuroscript-git-tests-"))
+    return LENT.enter_context(examples(Path(folder)))
+
+
+def pytest_unconfigure() -> None:
+    """End what was lent."""
+    LENT.close()

@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +19,14 @@ from typing import Any, Final
 import pytest
 
 from neuroscript import Engine, ExecutionPolicy, Host, Limits
+from neuroscript.testing import Setup
 from neuroscript_http.network import Network, connected
 from neuroscript_http.toolset import made
 
 PUBLIC: Final = "93.184.215.14"
+HOST: Final = "https://api.example.com/"
+"""The host of the examples."""
+
 GRANTS: Final = ("net:read,write:*.example.com", "fs:*:*")
 ITEMS: Final = b'{"items": ["tea"]}'
 
@@ -97,6 +101,41 @@ def _request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
+def answering(server: Server) -> Server:
+    """Have a server answer what the examples ask for."""
+    server.answer("/items", 200, ITEMS, content_type="application/json")
+    server.answer("/items/7", 204)
+    return server
+
+
+def led_to(server: Server) -> Callable[[Engine, str, Any], Any]:
+    """Return what makes the host of an example real: a server on loopback, which has to be granted by its address."""
+    place = f"127.0.0.1:{server.port}"
+
+    def prepared(engine: Engine, name: str, args: Any) -> Any:
+        arguments = [arg.name for arg in engine.tools[name].spec.args]
+        named = dict(args) if isinstance(args, Mapping) else dict(zip(arguments, args, strict=False))
+        if not named["url"].startswith(HOST):
+            return args
+        return {**named, "url": named["url"].replace(HOST, f"http://{place}/"), "private": [place]}
+
+    return prepared
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_neuroscript_setup(distribution: str) -> Setup | None:
+    """Return the network of the examples; its server is there as long as the process."""
+    return Setup(prepare=led_to(answering(Server()))) if distribution == "neuroscript-http" else None
+
+
+@pytest.fixture
+def setup() -> Iterator[Setup]:
+    """The network of the examples."""
+    server = answering(Server())
+    yield Setup(prepare=led_to(server))
+    server.close()
+
+
 class World:
     """Names, addresses and servers.
 
@@ -153,10 +192,7 @@ def world(certificates: Path) -> Iterator[World]:
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     serving.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
     known = ssl.create_default_context(cafile=str(certificates / "cert.pem"))
-    plain, secure = Server(), Server(serving)
-    for server in (plain, secure):
-        server.answer("/items", 200, ITEMS, content_type="application/json")
-        server.answer("/items/7", 204)
+    plain, secure = answering(Server()), answering(Server(serving))
     yield World(plain, secure, known)
     plain.close()
     secure.close()

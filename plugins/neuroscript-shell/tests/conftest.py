@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from neuroscript import Engine, ExecutionPolicy, Host
+from neuroscript.testing import Setup
 
 SHOW: Final = "import json, sys; print(json.dumps(sys.argv[1:]))"
 """What the program `show` does: it prints its arguments."""
@@ -21,12 +22,28 @@ EngineWith = Callable[..., Engine]
 Program = Callable[[str, str], Path]
 
 
+FILES: Final = {"data/-n.txt": "a name like an option\n"}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_neuroscript_setup(distribution: str) -> Setup | None:
+    """Return what the examples count on: a file, and a host that trusts them with programs."""
+    return Setup(files=FILES, trusted=True) if distribution == "neuroscript-shell" else None
+
+
+@pytest.fixture
+def setup() -> Setup | None:
+    """The world of the examples."""
+    return pytest_neuroscript_setup("neuroscript-shell")
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The directory that is the sandbox."""
     path = tmp_path / "sandbox"
-    (path / "data").mkdir(parents=True)
-    (path / "data" / "-n.txt").write_text("a name like an option\n")
+    for name, text in FILES.items():
+        (path / name).parent.mkdir(parents=True)
+        (path / name).write_text(text)
     return path
 
 

@@ -15,10 +15,8 @@ from typing import ClassVar, Final
 
 from neuroscript.audit.forms import Forms, list_text, number_text, repairs_text, sizes_text, spent_text
 from neuroscript.errors import AuditError, SpecError
+from neuroscript.needs import LASTING
 from neuroscript.record import CallRecord
-
-RISKY: Final = frozenset({"writes", "deletes", "exec", "net"})
-"""Effects for which it is written, and committed, that a call begins."""
 
 SECONDS: Final = 1.0
 """How long a row waits at most before it is committed."""
@@ -64,9 +62,9 @@ class SqliteAudit:
     """A trail in a database: one row for each call, in the table ``calls``.
 
     A row is written when a call has ended or was refused. When a call begins, one is written for tools with one of the
-    effects `RISKY`, and committed before the call goes on; the outcome takes its place, so that after a crash the calls
-    whose outcome nobody knows are those of the kind ``intent``. Other rows are committed when there are *batch* of
-    them, and at the latest after `SECONDS`: a crash loses those. There is no chain of hashes here.
+    effects `needs.LASTING`, and committed before the call goes on; the outcome takes its place, so that after a crash
+    the calls whose outcome nobody knows are those of the kind ``intent``. Other rows are committed when there are
+    *batch* of them, and at the latest after `SECONDS`: a crash loses those. There is no chain of hashes here.
 
     Args:
         path: Of the database; it is made with mode 0600 where it is missing.
@@ -102,7 +100,7 @@ class SqliteAudit:
             sqlite3.Error: Rows can not be committed; as many as `MOST_WAITING` are kept and tried again.
         """
         urgent = record.kind == "intent"
-        if urgent and RISKY.isdisjoint(record.about.effects):
+        if urgent and LASTING.isdisjoint(record.about.effects):
             return
         row = self._row(record)
         if self._pid != os.getpid():

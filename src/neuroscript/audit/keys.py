@@ -11,6 +11,7 @@ import attrs
 
 from neuroscript.audit.chain import LEAST_KEY
 from neuroscript.errors import AuditError
+from neuroscript.private import is_shared
 
 MOST: Final = 4096
 """How many bytes a file of a key has at most."""
@@ -40,7 +41,7 @@ def read_key(path: str | os.PathLike[str]) -> KeyFile:
     """
     with Path(path).open("rb") as file:
         data = file.read(MOST + 1)
-        is_private = os.name == "nt" or not os.fstat(file.fileno()).st_mode & 0o077
+        is_private = not is_shared(os.fstat(file.fileno()))
     if len(data) > MOST:
         raise AuditError(f"the key file has more than {MOST} bytes; a key has {LEAST_KEY} or some more")
     digits = HEX.fullmatch(data)

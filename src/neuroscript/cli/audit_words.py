@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from neuroscript.cli.subparsers import add_subparser
+
 ACTIONS: Final = ("show", "tail", "verify", "stats")
 
 AUDIT: Final = """\
@@ -22,13 +24,7 @@ LAST: Final = 10
 
 def add_audit(commands: Any, layout: Any) -> None:
     """Add the command with its actions to the *commands* of the parser."""
-    parser = commands.add_parser(
-        "audit",
-        help="read and check a trail of calls",
-        description=f"Read and check a trail of calls.\n\n{AUDIT}",
-        formatter_class=layout,
-        allow_abbrev=False,
-    )
+    parser = add_subparser(commands, layout, "audit", "read and check a trail of calls", description=AUDIT)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     show = _action(actions, layout, "show", "show the calls of a trail", "the records as they stand, one in each line")
     show.add_argument("--tool", metavar="PATTERN", help="only tools with such a name, as in 'fs.*'; * crosses dots")
@@ -43,14 +39,7 @@ def add_audit(commands: Any, layout: Any) -> None:
 
 
 def _action(actions: Any, layout: Any, name: str, help: str, json_help: str, description: str = "") -> Any:
-    parser = actions.add_parser(
-        name,
-        help=help,
-        description=f"{help[0].upper()}{help[1:]}.\n\n{description}".strip(),
-        formatter_class=layout,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--json", action="store_true", help=json_help)
+    parser = add_subparser(actions, layout, name, help, json_help=json_help, description=description)
     parser.add_argument("file", metavar="FILE", help="a trail: JSON lines, or an SQLite database")
     return parser
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 
@@ -30,16 +30,43 @@ from neuroscript.tools import ToolImplementation
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
     """Call one tool, write its result or say its error, and return the exit code.
 
+    With ``--watch`` that is done again whenever a plugin has changed, until somebody interrupts it.
+
     Raises:
-        UsageError: The arguments are given both as words and as a file, or the file can not be read.
+        UsageError: The arguments are given both as words and as a file, or the file can not be read; or there is
+            nothing to watch.
     """
     text = file_arguments(options)
+    if options.watch:
+        _call_again(options, output, make_engine, text)
     with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
-        call = asked(engine, options, text)
-        if options.dry_run:
-            return _foreseen(decided(engine, call), options, output)
-        result = engine.execute(call) if isinstance(call, ToolCall) else call
-    return written(result, options, output)
+        became = _became(engine, options, text)
+    return _told(became, options, output)
+
+
+def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | None, text: str | None) -> NoReturn:
+    from neuroscript.cli.reloading import wait, watcher
+
+    watched = watcher(options, is_own=make_engine is None)
+    with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
+        while True:
+            _told(_became(engine, options, text), options, output)
+            wait(watched, engine, output)
+    raise AssertionError
+
+
+def _became(engine: Engine, options: Namespace, text: str | None) -> ToolResult | Decision:
+    """Return what became of the call, or, where nothing is to run, what would become of it."""
+    call = asked(engine, options, text)
+    if options.dry_run:
+        return decided(engine, call)
+    return engine.execute(call) if isinstance(call, ToolCall) else call
+
+
+def _told(became: ToolResult | Decision, options: Namespace, output: Output) -> int:
+    if isinstance(became, Decision):
+        return _foreseen(became, options, output)
+    return written(became, options, output)
 
 
 def file_arguments(options: Namespace) -> str | None:

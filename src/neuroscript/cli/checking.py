@@ -23,6 +23,7 @@ from neuroscript.cli.printing import show
 from neuroscript.cli.stating import file_of
 from neuroscript.names import near
 from neuroscript.policy import ExecutionPolicy
+from neuroscript.scopes import is_exact_tool
 from neuroscript.templates import may_cover
 from neuroscript.tools import ToolImplementation
 
@@ -114,7 +115,7 @@ def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]
         for where, rules in _patterns(layer):
             for rule in rules:
                 if rule in unmatched:
-                    alike = () if {*"*?"} & {*rule} else near(rule, tools)
+                    alike = near(rule, tools) if is_exact_tool(rule) else ()
                     hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
                     yield Idle(where, rule, f"matches no tool{hint}")
 

@@ -15,9 +15,9 @@ from neuroscript.cli.output import Output
 from neuroscript.display import shown
 
 ONLY: Final = "NEUROSCRIPT_PLUGINS"
-"""Names the distributions that may be loaded, with commas between them; an empty text means none."""
+"""Names the distributions that may be loaded, and bundles of them, with commas between; an empty text means none."""
 
-OFF: Final = "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD"
+NO_AUTOLOAD: Final = "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD"
 """Any text but an empty one: nothing is loaded but what `ONLY` names."""
 
 NO: Final = "no:"
@@ -25,14 +25,20 @@ NO: Final = "no:"
 
 
 def choice(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords ``plugins`` and ``without`` of an engine, each where the user says something."""
+    """Return the keywords ``plugins`` and ``without`` of an engine, each where the user says something.
+
+    Raises:
+        PluginError: The environment names a bundle that there is not.
+    """
     keywords: dict[str, Any] = {}
     names = [each.removeprefix(NO) for each in settings.get("plugin") or () if each.startswith(NO)]
     if names:
         keywords["without"] = names
     if ONLY in os.environ:
-        keywords["plugins"] = [name for name in map(str.strip, os.environ[ONLY].split(",")) if name]
-    elif os.environ.get(OFF):
+        from neuroscript.bundles import unbundled
+
+        keywords["plugins"] = unbundled(tuple(filter(None, map(str.strip, os.environ[ONLY].split(",")))))
+    elif os.environ.get(NO_AUTOLOAD):
         keywords["plugins"] = "none"
     return keywords
 
@@ -45,11 +51,11 @@ def files(settings: Mapping[str, Any]) -> list[str]:
 def warn(without: list[str], output: Output) -> None:
     """Say which names of ``-p no:NAME`` leave nothing out, for then something is loaded that was not wanted."""
     if without:
-        from neuroscript.installed import distributions, normalised
+        from neuroscript.installed import known, normalised
 
         for name in without:
-            known = (normalised(name) == each.key or name in map(_name, each.entry_points) for each in distributions())
-            if not any(known):
+            names = (normalised(name) == each.key or name in map(_name, each.entry_points) for each in known())
+            if not any(names):
                 output.say(f"warning: -p {NO}{shown(name)} leaves nothing out; no plugin is called so")
 
 

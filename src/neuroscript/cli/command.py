@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import PurePath
 from typing import Any, Final
 
 from neuroscript.cli.exits import INTERNAL, OK, UsageError, exit_code
@@ -25,6 +24,10 @@ MODULES: Final = {
     "policy explain": "explaining",
     "audit": "auditing",
     "plugins": "plugging",
+    "new": "creating",
+    "lint": "linting",
+    "index": "indexing",
+    "doctor": "doctoring",
     "completion": "completion",
 }
 """What carries out each command; no other is loaded."""
@@ -91,4 +94,7 @@ def _origin(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return "" if trace is None else f"at {PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+    if trace is None:
+        return ""
+    file = os.path.basename(trace.tb_frame.f_code.co_filename)  # noqa: PTH119
+    return f"at {file}:{trace.tb_lineno}"

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, Literal, TextIO
 
-from neuroscript.cli.choosing import choice, files, warn
+from neuroscript.cli.choosing import NO_AUTOLOAD, choice, files, warn
 from neuroscript.cli.output import Output
 from neuroscript.cli.stating import stated, without_effect
+from neuroscript.directories import plugins_directory
 from neuroscript.display import shown
 from neuroscript.engine import Engine
-from neuroscript.errors import PluginError, ToolNotFound
-from neuroscript.host import Host, plugins_directory
+from neuroscript.errors import ToolNotFound
+from neuroscript.host import Host
 from neuroscript.names import from_wire, near
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.tools import ToolImplementation
@@ -24,9 +25,6 @@ Mode = Literal["lax", "strict"]
 
 RUNNING: Final = ("call", "execute", "approve")
 """The commands that run tools as the words permit it."""
-
-NO_AUTOLOAD: Final = "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD"
-"""The variable of the environment with which a user turns off what would be loaded unasked."""
 
 
 @contextmanager
@@ -49,31 +47,42 @@ def opened(
     mode: Mode = "strict" if settings.get("strict") else "lax"
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
         host = Host(sandbox_dir=settings.get("sandbox") if _runs(settings) else None, stdin=stdin)
-        keywords |= choice(settings)
+        keywords |= {**choice(settings), **_locked(settings)}
         warn(keywords.get("without", []), output)
         with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:
             for error in engine.plugin_errors:
                 output.say(f"warning: {error}")
             for file in files(settings):
                 engine.load_plugin(file)
-            for error in _directories(settings, engine, is_own=make_engine is None):
-                output.say(f"warning: {error}")
+            for directory in directories(settings, is_own=make_engine is None):
+                for error in engine.load_plugins(directory):
+                    output.say(f"warning: {error}")
             if settings["command"] in RUNNING:
                 _warn(without_effect(settings, engine), output)
             yield engine
 
 
-def _directories(settings: Mapping[str, Any], engine: Engine, is_own: bool) -> Iterator[PluginError]:
-    """Load the plugins of the user's own directory, if there is one, and of those that are named.
+def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of an engine that takes nothing but what is locked, where that is wanted."""
+    if settings.get("locked") is None:
+        return {}
+    from neuroscript.lockfile import Lock
+
+    return {"lock": Lock.read(settings["locked"]), "strict": True}
+
+
+def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
+    """Return the directories of plugins: the user's own, if there is one, and those that are named.
+
+    What is locked are distributions, so with a lock the user's own directory is left out, for nobody names it.
 
     Args:
         is_own: Whether the command is ours; that of a host loads what the host says.
     """
-    own = plugins_directory() if is_own and not os.environ.get(NO_AUTOLOAD) else None
-    if own is not None and os.path.isdir(own):  # noqa: PTH112
-        yield from engine.load_plugins(own)
-    for directory in settings.get("plugins_dir") or ():
-        yield from engine.load_plugins(directory)
+    is_wanted = is_own and settings.get("locked") is None and not os.environ.get(NO_AUTOLOAD)
+    own = plugins_directory() if is_wanted else None
+    is_there = own is not None and os.path.isdir(own)  # noqa: PTH112
+    return [*([own] if own is not None and is_there else []), *(settings.get("plugins_dir") or ())]
 
 
 def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., Any] | None) -> ExecutionPolicy:

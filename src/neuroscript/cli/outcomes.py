@@ -74,7 +74,7 @@ def _asked(line: Line) -> Asked:
         title = shape.title
         return Asked(line.number, title, shape.read(data))
     except ArgumentError as error:
-        problems = [attrs.evolve(each, where=_place(line, each.where)) for each in error.problems]
+        problems = [each._replace(where=_place(line, each.where)) for each in error.problems]
         return Asked(line.number, title, ToolResult(id, "", error=ArgumentError(problems)))
 
 

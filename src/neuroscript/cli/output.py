@@ -14,6 +14,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, Final, TextIO
 
 from neuroscript.display import escaped
+from neuroscript.jsontext import json_text
 from neuroscript.prompting import is_terminal
 
 KEPT: Final = frozenset("\n\t")
@@ -135,17 +136,3 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return text.translate({ord(each): escaped(each) for each in set(text) - KEPT if not each.isprintable()})
-
-
-def json_text(data: Any, *, ascii_only: bool = False) -> str:
-    """Return plain data as one line of JSON.
-
-    >>> json_text({"a": "é\\u202e"})
-    '{"a": "é\\\\u202e"}'
-    """
-    import json
-
-    text = json.dumps(data, ensure_ascii=ascii_only)
-    if text.isprintable():
-        return text
-    return text.translate({ord(each): json.dumps(each)[1:-1] for each in set(text) if not each.isprintable()})

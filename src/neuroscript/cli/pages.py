@@ -6,9 +6,7 @@ Every text in a block has been made safe to look at by whoever put it there with
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal
-
-import attrs
+from typing import Final, Literal, NamedTuple
 
 from neuroscript.cli.output import visible
 
@@ -24,16 +22,14 @@ NARROWEST: Final = 16
 """How narrow a column may become that gives way to others."""
 
 
-@attrs.frozen(eq=False, repr=False)
-class Cell:
+class Cell(NamedTuple):
     """A text in one style, which a layout without colours ignores."""
 
     text: str
     style: Style = ""
 
 
-@attrs.frozen(eq=False, repr=False)
-class Rows:
+class Rows(NamedTuple):
     """Cells below each other; the last of a row is wrapped to what is left of the page.
 
     Attributes:
@@ -44,9 +40,9 @@ class Rows:
     """
 
     rows: tuple[tuple[Cell, ...], ...]
-    indent: int = attrs.field(default=0, kw_only=True)
-    widths: tuple[int, ...] = attrs.field(default=(), kw_only=True)
-    wrapped: bool = attrs.field(default=True, kw_only=True)
+    indent: int = 0
+    widths: tuple[int, ...] = ()
+    wrapped: bool = True
 
     def fitted(self, width: int) -> int:
         """Return how many of *width* columns the block takes: a page of prose is not read well where it is wide."""

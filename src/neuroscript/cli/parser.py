@@ -8,23 +8,30 @@ Source: issue "The contract runs", command line.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NoReturn
 
 from neuroscript.cli.audit_words import add_audit
+from neuroscript.cli.doctor_words import add_doctor
 from neuroscript.cli.exits import UsageError
-from neuroscript.cli.plugin_words import add_inspection
-from neuroscript.cli.world_words import KEEPING, WORLD, add_keeping, add_plugins, add_world
+from neuroscript.cli.plugin_words import add_index, add_inspection
+from neuroscript.cli.publisher_words import add_lint, add_new
+from neuroscript.cli.subparsers import add_subparser
+from neuroscript.cli.world_words import KEEPING, LOCKED, WORLD, add_keeping, add_tools, add_world, locked_words
 from neuroscript.display import shown
 from neuroscript.names import near
 
-COMMANDS: Final = ("list", "show", "call", "execute", "approve", "policy", "audit", "replay", "plugins", "completion")
+COMMANDS: Final = (
+    *("list", "show", "call", "execute", "approve", "policy", "audit", "replay"),
+    *("plugins", "index", "new", "lint", "doctor"),
+    "completion",
+)
 QUESTIONS: Final = ("check", "explain")
 """What ``policy`` can be asked."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
-FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "--dry-run", "-h", "--help"})
+FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "--dry-run", "--watch", LOCKED, "-h", "--help"})
 INPUT: Final = "--input-json"
 VALUED: Final = frozenset({INPUT, *WORLD, *KEEPING})
 NAME: Final = "NAME"
@@ -105,7 +112,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     if [*argv[: len(command)]] != command:
         return _without_tool_words(argv)
     options, words, values = split(argv[len(command) :])
-    namespace = build(command[0]).parse_args([*command, NAME, *options])
+    namespace = build(command[0]).parse_args([*command, NAME, *locked_words(options)])
     if not words and not values:
         raise UsageError(f"the name of a tool is missing (see neuroscript {' '.join(command)} --help)")
     namespace.name = (words or values)[0]
@@ -118,7 +125,7 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
         alike = near(argv[0], COMMANDS)
         hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
         raise UsageError(f"no command is called {shown(argv[0])}{hint} (see neuroscript --help)")
-    namespace = build(argv[0] if argv else "").parse_args(argv)
+    namespace = build(argv[0] if argv else "").parse_args(locked_words(argv))
     if namespace.command is None and not namespace.version:
         raise UsageError(f"a command is missing: {', '.join(COMMANDS)} (see neuroscript --help)")
     if namespace.command == "policy" and namespace.question is None:
@@ -140,7 +147,7 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
             return options, words, list(rest)
         if word in VALUED:
             options.extend([word, *islice(rest, 1)])
-        elif word in FLAGS or (word.startswith("--") and word.partition("=")[0] in VALUED):
+        elif word in FLAGS or (word.startswith("--") and word.partition("=")[0] in {LOCKED, *VALUED}):
             options.append(word)
         else:
             words.append(word)
@@ -165,27 +172,10 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in [only] if only in COMMANDS else COMMANDS:
-        match name:
-            case "list":
-                _add_list(commands)
-            case "show":
-                _add_show(commands, tool_names)
-            case "call":
-                _add_call(commands, tool_names, keys)
-            case "execute":
-                _add_execute(commands, tool_names)
-            case "approve":
-                _add_approve(commands, tool_names)
-            case "replay":
-                _add_replay(commands)
-            case "policy":
-                _add_policy(commands, tool_names, keys)
-            case "audit":
-                add_audit(commands, _layout)
-            case "plugins":
-                add_inspection(commands, _layout)
-            case _:
-                _add_completion(commands)
+        if name in OTHERS:
+            OTHERS[name](commands, _layout)
+        else:
+            OURS[name](commands, tool_names, keys)
     return parser
 
 
@@ -194,26 +184,19 @@ def _layout(prog: str) -> argparse.HelpFormatter:
 
 
 def _command(commands: Any, name: str, help: str, *, json_help: str, description: str = "") -> Parser:
-    parser: Parser = commands.add_parser(
-        name,
-        help=help,
-        description=f"{help[0].upper()}{help[1:]}.\n\n{description}".strip(),
-        formatter_class=_layout,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--json", action="store_true", help=json_help)
+    parser: Parser = add_subparser(commands, _layout, name, help, json_help=json_help, description=description)
     return parser
 
 
-def _add_list(commands: Any) -> None:
+def _add_list(commands: Any, *_: Completer | None) -> None:
     parser = _command(commands, "list", "list the tools", json_help="an array of names, signatures and descriptions")
     parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="names to list, as in 'math.*'; * crosses dots")
-    add_plugins(parser)
+    add_tools(parser)
 
 
-def _add_show(commands: Any, tool_names: Completer | None) -> None:
+def _add_show(commands: Any, tool_names: Completer | None, _: Completer | None) -> None:
     parser = _command(commands, "show", "show all of one tool", json_help="its spec and its policy")
-    add_plugins(parser)
+    add_tools(parser)
     _add_name(parser, tool_names)
 
 
@@ -230,6 +213,9 @@ def _add_call(commands: Any, tool_names: Completer | None, keys: Completer | Non
     _add_tool_words(parser, tool_names, keys)
     add_keeping(parser)
     _add_dry_run(parser)
+    parser.add_argument(
+        "--watch", action="store_true", help="call again whenever a plugin of a file changes, until it is interrupted"
+    )
 
 
 def _add_tool_words(parser: Parser, tool_names: Completer | None, keys: Completer | None) -> None:
@@ -250,7 +236,7 @@ def _add_dry_run(parser: Parser) -> None:
     )
 
 
-def _add_execute(commands: Any, tool_names: Completer | None) -> None:
+def _add_execute(commands: Any, tool_names: Completer | None, _: Completer | None) -> None:
     parser = _command(
         commands,
         "execute",
@@ -266,7 +252,7 @@ def _add_execute(commands: Any, tool_names: Completer | None) -> None:
     parser.add_argument("file", metavar="FILE", help="JSON lines; - is stdin")
 
 
-def _add_approve(commands: Any, tool_names: Completer | None) -> None:
+def _add_approve(commands: Any, tool_names: Completer | None, _: Completer | None) -> None:
     parser = _command(
         commands,
         "approve",
@@ -282,11 +268,11 @@ def _add_approve(commands: Any, tool_names: Completer | None) -> None:
     parser.add_argument("file", metavar="FILE", help="what --suspend, or an application, has put aside")
 
 
-def _add_replay(commands: Any) -> None:
+def _add_replay(commands: Any, *_: Completer | None) -> None:
     parser = _command(
         commands, "replay", "run recorded calls again", json_help="what differs, and the counts", description=REPLAY
     )
-    add_plugins(parser)
+    add_tools(parser)
     parser.add_argument("file", metavar="RECORDING", help="a file of recorded calls; - is stdin")
 
 
@@ -310,9 +296,32 @@ def _add_policy(commands: Any, tool_names: Completer | None, keys: Completer | N
     _add_tool_words(explain, tool_names, keys)
 
 
-def _add_completion(commands: Any) -> None:
+def _add_completion(commands: Any, *_: Completer | None) -> None:
     parser = _command(
         commands, "completion", "print what makes a shell complete words", json_help="the shell and its script"
     )
     action: Any = parser.add_argument("shell", metavar="SHELL", help=", ".join(SHELLS))
     action.completer = lambda **_: SHELLS
+
+
+OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], None]]] = {
+    "list": _add_list,
+    "show": _add_show,
+    "call": _add_call,
+    "execute": _add_execute,
+    "approve": _add_approve,
+    "policy": _add_policy,
+    "replay": _add_replay,
+    "completion": _add_completion,
+}
+"""What adds the commands whose words are here, each called with the completers of words."""
+
+OTHERS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
+    "audit": add_audit,
+    "plugins": add_inspection,
+    "index": add_index,
+    "new": add_new,
+    "lint": add_lint,
+    "doctor": add_doctor,
+}
+"""What adds the commands whose words have a room of their own."""

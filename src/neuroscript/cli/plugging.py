@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from neuroscript.catalog import checked, chosen
 from neuroscript.cli.choosing import choice, warn
 from neuroscript.cli.exits import FAILED, OK, UsageError
 from neuroscript.cli.opening import MakeEngine
@@ -15,8 +16,7 @@ from neuroscript.cli.plugin_words import ACTIONS
 from neuroscript.cli.printing import show
 from neuroscript.display import shown
 from neuroscript.errors import PluginError
-from neuroscript.installed import PLUGINS, TOOLSETS, Distribution, distributions, normalised
-from neuroscript.loading import chosen
+from neuroscript.installed import PLUGINS, TOOLSETS, Distribution, known, normalised
 from neuroscript.names import near
 
 INDENT: Final = 2
@@ -30,7 +30,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     if options.action is None:
         raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript plugins --help)")
-    found = distributions()
+    found = known()
     keywords = choice(vars(options))
     warn(keywords.get("without", []), output)
     taken, missing = _taken(found, keywords)
@@ -40,9 +40,18 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         case "list":
             return _list(found, taken, options, output)
         case "show":
-            return _show(_named(found, options.name), taken, options, output)
+            return _show(named(found, options.name), taken, options, output)
+        case "lock":
+            from neuroscript.cli.locking import lock
+
+            names = [named(taken, name).key for name in options.names]
+            return lock(taken, keywords.get("without", ()), names, options, output)
+        case "diff":
+            from neuroscript.cli.locking import diff
+
+            return diff(found, taken, keywords.get("without", ()), options, output)
         case _:
-            wanted = [_named(found, name).key for name in options.names]
+            wanted = [named(found, name).key for name in options.names]
             return _check([each for each in taken if not wanted or each.key in wanted], options, output)
 
 
@@ -54,7 +63,8 @@ def _taken(
     return chosen(found, [] if only == "none" else only, keywords.get("without", ()))
 
 
-def _named(found: Sequence[Distribution], name: str) -> Distribution:
+def named(found: Sequence[Distribution], name: str) -> Distribution:
+    """Return the distribution that *name* means, or raise a `UsageError` with names that are spelt alike."""
     for each in found:
         if each.key == normalised(name):
             return each
@@ -110,9 +120,9 @@ def _show(each: Distribution, taken: Sequence[Distribution], options: Namespace,
 
 
 def _check(found: Sequence[Distribution], options: Namespace, output: Output) -> int:
-    from neuroscript.probing import LIMIT, probed
+    from neuroscript.probing import LIMIT
 
-    reports = probed(found, options.seconds or LIMIT)
+    reports = [*checked(found, options.seconds or LIMIT)]
     broken = sum(not each.is_usable for each in reports)
     if options.json:
         output.json({"ok": not broken, "plugins": [_report_data(each) for each in reports]})

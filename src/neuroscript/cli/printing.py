@@ -22,9 +22,12 @@ def show(blocks: Iterable[Rows], output: Output) -> None:
         else:
             output.write(styled(blocks, output))
             return
+    for block in blocks:
+        width = _columns() if output.is_terminal or block.wrapped else ENDLESS
+        output.write("".join(f"{each}\n" for each in laid_out(block, block.fitted(width))))
+
+
+def _columns() -> int:
     from shutil import get_terminal_size
 
-    columns = get_terminal_size((WIDEST, 24)).columns
-    for block in blocks:
-        width = columns if output.is_terminal or block.wrapped else ENDLESS
-        output.write("".join(f"{each}\n" for each in laid_out(block, block.fitted(width))))
+    return get_terminal_size((WIDEST, 24)).columns

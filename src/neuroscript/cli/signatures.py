@@ -1,55 +1,11 @@
-"""Specs in the words of a person: ``round(number: float, digits: int = 0) -> float``."""
+"""What a spec asks, in the words of a person."""
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from neuroscript.argtypes import ArgType, worded
-from neuroscript.cli.output import json_text
 from neuroscript.coercion import described
-from neuroscript.data import plain
 from neuroscript.errors import UNSET
-from neuroscript.spec import ArgSpec, ToolSpec
-
-SHORT: Final = 24
-"""How many characters of a default a signature shows; a longer one stands with its argument alone."""
-
-
-def signature(spec: ToolSpec) -> str:
-    """Return the arguments and the result of a tool in one line.
-
-    >>> from neuroscript import ArgSpec, ArgType, ToolSpec
-    >>> signature(ToolSpec("pick", "x", (ArgSpec("from", ArgType.INT, default=1),), return_type=ArgType.STRING))
-    '(from: int = 1) -> string'
-    """
-    last = len(spec.args) - 1
-    arguments = [_parameter(arg, spec.variadic and index == last) for index, arg in enumerate(spec.args)]
-    return f"({', '.join(arguments)}) -> {returned(spec)}"
-
-
-def _parameter(arg: ArgSpec, further: bool) -> str:
-    kind = _kind(arg.type, arg.nullable)
-    if further:
-        return f"*{arg.name}: {kind}"
-    if arg.default is not UNSET:
-        default = written(arg.default)
-        return f"{arg.name}: {kind} = {default if len(default) <= SHORT else '…'}"
-    return f"{arg.name}: {kind}" if arg.required else f"{arg.name}?: {kind}"
-
-
-def returned(spec: ToolSpec) -> str:
-    """Return the type of a tool's result, or of each item of its stream.
-
-    >>> returned(ToolSpec("lines", "x", return_type=ArgType.STRING, stream=True))
-    'stream of string'
-    """
-    kind = _kind(spec.return_type, spec.return_nullable)
-    return f"stream of {kind}" if spec.stream else kind
-
-
-def _kind(type: ArgType, nullable: bool) -> str:
-    word = str(type) if type in (ArgType.ANY, ArgType.NIL, ArgType.VOID) else worded(type)
-    return f"{word} | None" if nullable and type is not ArgType.NIL else word
+from neuroscript.spec import ArgSpec
+from neuroscript.synopsis import written
 
 
 def asked(arg: ArgSpec, further: bool = False) -> str:
@@ -70,8 +26,3 @@ def asked(arg: ArgSpec, further: bool = False) -> str:
     if arg.secret:
         parts.append("secret")
     return ", ".join(parts)
-
-
-def written(value: Any) -> str:
-    """Return a value of a spec as it is written in JSON."""
-    return json_text(plain(value))

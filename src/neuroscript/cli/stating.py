@@ -15,8 +15,8 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.cli.exits import UsageError
+from neuroscript.directories import config_file
 from neuroscript.engine import Engine
-from neuroscript.host import config_file
 from neuroscript.policy import ExecutionPolicy
 
 FLAGS: Final = {"allow": "allow", "deny": "deny", "grants": "grant", "preapproved": "preapproved"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 WORLD: Final = (
@@ -11,6 +11,12 @@ WORLD: Final = (
     "--sandbox",
 )
 """The options of `add_world` that take a value."""
+
+LOCKED: Final = "--locked"
+"""The option of `add_tools` whose value, if it has one, stands behind ``=``."""
+
+LOCK_FILE: Final = "neuroscript.lock"
+"""What `LOCKED` means without a value, in the working directory."""
 
 KEEPING: Final = ("--suspend", "--audit", "--audit-key", "--record")
 """The options of `add_keeping`, all of which take a value."""
@@ -31,13 +37,34 @@ def add_plugins(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_tools(parser: argparse.ArgumentParser) -> None:
+    """Add what says which tools are there: further ones, some left out, and none that is not locked."""
+    add_plugins(parser)
+    parser.add_argument(
+        LOCKED,
+        metavar="FILE",
+        nargs="?",
+        help=f"load only what is as this file has it, {LOCK_FILE} if none is named; the name stands behind =",
+    )
+
+
+def locked_words(argv: Sequence[str]) -> list[str]:
+    """Return words in which `LOCKED` always has its value, so that it takes none of the words behind it.
+
+    >>> locked_words(["list", "--locked", "math.*", "--", "--locked"])
+    ['list', '--locked=neuroscript.lock', 'math.*', '--', '--locked']
+    """
+    end = argv.index("--") if "--" in argv else len(argv)
+    return [*(f"{LOCKED}={LOCK_FILE}" if word == LOCKED else word for word in argv[:end]), *argv[end:]]
+
+
 def add_world(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterable[str]] | None) -> None:
     """Add what says which tools are there, what they may do, and where.
 
     Args:
         tool_names: Completes the name of a tool in a shell.
     """
-    add_plugins(parser)
+    add_tools(parser)
     parser.add_argument("--policy", metavar="FILE", help="say with this file of TOML what may run; else one of yours")
     parser.add_argument("--profile", metavar="NAME", help="take this profile of the file")
     for name, metavar, help in (

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from neuroscript.testing.fuzzing import fuzz_toolset
     from neuroscript.testing.law import Law, Violation
     from neuroscript.testing.setup import Setup
+    from neuroscript.testing.trials import DOORS
 
 __all__ = [
+    "DOORS",
     "LAWS",
     "FakeRuntime",
     "Law",
@@ -37,6 +39,7 @@ _HOMES = {
     "fuzzing": "fuzz_toolset",
     "law": "Law Violation",
     "setup": "Setup",
+    "trials": "DOORS",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -11,13 +11,13 @@ from typing import Final
 import attrs
 
 from neuroscript.errors import SpecError
-from neuroscript.testing import behaving, isolated, telling
+from neuroscript.testing import behaving, isolated, shipping, telling
 from neuroscript.testing.law import Law, Violation
 from neuroscript.testing.setup import Setup
 from neuroscript.testing.trials import Bench
 from neuroscript.tools import ToolImplementation, Toolset
 
-LAWS: Final[tuple[Law, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS)
+LAWS: Final[tuple[Law, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS, *shipping.LAWS)
 """Every law, in the order in which they are asked."""
 
 BY_NAME: Final = {law.name: law for law in LAWS}

@@ -12,11 +12,14 @@ import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import neuroscript.engine  # noqa: F401 - loaded, so that what it takes is not put down to the module
 from neuroscript.fingerprints import fingerprint
 from neuroscript.testing.events import needed
+
+HOOK: Final = "neuroscript_toolsets"
+"""The hook that brings toolsets; ``HOOK:NAME`` names one of them."""
 
 
 def told(module: str, file: str, name: str) -> dict[str, Any]:
@@ -29,9 +32,16 @@ def told(module: str, file: str, name: str) -> dict[str, Any]:
             events.append(event)
 
     sys.addaudithook(hook)
-    toolset = getattr(_imported(module, file), name)
+    imported = _imported(module, file)
     is_watching.clear()
+    toolset = _named(imported, name)
     return {"events": events, "tools": {tool.name: fingerprint(tool) for tool in toolset}}
+
+
+def _named(module: ModuleType, name: str) -> Any:
+    attribute, _, wanted = name.partition(":")
+    found = getattr(module, attribute)
+    return next(each for each in found() if each.name == wanted) if wanted else found
 
 
 def _imported(module: str, file: str) -> ModuleType:

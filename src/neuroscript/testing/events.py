@@ -57,9 +57,11 @@ def needed(event: str, args: tuple[Any, ...]) -> str:
 
 
 def _opened(path: object, mode: object, flags: object) -> str:
+    if isinstance(path, int):  # what is open already, such as a pipe
+        return ""
     if isinstance(flags, int) and flags & WRITING and path != os.devnull:
         return "fs:write"
-    return "" if isinstance(path, int) or _is_library(path) else "fs:read"
+    return "" if _is_library(path) else "fs:read"
 
 
 def _is_library(path: object) -> bool:

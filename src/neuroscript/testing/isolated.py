@@ -9,12 +9,13 @@ Source: issue "Plugins", the publisher's kit; PEP 578; contract section 5.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from io import StringIO
 from select import select
 from time import monotonic
@@ -22,11 +23,13 @@ from typing import Any, Final
 
 from neuroscript.errors import CallError
 from neuroscript.fingerprints import fingerprint
-from neuroscript.runtime import RUNTIME_API
+from neuroscript.testing.child import HOOK
 from neuroscript.testing.events import needed
 from neuroscript.testing.law import Law
+from neuroscript.testing.scratch import Scratch
 from neuroscript.testing.trials import Bench, Log, Seen, call, watched
 from neuroscript.tools import ToolImplementation, Toolset, WithoutRuntime
+from neuroscript.versions import misfit
 
 MOST: Final = 300.0
 """Seconds that all examples of a toolset may take together in the process that watches them."""
@@ -74,9 +77,10 @@ def _watch(bench: Bench) -> dict[str, Any]:
     touched: dict[str, list[list[str]]] = {}
     printed: list[str] = []
     current: list[str] = []
+    scratch = Scratch()
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        if current:
+        if current and not scratch.holds(event, args):
             need = needed(event, args)
             if need and [need, event] not in touched.setdefault(current[-1], []):
                 touched[current[-1]].append([need, event])
@@ -157,12 +161,13 @@ def _read(descriptor: int, end: float) -> str:
 def home_of(toolset: Toolset) -> tuple[str, str, str] | None:
     """Return the module, its file and the name under which a toolset stands there; None where it stands nowhere.
 
-    Of several modules the one that holds functions of its tools, then one of the same package.
+    Of several modules the one that holds functions of its tools, then one of the same package; then one of that package
+    whose hook brings a toolset of that name.
     """
     own = {_module(tool) for tool in toolset}
     packages = {name.partition(".")[0] for name in own}
     homes = sorted(_homes(toolset), key=lambda home: (home[0] not in own, home[0].partition(".")[0] not in packages))
-    return homes[0] if homes else None
+    return next(iter(homes), None) or next(_computing(toolset, packages), None)
 
 
 def _module(tool: ToolImplementation) -> str:
@@ -179,10 +184,18 @@ def _homes(toolset: Toolset) -> Iterator[tuple[str, str, str]]:
                     yield module.__name__, file, name
 
 
+def _computing(toolset: Toolset, packages: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        hook = vars(module).get(HOOK) if isinstance(file, str) and name.partition(".")[0] in packages else None
+        if isinstance(file, str) and inspect.isfunction(hook) and toolset.name in [each.name for each in hook()]:
+            yield name, file, f"{HOOK}:{toolset.name}"
+
+
 def _importable(bench: Bench, tool: None) -> Iterator[str]:
     for toolset in bench.toolsets:
         if home_of(toolset) is None:
-            yield f"toolset {toolset.name} has no name in a module, so that no entry point can offer it"
+            yield f"toolset {toolset.name} has no name in a module and comes of no hook: no entry point can offer it"
 
 
 def _imports(bench: Bench) -> Iterator[tuple[Toolset, dict[str, Any]]]:
@@ -230,19 +243,14 @@ def _api(bench: Bench, tool: None) -> Iterator[str]:
     for toolset in bench.toolsets:
         home = home_of(toolset)
         wanted = getattr(sys.modules[home[0]], "RUNTIME_API", None) if home is not None else None
-        if wanted is not None and not _is_served(wanted):
-            made, have = ".".join(map(str, wanted)), ".".join(map(str, RUNTIME_API))
-            yield f"toolset {toolset.name} is made for version {made} of the Runtime, and this is {have}"
-
-
-def _is_served(wanted: tuple[int, int]) -> bool:
-    return wanted[0] == RUNTIME_API[0] and wanted[1] <= RUNTIME_API[1]
+        if wanted is not None and misfit(wanted):
+            yield f"toolset {toolset.name} {misfit(wanted)}"
 
 
 LAWS: Final = (
     Law("needs-cover", "What a tool does to files, programs and the network, it declares as needs.", _touching),
     Law("prints-by-runtime", "A tool prints by `rt.println` alone.", _printing),
-    Law("importable", "The toolset has a name in a module.", _importable, of_all=True),
+    Law("importable", "The toolset has a name in a module, or comes of the hook of one.", _importable, of_all=True),
     Law("import-quiet", "Importing it has no effect outside.", _quiet, of_all=True),
     Law("stable", "Its tools are defined alike in every process.", _stable, ("importable",), of_all=True),
     Law("api-version", "It is made for a version of the Runtime that there is.", _api, of_all=True),

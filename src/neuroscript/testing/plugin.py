@@ -69,15 +69,19 @@ class Distribution(pytest.Collector):
 
 
 def _toolsets(name: str) -> list[Any]:
+    from neuroscript.catalog import chosen
     from neuroscript.errors import PluginError
-    from neuroscript.loading import loaded
-    from neuroscript.tools import Toolset
+    from neuroscript.installed import known
+    from neuroscript.loading import loaded_entry
 
-    found = list(loaded([name]))
-    problems = [str(each) for each in found if isinstance(each, PluginError)]
+    order, problems = chosen(known(), [name])
+    try:
+        found = [loaded_entry(each, point) for each in order for point in each.entry_points]
+    except PluginError as error:
+        problems.append(error)
     if problems:
-        raise pytest.UsageError(f"{OPTION}: {'; '.join(problems)}")
-    return [Toolset(each.toolsets[0], each.tools) for each in found if not isinstance(each, PluginError)]
+        raise pytest.UsageError(f"{OPTION}: {'; '.join(map(str, problems))}")
+    return [toolset for each in found for toolset in each.sets]
 
 
 class LawItem(pytest.Item):

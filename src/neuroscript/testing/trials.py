@@ -197,6 +197,7 @@ def execute(engine: Any, name: str, args: Any) -> Any:
 
 
 DOORS: Final[dict[str, Callable[[Any, str, Any], Any]]] = {"call": call, "acall": acall, "execute": execute}
+"""The ways into an engine: each takes it, the name of a tool and its arguments in order or by name."""
 
 
 def tried(

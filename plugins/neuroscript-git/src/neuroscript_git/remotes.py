@@ -44,6 +44,11 @@ toolset = Toolset("git")
     policy=CLONING,
     when_to_use="For a repository that is not here yet; git.pull brings what is new to one that is.",
     examples=(
+        Example(
+            ("https://git.example.org/a.git", "copy"),
+            {"path": "copy", "branch": "main", "commit": "789629573bd6d4ad2e9f0fb4588240d3012692c9"},
+        ),
+        Example({"repository_url": "https://git.example.org/a.git", "relative_path": "deep/copy"}),
         Example(("https://git.example.org/a.git", "work"), error="git.exists"),
         Example(("https://user:word@git.example.org/a.git", "copy"), error="git.bad_url"),
         Example(("http://git.example.org/a.git", "copy"), error="git.bad_url", note="http has to be asked for"),
@@ -129,8 +134,22 @@ def _clear(rt: Runtime, path: str) -> None:
     policy=PULLING,
     when_to_use="To bring what is new at a remote here; git.clone makes a repository, git.push goes the other way.",
     examples=(
+        Example(
+            ("work",),
+            {
+                "result": "up_to_date",
+                "commit": "789629573bd6d4ad2e9f0fb4588240d3012692c9",
+                "conflicts": [],
+                "remote": "origin",
+                "branch": "main",
+                "fetched": "789629573bd6d4ad2e9f0fb4588240d3012692c9",
+            },
+        ),
+        Example(
+            {"relative_path": "work", "repository_url": "https://git.example.org/a.git"}, note="one host is needed"
+        ),
         Example(("work", "-u"), error="git.bad_remote"),
-        Example(("work", "origin"), error="git.unknown_remote"),
+        Example(("work", "nobody"), error="git.unknown_remote"),
         Example(("work", "origin", "--all"), error="git.bad_ref"),
     ),
 )
@@ -205,8 +224,18 @@ def _may(rt: Runtime, verb: str, address: Address) -> None:
     policy=PUSHING,
     when_to_use="To bring commits to a remote; git.commit makes them, git.pull brings what is new there here.",
     examples=(
+        Example(("work", "origin", "topic"), note="the remote does not have that branch yet"),
+        Example(
+            {"relative_path": "work", "repository_url": "https://git.example.org/a.git"},
+            {
+                "result": "up_to_date",
+                "remote": "origin",
+                "branch": "main",
+                "commit": "789629573bd6d4ad2e9f0fb4588240d3012692c9",
+            },
+        ),
         Example(("work", "--receive-pack=true"), error="git.bad_remote"),
-        Example(("work", "origin"), error="git.unknown_remote"),
+        Example(("work", "nobody"), error="git.unknown_remote"),
         Example(("work", "origin", "+main:other"), error="git.bad_ref"),
     ),
 )

@@ -1,0 +1,163 @@
+"""Small files that were read once: what they say, and whether they have changed since.
+
+Nothing here raises an OSError: what can not be read says nothing, and what can not be kept is read again.
+
+Source: performance.md part 6.
+"""
+
+from __future__ import annotations
+
+import os
+from binascii import crc32
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from time import time_ns
+from typing import Any, Final
+
+from neuroscript.directories import cache_file
+
+CHUNK: Final = 1 << 16
+"""How many bytes are read at once."""
+
+FINE: Final = 100_000_000
+"""Nanoseconds within which two changes of a file may look like one, where the file system counts fractions."""
+
+COARSE: Final = 2_000_000_000
+"""The same, where it counts whole seconds."""
+
+OLDEST: Final = 90 * 24 * 3600 * 1_000_000_000
+"""Nanoseconds after which a file of the cache is taken away."""
+
+MOST: Final = 20_000
+"""How many files below one folder are looked at; of a larger one nothing is kept."""
+
+Stamp = tuple[int, int]
+"""When a file or a folder was changed, in nanoseconds, and its size; zeros where there is none."""
+
+
+def read_text(file: str) -> str:
+    """Return what a file says, or nothing where there is none; a text file of the library costs three times as much."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError):
+        return ""
+    data = b""
+    try:
+        while len(part := os.read(descriptor, CHUNK)) == CHUNK:
+            data += part
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+    return (data + part).decode("utf-8", "replace")
+
+
+def read_json(file: str) -> Any:
+    """Return what a file of JSON says, or None where there is none."""
+    text = read_text(file)
+    if not text:
+        return None
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def write_json(file: str, data: Any) -> bool:
+    """Write a file of JSON as `write_text` does."""
+    import json
+
+    return write_text(file, json.dumps(data, separators=(",", ":")))
+
+
+def write_text(file: str, text: str) -> bool:
+    """Write a file, whole or not at all, that only this user reads; tell whether that was possible."""
+    unfinished = f"{file}.{os.urandom(6).hex()}"
+    try:
+        data = text.encode()
+        os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    except (OSError, ValueError):  # a path that is no text can not be kept
+        return False
+    try:
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(data)
+        os.replace(unfinished, file)
+    except OSError:
+        remove(unfinished)
+        return False
+    return True
+
+
+def tidy(directory: str) -> None:
+    """Take away what was kept in a directory so long ago that it may serve nobody any more; what does is made again."""
+    oldest = time_ns() - OLDEST
+    with suppress(OSError):
+        for each in os.scandir(directory):
+            if each.stat().st_mtime_ns < oldest:
+                remove(each.path)
+
+
+def remove(file: str) -> None:
+    """Take a file away, if it is there and that is possible."""
+    with suppress(OSError, ValueError):
+        os.unlink(file)
+
+
+def kept_at(kind: str, *parts: object) -> str | None:
+    """Return the file of the cache for something that *parts* tell from all else, or None where there is no cache."""
+    return cache_file(f"{kind}-{crc32(repr(parts).encode()):08x}.json")
+
+
+def stamp(file: str) -> Stamp:
+    """Return when a file or a folder was changed, and its size."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def stamps(files: Iterable[str]) -> list[list[Any]]:
+    """Return files with their stamps, as JSON holds them."""
+    return [[each, *stamp(each)] for each in files]
+
+
+def are_unchanged(kept: Any) -> bool:
+    """Tell whether files are what they were when `stamps` was asked for them."""
+    try:
+        return all((changed, size) == stamp(file) for file, changed, size in kept)
+    except (TypeError, ValueError):
+        return False
+
+
+def are_settled(found: Iterable[list[Any]], read: int) -> bool:
+    """Tell whether files are still what they were when they were read, and the next change will show in their stamps.
+
+    Args:
+        found: Their stamps, taken later than that.
+        read: When the first of them was read, in nanoseconds: what was changed after a moment before may have been
+            read as it was, and stamped as it is.
+    """
+    return all(read - changed > (FINE if changed % 1_000_000_000 else COARSE) for _, changed, _ in found if changed)
+
+
+def below(roots: Iterable[str]) -> list[list[Any]] | None:
+    """Return all files of some packages and modules with their stamps, in order, or None where there are too many."""
+    found: list[list[Any]] = []
+    for file in _files(roots):
+        found.append([file, *stamp(file)])
+        if len(found) > MOST:
+            return None
+    return found
+
+
+def _files(roots: Iterable[str]) -> Iterator[str]:
+    for root in roots:
+        if not os.path.isdir(root):
+            yield root
+        for folder, folders, files in os.walk(root):
+            folders[:] = sorted(each for each in folders if each != "__pycache__" and not each.startswith("."))
+            yield from (os.path.join(folder, each) for each in sorted(files))

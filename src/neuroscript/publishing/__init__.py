@@ -1,0 +1,1 @@
+"""What publishers of toolsets begin with: a complete distribution, written from a template."""

@@ -1,0 +1,46 @@
+"""A text file that a host names: read whole, or not at all, with a sentence that says why.
+
+Source: issue "Authority", policy as a file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from neuroscript.errors import SpecError
+
+
+def text_of(path: str | os.PathLike[str], name: str, most: int) -> str:
+    """Return the text of a file, or of a device such as ``/dev/null``; nobody is waited for.
+
+    Args:
+        name: What errors call it.
+        most: How many bytes it may have.
+
+    Raises:
+        SpecError: It can not be read, is larger, or is not UTF-8.
+    """
+    try:
+        with open(path, "rb", opener=_opened) as file:
+            data: bytes | None = file.read(most + 1)
+            if data is None:
+                raise OSError(0, "nothing can be read yet")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise SpecError(name, [f"can not be read: {(reason or type(error).__name__).lower()}"]) from None
+    if len(data) > most:
+        raise SpecError(name, [f"has more than {most} bytes"])
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpecError(name, ["is not UTF-8 text"], [data.count(b"\n", 0, error.start) + 1]) from None
+
+
+def _opened(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISCHR(mode) or stat.S_ISDIR(mode):  # of a directory open() itself tells
+        return descriptor
+    os.close(descriptor)
+    raise OSError(0, "it is no file")

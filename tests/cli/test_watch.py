@@ -1,0 +1,238 @@
+"""``call --watch``: an author edits a file and sees what the tool then does, and what is wrong with the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from tests.cli.conftest import command, start
+from tests.terminals import Terminal
+
+PLUGIN = '''
+def shout(text: str) -> str:
+    """Repeat a text."""
+    return text.upper() + "{end}"
+
+def register(registrar):
+    registrar.toolset("mine").tool()(shout)
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plugin of one file, where no installed one is loaded."""
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "")
+    path = tmp_path / "plugins" / "tools.py"
+    path.parent.mkdir()
+    save(path, "!")
+    return path
+
+
+def save(path: Path, end: str) -> None:
+    """Write a plugin as many editors do: another file takes its name."""
+    put(path, PLUGIN.format(end=end))
+
+
+def put(path: Path, text: str, mode: int = 0o644) -> None:
+    """Have a file be there whole, or as it was."""
+    new = path.with_suffix(".swp")
+    new.write_text(text)
+    new.chmod(mode)
+    new.replace(path)
+
+
+@attrs.frozen(eq=False)
+class Watching:
+    """A command that goes on, with its two streams."""
+
+    child: subprocess.Popen[bytes]
+
+    def result(self) -> str:
+        """Wait for a line of the results."""
+        return self._line(self.child.stdout)
+
+    def said(self) -> str:
+        """Wait for a sentence."""
+        return self._line(self.child.stderr).removeprefix("neuroscript: ")
+
+    def _line(self, stream: Any) -> str:
+        line: str = stream.readline().decode().rstrip("\n")
+        return line
+
+    def interrupt(self) -> tuple[int, str]:
+        """Interrupt it, and return its exit code and what it said at last."""
+        self.child.send_signal(signal.SIGINT)
+        out, err = self.child.communicate(timeout=60)
+        assert out == b""
+        return self.child.returncode, err.decode()
+
+
+@pytest.fixture
+def watch() -> Iterator[Callable[..., Watching]]:
+    """Return what starts the command in a process of its own."""
+    started: list[Watching] = []
+
+    def begin(*words: str, **how: Any) -> Watching:
+        started.append(Watching(start("call", "--watch", *words, **how)))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        each.child.kill()
+        each.child.communicate(timeout=60)
+
+
+INTERRUPTED = (130, "neuroscript: interrupted\n")
+
+
+def test_a_file_that_is_saved_is_loaded_and_called_again(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """As often as it is saved, until somebody interrupts it."""
+    seen = watch("-p", str(plugin), "mine.shout", "hello")
+    results = [seen.result()]
+    for end in ("?", "??"):
+        save(plugin, end)
+        assert f"loaded {plugin} anew" == seen.said()
+        results.append(seen.result())
+
+    assert ["HELLO!", "HELLO?", "HELLO??"] == results
+    assert INTERRUPTED == seen.interrupt()
+
+
+def test_half_a_file_changes_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """It is said what is wrong with it; the whole file is found when it is there."""
+    seen = watch("-p", str(plugin), "mine.shout", "hello")
+    seen.result()
+    said = []
+    for text in ("def shout(", "register = 1", None):
+        plugin.unlink() if text is None else put(plugin, text)
+        said.append(seen.said())
+    save(plugin, "?")
+
+    assert [
+        f"{plugin}: it can not be loaded (SyntaxError, line 1); its tools are what they were",
+        f"{plugin}: it has no function register(registrar); its tools are what they were",
+        f"{plugin}: there is no such file of Python, nor a package (a directory with __init__.py); its tools are what they were",
+    ] == said
+    assert (f"loaded {plugin} anew", "HELLO?") == (seen.said(), seen.result())
+    assert INTERRUPTED == seen.interrupt()
+
+
+def test_a_module_of_a_package_is_loaded_with_it(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """Any of its modules."""
+    package = plugin.parent / "package"
+    package.mkdir()
+    save(package / "tools.py", "!")
+    (package / "__init__.py").write_text("from .tools import register\n")
+    seen = watch("-p", str(package), "mine.shout", "a")
+    first = seen.result()
+    save(package / "tools.py", "?")
+
+    assert ("A!", f"loaded {package} anew", "A?") == (first, seen.said(), seen.result())
+
+
+def test_a_directory_is_watched_with_what_comes_into_it(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """A plugin that was broken, or was not there, when the command began; and a tool that is not there yet."""
+    (plugin.parent / "broken.py").write_text("1 +")
+    seen = watch("--plugins-dir", str(plugin.parent), "yours.shout", "a")
+    assert seen.said().startswith("warning: ")
+    assert "no tool is called yours.shout" == seen.said().partition(";")[0]
+    said = []
+    for name, group in (("broken", "theirs"), ("new", "yours")):
+        other = plugin.with_name(f"{name}.py")
+        save(other, "?")
+        text = other.read_text().replace("mine", group)
+        seen_before = seen.said()
+        put(other, text)
+        said += [seen_before.partition("; ")[2], seen.said().partition(" ")[0]]
+        if group == "theirs":
+            assert seen.said().startswith("no tool is called yours.shout")
+
+    assert ["its tools are what they were", "loaded"] * 2 == said
+    assert "A?" == seen.result()
+
+
+def test_what_others_may_change_is_not_loaded(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """In a directory; the tools of the others are there."""
+    seen = watch("--plugins-dir", str(plugin.parent), "mine.shout", "a")
+    first = seen.result()
+    new = plugin.with_name("new.py")
+    put(new, "x = 1\n", 0o666)
+    said = seen.said()
+
+    assert "A!" == first
+    assert said.startswith(f"{new}: it is not loaded: others than its owner may write to {new}; ")
+
+
+def test_what_the_tool_does_wrong_stops_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """Its errors are results as others are; as JSON and as what would be, too."""
+    seen = watch("-p", str(plugin), "--json", "mine.shout", "a")
+    results = [json.loads(seen.result())]
+    text = plugin.read_text()
+    for code in ("return 5", "raise ValueError", 'return "b"'):
+        put(plugin, text.replace('return text.upper() + "!"', code))
+        assert seen.said().startswith("loaded")
+        results.append(json.loads(seen.result()))
+    foreseen = watch("-p", str(plugin), "--dry-run", "mine.shout", "a")
+    before = foreseen.result()
+    put(plugin, text.replace("text: str", "text: int"))
+
+    assert [True, False, False, True] == [each["ok"] for each in results]
+    assert "mine.shout: would run (* allows it)" == before
+    assert foreseen.said().startswith("loaded")
+    assert foreseen.result().startswith("mine.shout: does not fit: text: expected int")
+
+
+def test_the_users_own_directory_is_watched(config: Path, plugin: Path, watch: Callable[..., Watching]) -> None:
+    """Without a word, as it is loaded."""
+    own = config.parent / "plugins"
+    config.parent.mkdir()
+    plugin.parent.rename(own)
+    seen = watch("mine.shout", "a")
+    first = seen.result()
+    save(own / "tools.py", "?")
+
+    assert ("A!", f"loaded {own / 'tools.py'} anew", "A?") == (first, seen.said(), seen.result())
+
+
+def test_an_edit_during_the_call_is_not_missed(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """The files are looked at before they are loaded."""
+    waits = 'print("ready", flush=True); input(); return "old"'
+    put(plugin, plugin.read_text().replace('return text.upper() + "!"', waits))
+    seen = watch("-p", str(plugin), "mine.shout", "a")
+    assert seen.child.stdin is not None
+    assert "ready" == seen.result()
+    save(plugin, "?")
+    seen.child.stdin.write(b"go on\n")
+    seen.child.stdin.flush()
+
+    assert ("old", f"loaded {plugin} anew", "A?") == (seen.result(), seen.said(), seen.result())
+
+
+def test_there_is_something_to_watch() -> None:
+    """Else it is a matter of usage; so is a file that can not be loaded to begin with."""
+    ran = command("call", "--watch", "probe.echo", "a")
+    said = "--watch is for plugins of files; name one with -p, or a directory with --plugins-dir"
+
+    assert (2, "", f"neuroscript: {said}\n") == (ran.code, ran.out, ran.err)
+    assert 2 == command("call", "--watch", "-p", "nowhere.py", "probe.echo", "a").code
+
+
+def test_it_goes_on_at_a_terminal_until_somebody_presses_ctrl_c(plugin: Path) -> None:
+    """With the sentences among the results."""
+    words = ["call", "--watch", "-p", str(plugin), "mine.shout", "a"]
+    terminal = Terminal(f"import sys; from neuroscript.cli import main; sys.exit(main({words!r}))")
+    try:
+        terminal.see("A!\r\n")
+        save(plugin, "?")
+        terminal.see(f"neuroscript: loaded {plugin} anew\r\nA?\r\n")
+        os.write(terminal.ours, b"\x03")
+        assert terminal.rest().endswith("neuroscript: interrupted\r\n")
+    finally:
+        terminal.close(130)

@@ -1,0 +1,108 @@
+"""Bundles: our own distributions by one name, the extras that bring them, and what is said of those that are missing."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from neuroscript import Engine, PluginError, bundle
+from neuroscript.bundles import BUNDLES, EXTRAS, unbundled
+from neuroscript.catalog import FIRST_PARTY
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_each_extra_brings_the_distribution_of_its_name(extra: str) -> None:
+    """Which is one of ours, and is in the workspace."""
+    assert PROJECT[extra] == [EXTRAS[extra]] == [f"neuroscript-{extra}"]
+    assert (ROOT / "plugins" / EXTRAS[extra] / "pyproject.toml").is_file()
+
+
+def test_each_distribution_of_ours_has_an_extra() -> None:
+    """Those that are in the workspace, and those whose names are kept for us."""
+    assert {*EXTRAS.values()} == {*FIRST_PARTY} == {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_each_bundle_is_the_extra_of_its_name(name: str) -> None:
+    """It brings the same, in the same order."""
+    (wanted,) = PROJECT[name]
+    extras = re.fullmatch(r"neuroscript\[([a-z,]+)\]", wanted)
+
+    assert extras is not None
+    assert tuple(extras[1].split(",")) == BUNDLES[name]
+    assert bundle(name) == tuple(PROJECT[extra][0] for extra in BUNDLES[name])
+
+
+def test_an_engine_takes_a_bundle() -> None:
+    """Its tools, and those of no other distribution."""
+    with Engine(plugins=bundle("files")) as engine:
+        origins = {info.origin.partition(" ")[0] for info in engine.infos.values()}
+        every = {tool.partition(".")[0] for tool in engine.tools}
+
+        assert engine.plugin_errors == ()
+        assert origins <= {"neuroscript-std", "neuroscript-fs"}
+        assert {"math", "fs"} <= every
+        assert not every & {"git", "shell", "http"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("codings", "codings: no bundle is called so; did you mean coding?"),
+        ("\x1b[2J", "\\x1b[2J: no bundle is called so; there are pure, files, coding, web, all"),
+        ("", ": no bundle is called so; there are pure, files, coding, web, all"),
+    ],
+    ids=["alike", "unlike", "empty"],
+)
+def test_a_name_of_no_bundle_is_said(name: str, said: str) -> None:
+    """With the names that are like it, or all of them."""
+    with pytest.raises(PluginError) as caught:
+        bundle(name)
+
+    assert said == str(caught.value)
+    assert caught.value.code == "plugin.bundle"
+
+
+def test_bundles_stand_among_names_of_distributions() -> None:
+    """Each member once, where it is named first."""
+    names = ("@files", "acme-tools", "@web")
+
+    assert unbundled(names) == ("neuroscript-std", "neuroscript-fs", "acme-tools", "neuroscript-http")
+
+
+ALONE = """\
+import json, sys
+sys.path[:] = [folder for folder in sys.path if "plugins" not in folder and "-packages" not in folder] + sys.argv[1:]
+from neuroscript import Engine, bundle
+with Engine(plugins=bundle("coding")) as engine:
+    print(json.dumps([[str(each), each.code] for each in engine.plugin_errors]))
+"""
+
+
+def test_a_member_that_is_not_installed_is_told_of_with_the_line_that_brings_it(tmp_path: Path) -> None:
+    """In a process that finds the four libraries of the core, and no other distribution."""
+    from importlib.metadata import distribution
+
+    folders = {str(distribution(name).locate_file("")) for name in ("attrs", "cattrs", "pluggy", "platformdirs")}
+    for folder in folders:
+        for package in ("attr", "attrs", "cattr", "cattrs", "pluggy", "platformdirs"):
+            if (source := Path(folder, package)).is_dir() and not (tmp_path / package).exists():
+                (tmp_path / package).symlink_to(source)
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(ROOT / "src"), str(tmp_path)], capture_output=True, text=True, cwd=tmp_path
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        [f'neuroscript-{extra}: is not installed; pip install "neuroscript[{extra}]" brings it', "plugin.missing"]
+        for extra in ("std", "fs", "git", "shell")
+    ]

@@ -1,0 +1,422 @@
+"""Tools and hooks of distributions that are imported when they are first needed: once, by whichever door."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.distributions import TOOLSET, Published, age, ship
+
+from neuroscript import (
+    CallRecord,
+    Engine,
+    ExecutionPolicy,
+    PolicyError,
+    Runtime,
+    ToolCall,
+    ToolFailed,
+    ToolImplementation,
+    ToolInfo,
+    Toolset,
+    ToolSpec,
+    hookimpl,
+)
+
+COUNTING = "import counted\ncounted.imports.append(__name__)\n"
+"""The beginning of a module that tells how often it is imported."""
+
+TOOLS = f"""{COUNTING}
+from collections.abc import AsyncIterator, Iterator
+from neuroscript import Toolset
+toolset = Toolset("acme")
+
+@toolset.tool()
+def who() -> str:
+    return "acme"
+
+@toolset.tool()
+async def later() -> str:
+    return "later"
+
+@toolset.tool()
+def letters(text: str) -> Iterator[str]:
+    yield from text
+
+@toolset.tool()
+async def slowly(text: str) -> AsyncIterator[str]:
+    for letter in text:
+        yield letter
+"""
+
+GATE = f"""{COUNTING}
+import os
+from neuroscript import Toolset, hookimpl
+
+@hookimpl
+def neuroscript_decide(call):
+    return "not today" if call.tool == "host.shut" else None
+
+@hookimpl
+def neuroscript_call_finished(record):
+    counted.told.append(record.tool)
+
+@hookimpl
+def neuroscript_tool_registered(tool, origin):
+    counted.told.append("+" + tool.spec.full_name)
+
+@hookimpl
+def neuroscript_engine_closed(left):
+    counted.told.append("closed")
+"""
+
+
+class Counted:
+    """What modules tell of themselves."""
+
+    def __init__(self) -> None:
+        self.imports: list[str] = []
+        self.told: list[str] = []
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder of installed distributions; none of them is imported when the test begins."""
+    (tmp_path / "counted.py").write_text("imports, told = [], []\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield tmp_path
+    for name in [name for name, each in sys.modules.items() if str(tmp_path) in str(getattr(each, "__file__", ""))]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def counted(site: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """Return what the modules of this process tell of themselves."""
+    found: Any = Counted()
+    monkeypatch.setitem(sys.modules, "counted", found)
+    return found
+
+
+@pytest.fixture
+def acme(site: Path, counted: Counted) -> Iterator[Engine]:
+    """Return an engine with tools that have not been imported."""
+    Published("acme-tools", TOOLS, "acme").install(site)
+    ship(site)
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert (counted.imports, engine.plugin_errors) == ([], ())
+        yield engine
+
+
+@pytest.fixture
+def broken(site: Path, counted: Counted) -> Iterator[Engine]:
+    """Return an engine with tools of two distributions, one of which can not be imported, though its index was made."""
+    Published("acme-tools", TOOLS, "acme").install(site)
+    Published("sound-tools", TOOLSET.format(group="sound", name="sound"), "sound").install(site)
+    ship(site)
+    (site / "acme_tools_module.py").write_text(f"{COUNTING}raise ValueError('canary')\n")
+    with Engine(plugins=["acme-tools", "sound-tools"]) as engine:
+        yield engine
+
+
+async def items(stream: Any) -> list[Any]:
+    return [each async for each in stream]
+
+
+DOORS: dict[str, Callable[[Engine], Any]] = {
+    "call": lambda engine: engine.call("acme.who"),
+    "call_named": lambda engine: engine.call_named("acme.who", {}),
+    "acall": lambda engine: asyncio.run(engine.acall("acme.who")),
+    "acall_named": lambda engine: asyncio.run(engine.acall_named("acme.who", {})),
+    "execute": lambda engine: engine.execute(ToolCall("acme.who")).value,
+    "old spelling": lambda engine: engine.call("tool.ACME.Who"),
+    "session": lambda engine: engine.session().call("acme.who"),
+    "nested": lambda engine: nested(engine).call("host.outer"),
+}
+
+
+def nested(engine: Engine) -> Engine:
+    engine.register(ToolImplementation(ToolSpec("outer", "host"), outer))
+    return engine
+
+
+def outer(rt: Runtime) -> Any:
+    return rt.call_tool("acme.who")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_tool_is_imported_when_it_is_called(acme: Engine, counted: Counted, door: str) -> None:
+    """By whichever door, once."""
+    assert [DOORS[door](acme), DOORS[door](acme) if door != "nested" else "acme"] == ["acme", "acme"]
+    assert counted.imports == ["acme_tools_module"]
+
+
+def test_coroutines_and_streams_are_imported_when_they_are_called(acme: Engine, counted: Counted) -> None:
+    """And are what the index says that they are."""
+    assert acme.tools["acme.later"].is_coroutine
+    assert not acme.tools["acme.who"].is_coroutine
+    assert acme.infos["acme.letters"].spec.stream
+    assert counted.imports == []
+
+    assert [*acme.stream("acme.letters", ("ab",))] == ["a", "b"]
+    assert asyncio.run(items(acme.astream("acme.slowly", ("ab",)))) == ["a", "b"]
+    assert asyncio.run(acme.acall("acme.later")) == acme.call("acme.later") == "later"
+    assert counted.imports == ["acme_tools_module"]
+
+
+def test_many_threads_that_call_at_once_import_once(acme: Engine, counted: Counted) -> None:
+    """And each gets its result."""
+    start, results = threading.Barrier(16), list[Any]()
+
+    def call() -> None:
+        start.wait()
+        results.append(acme.call("acme.who"))
+
+    threads = [threading.Thread(target=call) for _ in range(16)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert results == ["acme"] * 16
+    assert counted.imports == ["acme_tools_module"]
+
+
+def test_tools_can_be_loaded_beforehand(acme: Engine, counted: Counted) -> None:
+    """Those that a pattern means."""
+    assert acme.preload("other.*") == ()
+    assert counted.imports == []
+    assert acme.preload("acme.*") == ()
+    assert counted.imports == ["acme_tools_module"]
+
+
+def test_the_tool_of_one_engine_works_in_another(acme: Engine, counted: Counted) -> None:
+    """Its function loads it; one that is awaited is awaited, and one that streams streams."""
+    found = {name: acme.tools[name] for name in acme.tools}
+    with Engine(plugins="none") as other:
+        for each in found.values():
+            other.register(each)
+        assert counted.imports == []
+
+        assert other.call("acme.who") == "acme"
+        assert asyncio.run(other.acall("acme.later")) == "later"
+        assert [*other.stream("acme.letters", ("ab",))] == ["a", "b"]
+        assert asyncio.run(items(other.astream("acme.slowly", ("ab",)))) == ["a", "b"]
+    assert counted.imports == ["acme_tools_module"]
+    assert acme.tools["acme.who"].spec is not None
+
+
+# What can not be imported
+
+
+@pytest.mark.parametrize("door", [each for each in DOORS if each not in ("execute", "nested")])
+def test_a_call_of_what_can_not_be_imported_fails(broken: Engine, counted: Counted, door: str) -> None:
+    """With an error that says so to the host, each time; it is imported and told of once, and the others work."""
+    for _ in range(3):
+        with pytest.raises(ToolFailed) as caught:
+            DOORS[door](broken)
+    (error,) = broken.plugin_errors
+
+    assert (caught.value.code, caught.value.retry, caught.value.tool) == ("plugin.import", "host", "acme.who")
+    reason = "acme-tools 1.0: entry point acme can not be loaded (ValueError)"
+    assert (str(error), str(caught.value)) == (reason, f"acme.who: can not be loaded ({reason})")
+    assert counted.imports == ["acme_tools_module"]
+    assert broken.call("sound.who") == "sound"
+
+
+def test_other_doors_fail_in_their_own_way(broken: Engine, counted: Counted) -> None:
+    """A result that is an error, streams that end with it, and a tool that calls another."""
+    result = broken.execute(ToolCall("acme.who"))
+    assert result.error is not None
+    assert (result.ok, result.error.code) == (False, "plugin.import")
+    with pytest.raises(ToolFailed) as caught:
+        [*broken.stream("acme.letters", ("ab",))]
+    assert caught.value.code == "plugin.import"
+    with pytest.raises(ToolFailed) as caught:
+        asyncio.run(items(broken.astream("acme.slowly", ("ab",))))
+    assert caught.value.code == "plugin.import"
+    with pytest.raises(ToolFailed) as caught:
+        nested(broken).call("host.outer")
+    assert caught.value.tool == "host.outer"
+    assert [each.code for each in broken.preload()] == ["plugin.import"]
+    assert (len(broken.plugin_errors), counted.imports) == (1, ["acme_tools_module"])
+
+
+def test_the_function_of_what_can_not_be_imported_fails_in_another_engine(broken: Engine) -> None:
+    """With the same code."""
+    with Engine(plugins="none") as other:
+        other.register(broken.tools["acme.who"])
+        with pytest.raises(ToolFailed) as caught:
+            other.call("acme.who")
+
+    assert (caught.value.code, caught.value.retry) == ("plugin.import", "host")
+
+
+def test_an_error_that_is_raised_again_keeps_nothing_of_a_call(broken: Engine) -> None:
+    """Its frames would hold the arguments of every call that met it."""
+    depths = []
+    for _ in range(3):
+        with pytest.raises(ToolFailed):
+            broken.call("acme.letters", ("secret",))
+        trace, depth = broken.plugin_errors[0].__traceback__, 0
+        while trace is not None:
+            trace, depth = trace.tb_next, depth + 1
+        depths.append(depth)
+
+    assert len({*depths}) == 1
+
+
+def test_an_old_name_that_is_taken_stops_no_other(site: Path) -> None:
+    """The distribution that claims it is told of."""
+    old = "toolset.alias('sound.who', 'acme.who')\n"
+    Published("acme-tools", TOOLSET.format(group="acme", name="acme") + old, "acme").install(site)
+    Published("sound-tools", TOOLSET.format(group="sound", name="sound"), "sound").install(site)
+    Published("third-tools", TOOLSET.format(group="third", name="third"), "third").install(site)
+    ship(site)
+
+    with Engine(plugins=["sound-tools", "acme-tools", "third-tools"]) as engine:
+        assert [engine.call("sound.who"), engine.call("third.who")] == ["sound", "third"]
+        assert "acme.who" not in engine.tools
+        assert [(each.distribution, each.code) for each in engine.plugin_errors] == [
+            ("acme-tools 1.0", "plugin.duplicate")
+        ]
+
+
+# Hooks
+
+
+@pytest.fixture
+def gated(site: Path, counted: Counted) -> Iterator[Engine]:
+    """Return an engine with hooks that have not been imported, and two tools of its own."""
+    Published("gate-tools", GATE, "gate", target="", group="plugins").install(site)
+    age(site)
+    host = Toolset("host")
+    for name in ("open", "shut"):
+        host.add(ToolSpec(name, "host"), lambda rt: 1)
+    with Engine(plugins=["gate-tools"], toolsets=[host]) as engine:
+        assert engine.plugin_errors == ()
+        yield engine
+
+
+def test_hooks_are_imported_by_the_first_call(gated: Engine, counted: Counted) -> None:
+    """The gate decides it, and whoever is told learns first of the tools that came before."""
+    gated.register(ToolImplementation(ToolSpec("late", "host"), lambda rt: 1))
+    assert (counted.imports, counted.told) == ([], [])
+
+    with pytest.raises(PolicyError) as caught:
+        gated.call("host.shut")
+    assert gated.call("host.open") == 1
+    gated.close()
+
+    assert caught.value.text == "not today"
+    assert counted.imports == ["gate_tools_module"]
+    assert counted.told == ["+host.late", "host.shut", "host.open", "closed"]
+
+
+def test_an_engine_in_which_nothing_is_called_imports_no_hooks(gated: Engine, counted: Counted) -> None:
+    """Not for its end either."""
+    gated.close()
+
+    assert (counted.imports, counted.told) == ([], [])
+
+
+def test_a_gate_that_can_not_be_imported_refuses_every_call(gated: Engine, site: Path, counted: Counted) -> None:
+    """What is not asked must not stand open; it is imported once and told of once."""
+    (site / "gate_tools_module.py").write_text(f"{COUNTING}raise ValueError\n")
+
+    for name in ("host.open", "host.shut", "host.open"):
+        with pytest.raises(PolicyError) as caught:
+            gated.call(name)
+        assert caught.value.code == "policy.fault"
+    assert [each.code for each in gated.plugin_errors] == ["plugin.import"]
+    assert counted.imports == ["gate_tools_module"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(GATE.replace("@hookimpl\ndef neuroscript_decide", "def decide"), id="one is gone"),
+        pytest.param(GATE.replace("neuroscript_call_finished", "neuroscript_call_started"), id="another"),
+        pytest.param(GATE.replace("@hookimpl\ndef neuroscript_decide", "@hookimpl(tryfirst=True)\ndef neuroscript_decide"), id="another place"),
+    ],
+)  # fmt: skip
+def test_a_plugin_whose_hooks_are_others_refuses_every_call(gated: Engine, site: Path, code: str) -> None:
+    """A gate of which the index knows nothing would never be asked."""
+    (site / "gate_tools_module.py").write_text(code)
+
+    with pytest.raises(PolicyError) as caught:
+        gated.call("host.open")
+    assert caught.value.code == "policy.fault"
+    assert ["plugin.index"] == [each.code for each in gated.plugin_errors]
+
+
+def test_an_index_with_a_hook_that_there_is_not_is_not_taken(gated: Engine, site: Path) -> None:
+    """As one that was kept by another version; the others work, and the next start reads the distribution anew."""
+    (kept,) = (site / "cache" / "neuroscript").glob("index-*")
+    kept.write_text(kept.read_text().replace("neuroscript_decide", "neuroscript_gone"))
+
+    with Engine(plugins=["gate-tools"]) as engine:
+        assert ["plugin.index"] == [each.code for each in engine.plugin_errors]
+    assert not kept.exists()
+
+
+def test_a_plugin_that_has_a_gate_only_sometimes_is_found_out(site: Path, counted: Counted) -> None:
+    """Where it brings tools, they are refused: they would run ungated."""
+    code = (
+        "import os\nfrom neuroscript import Toolset, ToolSpec, hookimpl\n@hookimpl\ndef neuroscript_toolsets():\n"
+        "    made = Toolset('acme')\n    made.add(ToolSpec('who', 'acme'), lambda rt: 1)\n    return [made]\n"
+        "if 'GATED' in os.environ:\n    @hookimpl\n    def neuroscript_decide(call):\n        return 'no'\n"
+    )
+    Published("acme-tools", code, "acme", target="", group="plugins").install(site)
+
+    with Engine(plugins=["acme-tools"]) as engine, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GATED", "1")
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("acme.who")
+    assert caught.value.code == "plugin.index"
+
+
+def test_many_threads_load_a_plugin_of_hooks_once(gated: Engine, counted: Counted) -> None:
+    """Whoever is told, is told once."""
+    gated.register(ToolImplementation(ToolSpec("late", "host"), lambda rt: 1))
+    start = threading.Barrier(8)
+
+    def call() -> None:
+        start.wait()
+        gated.call("host.open")
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert counted.imports == ["gate_tools_module"]
+    assert counted.told == ["+host.late", *["host.open"] * 8]
+
+
+def test_observers_of_the_host_are_told_of_tools_that_are_not_imported(acme: Engine, counted: Counted) -> None:
+    """With their specs, as the index tells them."""
+    told: list[str] = []
+
+    class Observer:
+        @hookimpl
+        def neuroscript_tool_registered(self, tool: ToolInfo, origin: str) -> None:
+            told.append(f"{tool.spec.full_name} of {origin}")
+
+        @hookimpl
+        def neuroscript_call_finished(self, record: CallRecord) -> None:
+            told.append(f"{record.tool} {record.code}")
+
+    with Engine(plugins=["acme-tools"], hooks=[Observer()], policy=ExecutionPolicy(deny=["acme.later"])) as engine:
+        with pytest.raises(PolicyError):
+            engine.call("acme.later")
+        assert counted.imports == []
+        assert engine.call("acme.who") == "acme"
+
+    names = ("who", "later", "letters", "slowly")
+    assert told == [*(f"acme.{name} of acme-tools 1.0" for name in names), "acme.later policy.denied", "acme.who ok"]

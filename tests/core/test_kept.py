@@ -1,0 +1,434 @@
+"""What is kept of installed distributions: a second start costs little, and never trusts what is no longer so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.cli.conftest import command
+from tests.distributions import TOOLSET, Published, age
+
+from neuroscript import Engine, installed, probing
+from neuroscript.directories import cache_file
+from neuroscript.installed import distributions, known
+
+ROOT = Path(__file__).parents[2]
+
+
+def acme(name: str = "acme-tools", version: str = "1.0", said: str = "") -> Published:
+    """Return a distribution with one tool."""
+    code = TOOLSET.format(group=name.partition("-")[0], name=said or name)
+    return Published(name, code, name.partition("-")[0], version=version)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder with one installed distribution that has been read, and nothing else on the path but ours."""
+    site = tmp_path / "site"
+    site.mkdir()
+    lasting = [each for each in sys.path if Path(each).is_absolute() and Path(each) != ROOT]  # tests write into it
+    monkeypatch.setattr(sys, "path", [str(site), *lasting])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    acme().install(site)
+    age(site)
+    known()
+    yield site
+    for name in [name for name, each in sys.modules.items() if str(tmp_path) in str(getattr(each, "__file__", ""))]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Return what tells whether the folders had to be looked through since it was asked last."""
+    calls: list[object] = []
+
+    def counted(path: object = None) -> object:
+        calls.append(path)
+        return distributions(path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(installed, "distributions", counted)
+
+    def asked() -> bool:
+        found = bool(calls)
+        calls.clear()
+        return found
+
+    return asked
+
+
+def names() -> list[str]:
+    return [str(each) for each in known() if not each.key.startswith("neuroscript-")]
+
+
+def cache(site: Path, kind: str = "installed") -> list[Path]:
+    return [*(site.parent / "cache" / "neuroscript").glob(f"{kind}-*")]
+
+
+# What is installed
+
+
+def test_what_has_not_changed_is_not_looked_for_again(site: Path, read: Callable[[], bool]) -> None:
+    """And what is kept is what was found."""
+    assert known() == distributions()
+    assert not read()
+
+
+def _upgrade(site: Path) -> None:
+    (found,) = site.glob("acme_tools-1.0.dist-info")
+    found.rename(site / "acme_tools-2.0.dist-info")
+    acme(version="2.0").install(site)
+
+
+def _uninstall(site: Path) -> None:
+    (found,) = site.glob("acme_tools-1.0.dist-info")
+    found.rename(site.parent / "gone")
+
+
+def _edit(site: Path) -> None:
+    (entries,) = site.glob("*/entry_points.txt")
+    entries.write_text("[neuroscript.toolsets]\nother = other_module:toolset\n")
+
+
+def _egg(site: Path) -> None:
+    info = site / "beside.egg-info"
+    info.mkdir()
+    (info / "PKG-INFO").write_text("Name: beside\nVersion: 3\n")
+    (info / "entry_points.txt").write_text("[neuroscript.toolsets]\nbeside = beside:toolset\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(lambda site: acme("more-tools").install(site), ["acme-tools 1.0", "more-tools 1.0"], id="install"),
+        pytest.param(_upgrade, ["acme-tools 2.0"], id="upgrade"),
+        pytest.param(_uninstall, [], id="uninstall"),
+        pytest.param(_edit, ["acme-tools 1.0"], id="edit"),
+        pytest.param(_egg, ["acme-tools 1.0", "beside 3"], id="egg-info"),
+    ],
+)
+def test_a_change_is_seen_at_once(
+    site: Path, read: Callable[[], bool], change: Callable[[Path], None], expected: list[str]
+) -> None:
+    """However the installer makes it; and again when it is undone or goes on."""
+    change(site)
+
+    assert names() == expected
+    assert known() == distributions()
+    assert read()
+
+
+def test_a_file_that_is_edited_in_place_is_seen(site: Path) -> None:
+    """Though the folder looks as it did, and the new text is as long as the old one."""
+    (entries,) = site.glob("*/entry_points.txt")
+    folder = entries.parent.stat()
+    entries.write_text(entries.read_text().replace("acme = ", "acne = "))
+    os.utime(entries.parent, ns=(folder.st_atime_ns, folder.st_mtime_ns))
+
+    assert ["acne"] == [point.name for each in known() for point in each.entry_points if each.key == "acme-tools"]
+
+
+def test_an_egg_beside_its_sources_is_seen_when_it_begins_to_offer(site: Path) -> None:
+    """Older installers write it again in place."""
+    _egg(site)
+    entries = site / "beside.egg-info" / "entry_points.txt"
+    text = entries.read_text()
+    entries.write_text("")
+    age(site)
+    assert names() == ["acme-tools 1.0"]
+    entries.write_text(text)
+
+    assert names() == ["acme-tools 1.0", "beside 3"]
+
+
+def test_the_folders_and_their_order_count(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new one, and two that hold one distribution each way."""
+    other = site.parent / "other"
+    other.mkdir()
+    acme(version="7.0").install(other)
+    age(other)
+
+    monkeypatch.setattr(sys, "path", [str(other), *sys.path])
+    assert [names(), names()] == [["acme-tools 7.0"]] * 2
+    monkeypatch.setattr(sys, "path", [sys.path[1], sys.path[0], *sys.path[2:]])
+    assert [names(), names()] == [["acme-tools 1.0"]] * 2
+
+
+def test_what_was_changed_a_moment_ago_is_read_again(site: Path, read: Callable[[], bool]) -> None:
+    """The next change may fall into the same moment of the file system's clock."""
+    acme("more-tools").install(site)
+
+    assert [names(), read(), names(), read()] == [["acme-tools 1.0", "more-tools 1.0"], True] * 2
+
+
+def test_a_relative_folder_is_that_of_the_working_directory(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two programs in two directories have two of them; one that is gone holds nothing."""
+    here = site.parent / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "path", ["", *sys.path[1:]])
+    age(here)
+    assert names() == []
+    monkeypatch.chdir(site)
+    assert names() == ["acme-tools 1.0"]
+    gone = site.parent / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert names() == []
+
+
+# The cache itself
+
+
+@pytest.mark.parametrize("kind", ["installed", "index"])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_cache_that_is_damaged_is_read_again(site: Path, kind: str, data: st.DataObject) -> None:
+    """Cut off, overwritten, or something else altogether: no start fails, and nothing wrong is believed."""
+    if not cache(site, "index"):
+        Engine(plugins=["acme-tools"]).close()
+    (file,) = cache(site, kind)
+    whole = file.read_bytes()
+    place = data.draw(st.integers(0, len(whole) - 1))
+    how = data.draw(st.sampled_from(["cut", "byte", "all"]))
+    file.write_bytes({"cut": whole[:place], "byte": whole[:place] + b"\xff" + whole[place + 1 :], "all": b"[5]"}[how])
+
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.plugin_errors == ()
+        assert engine.call("acme.who") == "acme-tools"
+    file.write_bytes(whole)
+
+
+@pytest.mark.parametrize("cache_home", ["cache", "", "/proc/nowhere"], ids=["relative", "none", "impossible"])
+def test_without_a_cache_everything_is_read(site: Path, monkeypatch: pytest.MonkeyPatch, cache_home: str) -> None:
+    """A relative directory is not used, and nothing is made where nothing can be made."""
+    monkeypatch.setenv("XDG_CACHE_HOME", cache_home)
+    monkeypatch.setenv("HOME", "/proc/nowhere")
+    monkeypatch.chdir(site.parent)
+    before = {*site.parent.rglob("*")}
+
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.call("acme.who") == "acme-tools"
+    assert before == {each for each in site.parent.rglob("*") if "__pycache__" not in str(each)}
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become somebody else")
+def test_a_cache_that_can_not_be_written_is_no_fault(site: Path) -> None:
+    """A user whose directory belongs to somebody else reads everything each time."""
+    folder = cache(site)[0].parent
+    before = sorted(folder.iterdir())
+    acme("more-tools").install(site)
+    age(site)
+    code = "import os\nfrom neuroscript.installed import known\nos.setuid(65534)\nprint(len(known()) > 1)"
+    folder.chmod(0o755)
+    for each in (site.parent, *site.parent.parents):
+        if str(each).startswith("/tmp/"):
+            each.chmod(0o755)
+
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], capture_output=True, text=True
+    )
+
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("cache_home", ["cache", "/proc/nowhere"], ids=["relative", "impossible"])
+def test_where_there_is_no_cache_a_process_reads_once(
+    site: Path, monkeypatch: pytest.MonkeyPatch, cache_home: str
+) -> None:
+    """A server that makes an engine for each request does not start a process for each; a change is seen."""
+    monkeypatch.setenv("XDG_CACHE_HOME", cache_home)
+    monkeypatch.setenv("HOME", "/proc/nowhere")
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.plugin_errors == ()
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert [*engine.tools] == ["acme.who"]
+    (site / "acme_tools_module.py").write_text(TOOLSET.format(group="acme", name="other"))
+    with Engine(plugins=["acme-tools"]) as engine:
+        (error,) = engine.plugin_errors
+    assert (error.code, [*engine.tools]) == ("plugin.process", [])
+
+
+def test_what_was_kept_long_ago_is_taken_away(site: Path) -> None:
+    """When something is kept anew; nobody else clears it away."""
+    folder = cache(site)[0].parent
+    (folder / "index-0.json").write_text("{}")
+    os.utime(folder / "index-0.json", (0, 0))
+    (folder / "index-1.json").write_text("{}")
+
+    with Engine(plugins=["acme-tools"]):
+        assert not (folder / "index-0.json").exists()
+    assert (folder / "index-1.json").exists()
+
+
+def test_only_this_user_reads_the_cache(site: Path) -> None:
+    """It tells what is installed."""
+    (file,) = cache(site)
+
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_many_processes_that_write_at_once_leave_one_whole_file(site: Path) -> None:
+    """The last one has it; none meets half of another's."""
+    for each in cache(site):
+        each.unlink()
+    code = f"import sys; sys.path[:] = {sys.path!r}\nfrom neuroscript import Engine\nwith Engine(plugins=['acme-tools']) as e: print(e.call('acme.who'), e.plugin_errors)"
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(4)
+    ]
+    told = [each.communicate()[0] for each in running]
+
+    assert told == ["acme-tools ()\n"] * 4
+    assert len(cache(site)) == len(cache(site, "index")) == 1
+    assert {each.suffix for each in cache(site)[0].parent.iterdir()} == {".json"}
+    assert known() == distributions()
+
+
+def test_the_directory_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is asked where the answer is not known beforehand."""
+    import platformdirs
+
+    for home in ("/somewhere", "", " ", "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", home)
+        expected = os.path.join(platformdirs.user_cache_dir("neuroscript", appauthor=False), "x")  # noqa: PTH118
+        assert cache_file("x") == (expected if Path(expected).is_absolute() else None)
+
+
+# What distributions bring
+
+
+def test_a_distribution_without_an_index_is_read_once(site: Path) -> None:
+    """The second start asks no process."""
+    Engine(plugins=["acme-tools"]).close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", "/nowhere/python")
+        with Engine(plugins=["acme-tools"]) as engine:
+            assert engine.call("acme.who") == "acme-tools"
+
+
+def test_a_change_of_its_sources_is_seen(site: Path) -> None:
+    """As those of an editable distribution change; a new file of a package is one too."""
+    module = site / "acme_tools_module.py"
+    Engine(plugins=["acme-tools"]).close()
+    module.write_text(module.read_text().replace("def who", "def whose"))
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert [*engine.tools] == ["acme.whose"]
+    package = site / "acme_tools_module"
+    package.mkdir()
+    module.rename(package / "__init__.py")
+    (package / "more.py").write_text("name = 'before'\n")
+    with (package / "__init__.py").open("a") as code:
+        code.write("from pathlib import Path\nfor each in sorted(Path(__file__).parent.glob('m*.py')):\n")
+        code.write("    exec(f'@toolset.tool()\\ndef {each.stem}() -> int:\\n    return 1\\n')\n")
+    age(site)
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert [*engine.tools] == ["acme.whose", "acme.more"]
+    (package / "most.py").write_text("")
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert [*engine.tools] == ["acme.whose", "acme.more", "acme.most"]
+
+
+def test_what_changes_while_it_is_read_is_read_again(site: Path) -> None:
+    """The file is newer than the start of the process that has read it: it may have read the old one."""
+    module = site / "acme_tools_module.py"
+    late = f"import os, time\nos.utime({str(module)!r})\ntime.sleep(0.3)\n"
+    module.write_text(late + module.read_text())
+    age(site)
+    Engine(plugins=["acme-tools"]).close()
+
+    assert cache(site, "index") == []
+
+
+def test_a_fault_is_kept_until_something_is_installed(site: Path) -> None:
+    """What was missing may be there now."""
+    module = site / "acme_tools_module.py"
+    module.write_text(f"import needed_by_acme\n{module.read_text()}")
+    age(site)
+    for _ in range(2):
+        with Engine(plugins=["acme-tools"]) as engine:
+            assert [each.code for each in engine.plugin_errors] == ["plugin.import"]
+    assert len(cache(site, "index")) == 1
+    (site / "needed_by_acme.py").write_text("")
+
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.call("acme.who") == "acme-tools"
+
+
+def test_what_is_kept_of_one_distribution_is_not_taken_for_another(site: Path) -> None:
+    """Their files in the cache are told apart by a checksum, which two of them may share."""
+    Engine(plugins=["acme-tools"]).close()
+    (sound,) = cache(site, "index")
+    Published("broken-tools", "raise ValueError", "broken").install(site)
+    age(site)
+    Engine(plugins=["broken-tools"]).close()
+    (broken,) = {*cache(site, "index")} - {sound}
+    sound.write_bytes(broken.read_bytes())
+
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.plugin_errors == ()
+        assert engine.call("acme.who") == "acme-tools"
+
+
+def test_a_check_reads_anew(site: Path) -> None:
+    """What it finds is what the next start finds."""
+    module = site / "acme_tools_module.py"
+    module.write_text(f"import os\nassert 'BROKEN' not in os.environ\n{module.read_text()}")
+    age(site)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BROKEN", "1")
+        with Engine(plugins=["acme-tools"]) as engine:
+            assert [each.code for each in engine.plugin_errors] == ["plugin.import"]
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert [each.code for each in engine.plugin_errors] == ["plugin.import"]
+    command("plugins", "check", make_engine=None)
+
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.call("acme.who") == "acme-tools"
+
+
+def test_a_distribution_that_hangs_holds_nobody_up_twice(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine starts when its time is over, the others work, and the next start does not ask it again."""
+    Published("hanging-tools", "import threading\nthreading.Event().wait()\n").install(site)
+    age(site)
+    monkeypatch.setattr(probing.probed, "__defaults__", (1.5, *(probing.probed.__defaults__ or ())[1:]))
+    chosen = ["acme-tools", "hanging-tools"]
+
+    with Engine(plugins=chosen) as engine:
+        assert [each.code for each in engine.plugin_errors] == ["plugin.hang"]
+        assert engine.call("acme.who") == "acme-tools"
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with Engine(plugins=chosen) as engine:
+        assert [each.code for each in engine.plugin_errors] == ["plugin.hang"]
+
+
+def test_two_engines_that_leave_out_different_things(site: Path) -> None:
+    """Each has what it wants, at once and out of the cache."""
+    entries = next(site.glob("*/entry_points.txt"))
+    (site / "second_module.py").write_text(TOOLSET.format(group="second", name="second"))
+    entries.write_text(f"{entries.read_text()}second = second_module:toolset\n")
+    age(site)
+    found: dict[str, set[tuple[str, ...]]] = {"acme": set(), "second": set()}
+
+    def start(without: str) -> None:
+        for _ in range(2):
+            with Engine(plugins=["acme-tools"], without=[without]) as engine:
+                found[without].add((*engine.tools,))
+
+    threads = [threading.Thread(target=start, args=(each,)) for each in found]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert found == {"acme": {("second.who",)}, "second": {("acme.who",)}}

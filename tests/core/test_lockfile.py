@@ -1,0 +1,364 @@
+"""The lock file: what it holds, what is wrong with one, and what is not as it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuroscript import ArgSpec, Engine, Example, SpecError, ToolPolicy, ToolSpec
+from neuroscript.cli.world_words import LOCK_FILE
+from neuroscript.definitions import Definition
+from neuroscript.fingerprints import fingerprint
+from neuroscript.lockfile import FILE, LONGEST, Lock
+from neuroscript.pinned import Pinned, PinnedTool, compared, summed
+
+evolve = attrs.evolve
+
+
+def pinned_tool(name: str, *args: ArgSpec, policy: ToolPolicy | None = None, **fields: Any) -> PinnedTool:
+    """Return a tool as it is pinned."""
+    spec = ToolSpec(name.rpartition(".")[2], name.rpartition(".")[0], args, **fields)
+    return PinnedTool.of(Definition(spec, policy or ToolPolicy()))
+
+
+def pinned(*names: str, version: str = "1.0", **fields: Any) -> Pinned:
+    """Return a distribution with these tools."""
+    return Pinned("Acme.Tools", version, {name: pinned_tool(name) for name in names}, **fields)
+
+
+HARD = pinned_tool(
+    "acme.hard",
+    ArgSpec("path", "string", default='"\\\n\x1b[2J\u202e é'),
+    ArgSpec("options", "map", default=None, nullable=True, keys=(ArgSpec("deep", "any", default=[None, {"a": 1.5}]),)),
+    ArgSpec("blob", "blob", default=b"\xff\x00"),
+    examples=(Example((), None), Example({"path": "x"}, error="tool.failed", note="…")),
+    policy=ToolPolicy(capabilities=("fs:read:{path}",), effects=("reads",), timeout=2.5),
+)
+WHOLE = Lock(
+    (
+        Pinned("zeta", "2.0", {"zeta.a": pinned_tool("zeta.a")}, {"zeta.old": "zeta.a"}, ("neuroscript_decide",)),
+        Pinned("Acme.Tools", "1.0", {"acme.hard": HARD, "acme.b": pinned_tool("acme.b")}),
+        Pinned("empty", "?"),
+    )
+)
+
+
+# As a file
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    """All of it, through a file of ASCII with lines."""
+    file = tmp_path / "neuroscript.lock"
+
+    WHOLE.write(file)
+
+    assert Lock.read(file) == WHOLE
+    assert file.read_bytes().isascii()
+    assert file.read_text().count("\n") > 50
+    assert [each.name for each in Lock.read(file).distributions] == ["Acme.Tools", "empty", "zeta"]
+
+
+def test_equal_locks_have_one_text() -> None:
+    """In whatever order their parts were found."""
+    turned = Lock(
+        tuple(evolve(each, tools=dict(reversed(each.tools.items()))) for each in reversed(WHOLE.distributions))
+    )
+
+    assert turned.text == WHOLE.text == Lock.of_text(WHOLE.text).text
+
+
+def test_every_tool_that_is_installed_can_be_locked() -> None:
+    """With the fingerprint that the engine's own approvals are tied to."""
+    with Engine() as engine:
+        tools = {name: PinnedTool.of(Definition(tool.spec, tool.policy)) for name, tool in engine.tools.items()}
+        lock = Lock((Pinned("all", "1.0", tools),))
+
+        assert Lock.of_text(lock.text) == lock
+        assert {name: tool.fingerprint for name, tool in tools.items()} == {
+            name: fingerprint(tool) for name, tool in engine.tools.items()
+        }
+
+
+def test_a_file_that_can_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
+    """And nothing is left beside it."""
+    file = tmp_path / "neuroscript.lock"
+    file.mkdir()
+
+    with pytest.raises(OSError):
+        WHOLE.write(file)
+
+    assert [*tmp_path.iterdir()] == [file]
+    assert [*file.iterdir()] == []
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    """Whoever has it open goes on with what it was."""
+    file = tmp_path / "neuroscript.lock"
+    file.write_text("what was there")
+    with file.open() as opened:
+        WHOLE.write(file)
+
+        assert opened.read() == "what was there"
+    assert [*tmp_path.iterdir()] == [file]
+
+
+# What is wrong with one
+
+
+def told(data: Any) -> list[str]:
+    """Return what is said of a lock with these data."""
+    with pytest.raises(SpecError) as raised:
+        Lock.of_text(data if isinstance(data, str) else json.dumps(data))
+    assert raised.value.subject == "neuroscript.lock"
+    return list(raised.value.problems)
+
+
+def locked(**changed: Any) -> dict[str, Any]:
+    """Return the data of a lock whose distribution *acme* has other fields."""
+    tool = pinned_tool("acme.b")
+    good = {"version": "1.0", "tools": {"acme.b": {"fingerprint": tool.fingerprint, **tool.data}}}
+    return {"lock": 1, "distributions": {"acme": {**good, **changed}}}
+
+
+def with_tool(**changed: Any) -> dict[str, Any]:
+    """Return the data of a lock whose one tool has other fields."""
+    tool = pinned_tool("acme.b")
+    return locked(tools={"acme.b": {"fingerprint": tool.fingerprint, **tool.data, **changed}})
+
+
+SPEC = pinned_tool("acme.b").data["spec"]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("", ["line 1, column 1 is not JSON"]),
+        ("{", ["line 1, column 2 is not JSON"]),
+        ("[" * 100_000, ["the JSON text nests too deeply"]),
+        ('{"lock": 1, "lock": 1}', ["the JSON text gives one key twice"]),
+        ('{"lock": NaN}', ["NaN is no JSON number"]),
+        ("[]", ["must be a JSON object, and is list"]),
+        ({"distributions": {}}, ["lock: must be 1, the version of the format that is read here"]),
+        ({"lock": 2, "future": 1}, ["lock: must be 1, the version of the format that is read here"]),
+        ({"lock": True, "distributions": {}}, ["lock: must be 1, the version of the format that is read here"]),
+        ({"lock": 1}, ["distributions: must be a JSON object"]),
+        (
+            {"lock": 1, "distribution": {}, "distributions": {}},
+            ["distribution: is not known; did you mean distributions?"],
+        ),
+        (
+            {"lock": 1, "distributions": {"acme": 5}},
+            [
+                "distributions.acme: must be a JSON object",
+                "distributions.acme.version: must be a text",
+                "distributions.acme.tools: must be a JSON object",
+            ],
+        ),
+        (locked(hook=[]), ["distributions.acme.hook: is not known; did you mean hooks?"]),
+        (locked(version=1.0), ["distributions.acme.version: must be a text"]),
+        (locked(hooks=["a", "a"]), ["distributions.acme.hooks: must be an array of texts, each once"]),
+        (locked(hooks=[{}]), ["distributions.acme.hooks: must be an array of texts, each once"]),
+        (
+            locked(aliases={"acme.c": "acme.d"}),
+            ['distributions.acme.aliases."acme.c": must be the name of a tool of this distribution'],
+        ),
+        (
+            with_tool(fingerprint="0" * 64),
+            [
+                'distributions.acme.tools."acme.b": its definition does not have this fingerprint; one of the two was edited'
+            ],
+        ),
+        (
+            with_tool(spec={**SPEC, "description": "another"}),
+            [
+                'distributions.acme.tools."acme.b": its definition does not have this fingerprint; one of the two was edited'
+            ],
+        ),
+        (
+            with_tool(spec={**SPEC, "name": "c", "fullname": "acme.c"}),
+            ['distributions.acme.tools."acme.b": holds the definition of another tool'],
+        ),
+        (with_tool(spec={**SPEC, "argss": []}), ['distributions.acme.tools."acme.b": unknown keys argss @ ToolSpec']),
+        (with_tool(policy=None), ['distributions.acme.tools."acme.b": expected dict, got None @ ToolPolicy']),
+        (with_tool(extra=1), ['distributions.acme.tools."acme.b".extra: is not known']),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_place(data: Any, expected: list[str]) -> None:
+    """Never with a traceback."""
+    assert told(data) == expected
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    """Of every distribution, and a name that is there in two spellings."""
+    data = locked(version=None, hooks=5)
+    data["distributions"]["Acme"] = data["distributions"]["acme"]
+
+    assert told(data) == [
+        "distributions.acme.version: must be a text",
+        "distributions.acme.hooks: must be an array of texts, each once",
+        "distributions.Acme.version: must be a text",
+        "distributions.Acme.hooks: must be an array of texts, each once",
+        "distributions.acme: is there twice, in two spellings of its name",
+        "distributions.Acme: is there twice, in two spellings of its name",
+    ]
+
+
+def test_a_definition_that_nests_without_end_is_a_fault() -> None:
+    """Not a crash."""
+    deep: Any = 1
+    for _ in range(400):
+        deep = [deep]
+    arg = {"name": "a", "type": "any", "required": False, "description": "", "defaultValue": deep}
+
+    (problem,) = told(with_tool(spec={**SPEC, "args": [arg]}))
+
+    assert problem.startswith('distributions.acme.tools."acme.b": ')
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.data())
+def test_no_damage_is_a_crash(data: st.DataObject) -> None:
+    """Any value in any place of a sound file: it is read, or refused with sentences."""
+    whole = json.loads(WHOLE.text)
+    at: Any = whole
+    while True:
+        key = data.draw(st.sampled_from([*at]) if isinstance(at, dict) else st.integers(0, len(at) - 1))
+        if not isinstance(at[key], (dict, list)) or not at[key] or data.draw(st.booleans()):
+            at[key] = data.draw(json_values)
+            break
+        at = at[key]
+
+    try:
+        lock = Lock.of_text(json.dumps(whole))
+    except SpecError as error:
+        assert error.problems
+    else:
+        assert Lock.of_text(lock.text) == lock
+
+
+def test_a_file_that_is_not_there_or_too_large_is_said_to_be_so(tmp_path: Path) -> None:
+    """By the name that was given."""
+    file = tmp_path / "neuroscript.lock"
+    with pytest.raises(SpecError, match=r"neuroscript\.lock: can not be read: no such file or directory$"):
+        Lock.read(file)
+    file.write_bytes(b" " * (LONGEST + 1))
+    with pytest.raises(SpecError, match=rf"has more than {LONGEST} bytes$"):
+        Lock.read(file)
+    file.write_bytes(b'{"lock": 1,\n"\xff"}')
+    with pytest.raises(SpecError, match=r"neuroscript\.lock:2: is not UTF-8 text$"):
+        Lock.read(file)
+
+
+# What is not as it says
+
+
+def lines(old: Pinned, new: Pinned) -> list[str]:
+    """Return the differences as a person reads them."""
+    return [f"{each.change.kind} {each}" for each in compared(old, new)]
+
+
+GONE = ArgSpec("n", "int")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (pinned("acme.b"), pinned("acme.b"), []),
+        (pinned("acme.b"), pinned("acme.b", version="1.1"), ["compatible version: is 1.1, and was 1.0"]),
+        (pinned("acme.b"), pinned("acme.b", "acme.c"), ["compatible acme.c: a new tool"]),
+        (pinned("acme.b", "acme.c"), pinned("acme.b"), ["breaking acme.c: the tool is gone"]),
+        (
+            pinned("acme.b"),
+            pinned("acme.c", aliases={"acme.b": "acme.c"}),
+            ["compatible acme.b: fullname: is called acme.c now"],
+        ),
+        (
+            pinned("acme.b", aliases={"acme.a": "acme.b"}),
+            pinned("acme.c", aliases={"acme.a": "acme.c", "acme.b": "acme.c"}),
+            ["compatible acme.b: fullname: is called acme.c now"],
+        ),
+        (
+            pinned("acme.b", aliases={"acme.a": "acme.b"}),
+            pinned("acme.b"),
+            ["breaking aliases.acme.a: is no old name of a tool any more"],
+        ),
+        (
+            pinned("acme.b", "acme.c", aliases={"acme.a": "acme.b"}),
+            pinned("acme.b", "acme.c", aliases={"acme.a": "acme.c"}),
+            ["breaking aliases.acme.a: means another tool"],
+        ),
+        (
+            pinned("acme.b"),
+            pinned("acme.b", aliases={"acme.a": "acme.b"}),
+            ["compatible aliases.acme.a: is an old name of a tool now"],
+        ),
+        (
+            pinned("acme.b"),
+            pinned("acme.b", hooks=("neuroscript_call_finished",)),
+            ["breaking hooks.neuroscript_call_finished: is asked or told of calls by this hook now"],
+        ),
+        (
+            pinned("acme.b", hooks=("neuroscript_decide",)),
+            pinned("acme.b"),
+            ["breaking hooks.neuroscript_decide: has this hook no more, which may have refused calls"],
+        ),
+        (
+            evolve(pinned(), tools={"acme.b": pinned_tool("acme.b", GONE)}),
+            pinned("acme.b"),
+            ["breaking acme.b: args.n: the argument is gone"],
+        ),
+    ],
+)
+def test_what_changed_in_a_distribution_is_told(old: Pinned, new: Pinned, expected: list[str]) -> None:
+    """Its version, its tools, their old names, its hooks."""
+    assert lines(old, new) == expected
+
+
+def test_a_distribution_is_refused_unless_it_is_what_is_locked() -> None:
+    """In any spelling of its name; the sentence counts what changed, and names the first."""
+    lock = Lock((pinned("acme.b", "acme.c", "acme.d"),))
+
+    same = evolve(pinned("acme.b", "acme.c", "acme.d"), name="acme_tools")
+    unknown = lock.refusal(evolve(same, name="acme"))
+    changed = lock.refusal(pinned("acme.e", "acme.f", version="2.0"))
+
+    assert lock.refusal(same) is None
+    assert unknown is not None
+    assert changed is not None
+    assert (unknown.code, str(unknown)) == ("plugin.locked", "acme 1.0: is not in neuroscript.lock")
+    assert (changed.code, str(changed)) == (
+        "plugin.locked",
+        "Acme.Tools 2.0: is not what neuroscript.lock holds: 3 breaking and 3 compatible changes "
+        "(acme.b: the tool is gone; acme.c: the tool is gone; acme.d: the tool is gone; and 3 more)",
+    )
+
+
+def test_one_change_is_one_change() -> None:
+    """And no more."""
+    differences = compared(pinned(version="1.0"), pinned(version="1.1"))
+
+    assert summed(differences) == "1 compatible change (version: is 1.1, and was 1.0)"
+
+
+def test_what_is_locked_and_not_installed_is_missing() -> None:
+    """By the name that was locked; what a host leaves out is not looked for."""
+    (error,) = WHOLE.missing(["acme-tools", "Zeta"])
+
+    assert (error.code, str(error)) == ("plugin.missing", "empty ?: is in neuroscript.lock, and is not installed")
+
+
+def test_the_command_and_the_lock_call_the_file_alike() -> None:
+    """The command says it before anything of locks is loaded."""
+    assert LOCK_FILE == FILE

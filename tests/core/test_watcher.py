@@ -1,0 +1,122 @@
+"""Plugins that change: files and packages, written over, exchanged, half-way, gone and come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from neuroscript import Engine, PluginError, Watcher
+
+PLUGIN = '''
+def who() -> str:
+    """Say who it is."""
+    return "{name}"
+
+def register(registrar):
+    registrar.toolset("mine").tool()(who)
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    """A plugin of one file."""
+    path = tmp_path / "plugin.py"
+    path.write_text(PLUGIN.format(name="one"))
+    return path
+
+
+def same_size(path: Path) -> None:
+    path.write_text(PLUGIN.format(name="two"))
+
+
+def same_time(path: Path) -> None:
+    times = path.stat()
+    path.write_text(PLUGIN.format(name="three"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def another(path: Path) -> None:
+    times, other = path.stat(), path.with_suffix(".new")
+    other.write_text(PLUGIN.format(name="two"))
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other.replace(path)
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("change", [same_size, same_time, another, removed])
+def test_a_change_is_told_of_once(plugin: Path, change: Callable[[Path], None]) -> None:
+    """By its time, its size, or because another file has its name."""
+    watcher = Watcher([plugin])
+    os.utime(plugin, ns=(0, 0))
+    touched = watcher.changed()
+    change(plugin)
+
+    assert (str(plugin),) == touched == watcher.changed()
+    assert () == watcher.changed()
+
+
+def test_each_module_of_a_package_counts(tmp_path: Path) -> None:
+    """Those of packages below it too, and new ones; other files do not."""
+    below = tmp_path / "package" / "below"
+    below.mkdir(parents=True)
+    for each in (below.parent / "__init__.py", below / "__init__.py"):
+        each.write_text("")
+    watcher = Watcher([str(below.parent)])
+    (below / "notes.txt").write_text("no module")
+    unmoved = watcher.changed()
+    (below / "other.py").write_text("x = 1")
+    came = watcher.changed()
+    (below / "other.py").unlink()
+
+    assert () == unmoved
+    assert (str(below.parent),) == came == watcher.changed()
+
+
+def test_what_comes_into_a_directory_counts(plugin: Path) -> None:
+    """As `load_plugins` would take it; while the directory can not be read, nothing is new."""
+    watcher = Watcher(directories=[plugin.parent])
+    (plugin.parent / "other.py").write_text("")
+    (plugin.parent / "_hidden.py").write_text("")
+    came = watcher.changed()
+    plugin.parent.chmod(0o777)
+    (plugin.parent / "late.py").write_text("")
+    exposed = watcher.changed()
+    plugin.parent.chmod(0o755)
+
+    assert (str(plugin.parent / "other.py"),) == came
+    assert () == exposed
+    assert (str(plugin.parent / "late.py"),) == watcher.changed()
+
+
+def test_what_is_not_there_is_told_of_when_it_comes(tmp_path: Path) -> None:
+    """And not before."""
+    path = tmp_path / "late.py"
+    watcher = Watcher([path])
+    before = watcher.changed()
+    path.write_text("")
+
+    assert ((), (str(path),)) == (before, watcher.changed())
+
+
+def test_an_engine_loads_what_has_changed(plugin: Path) -> None:
+    """Half a file changes nothing, and the whole one is found after it."""
+    said = []
+    with Engine(plugins="none") as engine:
+        watcher = Watcher([plugin])
+        engine.load_plugin(plugin)
+        for text in (PLUGIN.format(name="two"), "def who(", PLUGIN.format(name="three")):
+            plugin.write_text(text)
+            for path in watcher.changed():
+                try:
+                    engine.reload_plugin(path)
+                except PluginError as error:
+                    said.append(error.reason)
+            said.append(engine.call("mine.who"))
+
+    assert ["two", "it can not be loaded (SyntaxError, line 1)", "two", "three"] == said

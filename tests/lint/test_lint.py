@@ -1,0 +1,490 @@
+"""``neuroscript lint``: each thing that is wrong is found at its line, nothing else is, and nothing is imported."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuroscript.hints import KNOWN
+from neuroscript.lint.checking import lint
+from neuroscript.lint.finding import CODES, Finding
+
+ROOT = Path(__file__).parents[2]
+
+HEAD = """
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, Optional
+
+import attrs
+
+from neuroscript import ArgSpec, ArgType, Runtime, ToolPolicy, Toolset, ToolSpec, tool
+
+toolset = Toolset("acme")
+
+@attrs.frozen
+class Place:
+    name: str
+
+class Odd: ...
+
+Cities = list[str]
+"""
+
+GOOD = '''
+@toolset.tool(policy=ToolPolicy(effects=("reads",)))
+def find(rt: Runtime, city: str, *more: str) -> Iterator[dict[str, Any]]:
+    """Find cities.
+
+    Args:
+        city: One of them.
+        more: Others.
+
+    Returns:
+        What is known of each.
+    """
+    rt.println("looking for", city)
+    for each in (city, *more):
+        yield {"city": each, "lines": rt.fs.read_text(each)}
+
+@toolset.tool()
+def ask(place: Place, cities: Cities, how: "Literal['a', 'b'] | None" = None, far: Optional[int] = None) -> None:
+    """Ask for places.
+
+    Args:
+        place: Where.
+        cities: Which.
+        how: In which way.
+        far: How far, in km.
+    """
+    try:
+        print_all = str
+    except ValueError:
+        pass
+
+def count(rt: Runtime, text: str) -> int:
+    return len(text)
+
+toolset.add(
+    ToolSpec("count", "acme", (ArgSpec("text", ArgType.STRING, description="A text."),), description="Count letters."),
+    count,
+)
+
+def plain(text: str) -> str:
+    """Give a text.
+
+    Args:
+        text: It.
+    """
+    return text
+
+made = tool(plain, group="acme.more")
+
+if __name__ == "__main__":
+    print("a program", os.environ)
+'''
+
+
+def tool_of(signature: str, body: str = "...", doc: str = '"""Do it."""') -> str:
+    """Return a tool as it stands in a module."""
+    return f"@toolset.tool()\ndef bad{signature}:\n    {doc}\n    {body}\n"
+
+
+def in_tool(body: str) -> str:
+    """Return a tool that does something."""
+    return tool_of("() -> None", body)
+
+
+FILES = "past the Runtime; use rt.fs, which stays in the sandbox and asks for the grant"
+PROGRAMS = "past the Runtime; state the need shell:exec:… in its ToolPolicy, or call shell.execute through rt.call_tool"
+NETWORK = "past the Runtime; state the need net:read:… or net:write:… in its ToolPolicy, or call http.get through rt.call_tool"
+ENVIRONMENT = (
+    "past the Runtime; state the need env:read:… in its ToolPolicy, "
+    "or take what the host lends with rt.get_var or rt.secret"
+)
+
+DEFECTS = {
+    # what it says of itself
+    "tool name": (
+        tool_of("() -> None").replace("tool()", 'tool(name="Look__up")'),
+        "1: lint.name Look__up is no name of a tool; write small letters, digits and single _",
+    ),
+    "group name": (
+        'other = Toolset("acme weather")',
+        "1: lint.name acme weather is no name of a group; write small letters, digits and single _",
+    ),
+    "no docstring": (
+        tool_of("() -> None", doc="pass"),
+        "2: lint.description bad has no docstring; say in a sentence what it does",
+    ),
+    "no sentence": (
+        tool_of("() -> None", doc='"""do it"""'),
+        "2: lint.description the description of bad is no sentence; begin it with a capital and end it with a full stop",
+    ),
+    "no description": (
+        'toolset.add(ToolSpec("bad", "acme"), lambda rt: None)',
+        "1: lint.description bad is not described; give it a description",
+    ),
+    "no words for a parameter": (
+        tool_of("(city: str) -> None"),
+        "2: lint.argument argument city of bad has no description; say under Args: what it is",
+    ),
+    "no words for an ArgSpec": (
+        'city = ArgSpec("city", ArgType.STRING)',
+        "1: lint.argument argument city has no description; say what it is",
+    ),
+    "a stranger": (
+        tool_of("() -> None", doc='"""Do it.\n\n    Args:\n        town: Where.\n    """'),
+        "2: lint.argument the docstring of bad describes town, which is no parameter",
+    ),
+    # annotations
+    "no annotation": (
+        tool_of("(city) -> None", doc='"""Do it.\n\n    Args:\n        city: Where.\n    """'),
+        f"2: lint.annotation city of bad: has no annotation; write {KNOWN}",
+    ),
+    "a bare list": (
+        tool_of("(a: list) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: list names no ArgType; write list[Any]",
+    ),
+    "a path": (
+        tool_of("(a: Path) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        f"2: lint.annotation a of bad: Path names no ArgType; write {KNOWN}",
+    ),
+    "a class": (
+        tool_of("(a: Odd | None) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        f"2: lint.annotation a of bad: Odd names no ArgType; write {KNOWN}",
+    ),
+    "two types": (
+        tool_of("(a: 'int | str') -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: int | str has several types; write one of them, or Any",
+    ),
+    "no result": (
+        tool_of("()"),
+        "2: lint.annotation bad: the result has no annotation; write -> None where there is none",
+    ),
+    "an object": (tool_of("() -> object"), "2: lint.annotation bad: the result: object names no ArgType; write Any"),
+    "a class as result": (
+        tool_of("() -> Place"),
+        "2: lint.annotation bad: the result: write the built-in that it is, such as dict[str, Any] or str",
+    ),
+    # what it is called with
+    "rt is not first": (
+        tool_of("(a: int, rt: Runtime) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.parameter bad takes rt, and not first; put it first",
+    ),
+    "rt has another name": (
+        tool_of("(runtime: Runtime) -> None"),
+        "2: lint.parameter runtime of bad is the Runtime; call it rt",
+    ),
+    "by name alone": (
+        tool_of("(*, a: int = 1) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.parameter a of bad: a tool is called by position; write a positional parameter",
+    ),
+    "not what the spec says": (
+        "def bad(rt, town): ...\n"
+        'toolset.add(ToolSpec("bad", "acme", (ArgSpec("city", "string", description="It."),), description="Do."), bad)',
+        "1: lint.parameter bad must take (rt, city), not (rt, town)",
+    ),
+    "a default that changes": (
+        tool_of("(a: list[str] = []) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.default a default of bad can be changed; write None, and make it inside",
+    ),
+    # past the Runtime
+    "prints": (in_tool("print(1)"), "4: lint.print print prints past the Runtime; write rt.println(…)"),
+    "asks": (
+        in_tool("input()"),
+        "4: lint.print input asks at the terminal past the Runtime; write rt.prompt_user(…)",
+    ),
+    "writes to the terminal": (
+        in_tool("import sys; sys.stderr.write('x')"),
+        "4: lint.print sys.stderr.write prints past the Runtime; write rt.println(…)",
+    ),
+    "opens": (in_tool("open('a').read()"), f"4: lint.outside open reaches files {FILES}"),
+    "opens by another name": (
+        in_tool("from io import open as reading; reading('a')"),
+        f"4: lint.outside io.open reaches files {FILES}",
+    ),
+    "reads a path": (
+        in_tool("Path('a').read_text()"),
+        f"4: lint.outside pathlib.Path(…).read_text reaches files {FILES}",
+    ),
+    "lists": (in_tool("return os.listdir()"), f"4: lint.outside os.listdir reaches files {FILES}"),
+    "runs": (in_tool("subprocess.run(['x'])"), f"4: lint.outside subprocess.run runs a program {PROGRAMS}"),
+    "runs in a helper": (
+        "def helper() -> None:\n    os.system('x')",
+        f"2: lint.outside os.system runs a program {PROGRAMS}",
+    ),
+    "connects": (
+        in_tool("import socket; socket.create_connection(('a', 1))"),
+        f"4: lint.outside socket.create_connection reaches the network {NETWORK}",
+    ),
+    "fetches": (
+        in_tool("import httpx; httpx.get('x')"),
+        f"4: lint.outside httpx.get reaches the network {NETWORK}",
+    ),
+    "fetches by a method": (
+        in_tool("import urllib.request; urllib.request.urlopen('x').read()"),
+        f"4: lint.outside urllib.request.urlopen reaches the network {NETWORK}",
+    ),
+    "looks into the environment": (
+        in_tool("return os.environ['X']"),
+        f"4: lint.outside os.environ looks into the environment {ENVIRONMENT}",
+    ),
+    # at import
+    "opens at import": (
+        "SETTINGS = open('x').read()",
+        "1: lint.import-effect open runs when the module is imported; do it in the tool that needs it",
+    ),
+    "reads a variable at import": (
+        "class Settings:\n    home = os.environ['HOME']",
+        "2: lint.import-effect os.environ runs when the module is imported; do it in the tool that needs it",
+    ),
+    "asks as a default": (
+        "def helper(home=os.getenv('HOME')): ...",
+        "1: lint.import-effect os.getenv runs when the module is imported; do it in the tool that needs it",
+    ),
+    "prints at import": (
+        "try:\n    pass\nfinally:\n    print('here')",
+        "4: lint.import-effect print runs when the module is imported; do it in the tool that needs it",
+    ),
+    "starts a thread at import": (
+        "import threading\nthreading.Thread(target=str).start()",
+        "2: lint.import-effect threading.Thread runs when the module is imported; do it in the tool that needs it",
+    ),
+    # habits
+    "a bare except": (
+        in_tool("try: pass\n    except: return"),
+        "5: lint.swallow except takes every error, refusals too; name those that you mean",
+    ),
+    "every refusal": (
+        in_tool("try: pass\n    except (ValueError, BaseException): return"),
+        "5: lint.swallow refusals are caught and go no further; name the errors you mean",
+    ),
+    "passed over": (
+        in_tool("try: pass\n    except Exception: pass"),
+        "5: lint.swallow every error is caught and passed over, refusals too; name those that you mean",
+    ),
+    "a submodule": (
+        "from neuroscript.spec import Example",
+        "1: lint.submodule neuroscript.spec is within neuroscript, and may be another one tomorrow; "
+        "import from neuroscript",
+    ),
+    "the engine": (
+        "from neuroscript import Engine",
+        "1: lint.engine a tool never has an Engine; call other tools with rt.call_tool",
+    ),
+    "a group of ours": (
+        'other = Toolset("fs")',
+        "1: lint.group the group fs belongs to neuroscript-fs; take another word, such as your own name",
+    ),
+    "a part of a group of ours": (
+        tool_of("() -> None").replace("tool()", 'tool(group="Http.more")'),
+        "1: lint.group the group http.more belongs to neuroscript-http; take another word, such as your own name",
+    ),
+}
+
+
+def found_in(path: Path, text: str) -> list[str]:
+    """Return what is found in a module of that text, each as its line, its code and its sentence."""
+    path.write_text(text, "utf-8")
+    return [str(each).removeprefix(f"{path}:") for each in lint(path).findings]
+
+
+def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
+    """In tools of every way, with every kind of annotation."""
+    path = tmp_path / "good.py"
+
+    assert found_in(path, HEAD + GOOD) == []
+    assert lint(path).tools == 4
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_defect_alone_is_found_at_its_line(name: str, tmp_path: Path) -> None:
+    """With a code, and a sentence that says what to write."""
+    text, expected = DEFECTS[name]
+    before = (HEAD + GOOD).count("\n")
+    line, _, told = expected.partition(":")
+
+    assert found_in(tmp_path / "bad.py", f"{HEAD}{GOOD}{text}\n") == [f"{before + int(line)}:{told}"]
+
+
+def test_a_line_may_say_that_it_is_meant_so(tmp_path: Path) -> None:
+    """It names the codes; others of the same line are still told."""
+    text = f"{HEAD}{in_tool('print(open(1))  # neuroscript: ignore[lint.outside]')}"
+
+    assert [each.split()[1] for each in found_in(tmp_path / "bad.py", text)] == ["lint.print"]
+
+
+@pytest.mark.parametrize(
+    ("need", "use"),
+    [
+        ("shell:exec:convert", "subprocess.run(['convert']); open('a'); os.environ"),
+        ("net:read:{url.host}", "import httpx; httpx.get('x')"),
+        ("env:read:{name}", "return os.environ['x']"),
+    ],
+)
+def test_a_tool_that_states_its_need_may(need: str, use: str, tmp_path: Path) -> None:
+    """For these there is no other way than past the Runtime; a program reaches files and the environment too."""
+    path = tmp_path / "stated.py"
+
+    assert found_in(path, f"{HEAD}{in_tool(use)}") != []
+    assert found_in(path, f"{HEAD}NEEDS = ToolPolicy(capabilities=({need!r},))\n{in_tool(use)}") == []
+
+
+def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
+    """Neither the module nor what it imports."""
+    mark = tmp_path / "mark"
+    path = tmp_path / "effects_of_a_lint.py"
+
+    found = found_in(
+        path, f"import antigravity, no_such_thing\nopen({str(mark)!r}, 'w').write('x')\nraise SystemExit\n"
+    )
+
+    assert [each.split()[1] for each in found] == ["lint.import-effect"]
+    assert not mark.exists()
+    assert {"antigravity", "effects_of_a_lint"}.isdisjoint(sys.modules)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"def f(:\n", b"\0", b"\xff\xfe\xfa", b"# coding: no-such\nx = 1\n", b"x = " + b"(" * 5_000 + b")" * 5_000]
+    + [b"x = " + b"-" * 50_000 + b"1\n", b"x = a" + b".b" * 20_000 + b"\n", b"x = " + b"1 + " * 20_000 + b"1\n"],
+    ids=["syntax", "nul", "bytes", "coding", "brackets", "minus", "dots", "plus"],
+)
+def test_a_file_that_can_not_be_read_is_one_finding_at_most(data: bytes, tmp_path: Path) -> None:
+    """Never a traceback."""
+    path = tmp_path / "odd.py"
+    path.write_bytes(data)
+
+    assert {each.code for each in lint(path).findings} <= {"lint.syntax"}
+
+
+# Distributions
+
+PROJECT = """\
+[project]
+name = "acme-weather"
+dependencies = ["neuroscript>=0.1"]
+
+[project.entry-points."neuroscript.toolsets"]
+weather = "acme_weather.tools:toolset"
+"""
+
+
+def distribution(root: Path, project: str = PROJECT, **files: str) -> Path:
+    """Write a distribution, and return its directory."""
+    package = root / "src" / "acme_weather"
+    package.mkdir(parents=True)
+    (root / "pyproject.toml").write_text(project)
+    (package / "__init__.py").touch()
+    (package / "py.typed").touch()
+    (package / "tools.py").write_text(HEAD + GOOD)
+    for name, text in files.items():
+        (package / f"{name}.py").write_text(text)
+    return root
+
+
+PROMISES = {
+    "no toml": (PROJECT + "[", "lint.project it can not be read as TOML; mend it first"),
+    "no project": ("[tool.x]", "lint.project it has no table project; name the distribution there"),
+    "no dependency": (
+        PROJECT.replace("neuroscript>=0.1", "attrs>=1"),
+        "lint.project neuroscript is no dependency; add it to dependencies",
+    ),
+    "no entry point": (
+        PROJECT.partition("[project.entry")[0],
+        'lint.entry-point no entry point offers anything; write [project.entry-points."neuroscript.toolsets"]',
+    ),
+    "no module": (
+        PROJECT.replace(".tools:", ".tols:"),
+        "lint.entry-point entry point weather names the module acme_weather.tols, and there is none in the sources",
+    ),
+    "no attribute": (
+        PROJECT.replace(":toolset", ":tools"),
+        "lint.entry-point entry point weather names tools, and acme_weather.tools has no such name",
+    ),
+    "no toolset": (
+        PROJECT.replace(":toolset", ":plain"),
+        "lint.entry-point entry point weather names plain, which is no Toolset",
+    ),
+    "a module": (
+        PROJECT.replace(":toolset", ""),
+        "lint.entry-point entry point weather names a module, and a Toolset is wanted; write module:attribute",
+    ),
+    "no target": (
+        PROJECT.replace("acme_weather.tools:toolset", "a b"),
+        "lint.entry-point entry point weather is none; write module:attribute",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_promise_that_is_not_kept_is_found(name: str, tmp_path: Path) -> None:
+    """In pyproject.toml, at the line that has it."""
+    text, expected = PROMISES[name]
+    root = distribution(tmp_path, text)
+
+    (found,) = lint(root).findings
+
+    assert (found.file, f"{found.code} {found.sentence}") == (str(root / "pyproject.toml"), expected)
+    assert ("weather =" in text.splitlines()[found.line - 1]) == ("entry point weather" in expected)
+
+
+def test_a_package_says_that_it_is_typed(tmp_path: Path) -> None:
+    """By its marker."""
+    root = distribution(tmp_path)
+    (root / "src" / "acme_weather" / "py.typed").unlink()
+
+    assert lint(root).findings == (
+        Finding(
+            str(root / "src" / "acme_weather"),
+            0,
+            "lint.typed",
+            "the package has no file py.typed; add an empty one, so that type checkers look at it",
+        ),
+    )
+
+
+def test_what_tools_import_is_held_to_the_same_and_nothing_else_is(tmp_path: Path) -> None:
+    """A command of the same package may print."""
+    tools = f"from acme_weather import helping\n{HEAD}{GOOD}"
+    files = {"tools": tools, "helping": "from . import deep\n", "deep": "def f(): print()\n", "cli": "print(1)\n"}
+    root = distribution(tmp_path, **files)
+
+    for path in (root, root / "src" / "acme_weather"):
+        assert [(Path(each.file).name, each.line, each.code) for each in lint(path).findings] == [
+            ("deep.py", 1, "lint.print")
+        ]
+
+
+def test_a_distribution_of_ours_may_use_its_groups(tmp_path: Path) -> None:
+    """As one of its files may."""
+    root = distribution(tmp_path, PROJECT.replace("acme-weather", "neuroscript-fs"))
+    tools = root / "src" / "acme_weather" / "tools.py"
+    tools.write_text(tools.read_text().replace('Toolset("acme")', 'Toolset("fs")'))
+
+    assert [lint(path).findings for path in (root, tools)] == [(), ()]
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("plugins/*/pyproject.toml")), ids=lambda path: path.parent.name)
+def test_nothing_is_found_in_our_own_distributions(path: Path) -> None:
+    """And their tools are seen."""
+    found = lint(path.parent)
+
+    assert found.findings == ()
+    assert found.tools > 0
+
+
+def test_the_reference_lists_every_code_and_each_is_tried_here() -> None:
+    """With the sentence of the source."""
+    lines = (ROOT / "docs" / "reference" / "lint.md").read_text().splitlines()
+    rows = [re.fullmatch(r"\| `(lint\.[a-z-]+)` \| (.*) \|", line) for line in lines]
+    tried = {code for _, told in (*DEFECTS.values(), *PROMISES.values()) for code in re.findall(r"lint\.[a-z-]+", told)}
+
+    assert {row[1]: row[2] for row in rows if row} == CODES
+    assert CODES.keys() - tried == {"lint.syntax", "lint.typed"}

@@ -1,0 +1,274 @@
+"""``neuroscript new toolset``: what it writes is whole, and holds whatever we ask of a good distribution."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.distributions import Published
+from tests.publishing.wheelhouse import built, wheelhouse
+
+from neuroscript import RUNTIME_API, SpecError, __version__
+from neuroscript.lint.checking import lint
+from neuroscript.publishing.named import Names, named
+from neuroscript.publishing.scaffold import create
+from neuroscript.testing import LAWS
+
+ROOT = Path(__file__).parents[2]
+
+FILES = [
+    ".github/workflows/test.yml",
+    ".gitignore",
+    "README.md",
+    "pyproject.toml",
+    "src/acme_weather/__init__.py",
+    "src/acme_weather/py.typed",
+    "tests/conftest.py",
+    "tests/test_toolset.py",
+]
+
+
+def files_of(root: Path) -> list[str]:
+    """Return the files of a directory."""
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+
+
+def run(*command: str, cwd: Path, **settings: str) -> str:
+    """Run a program to its end, which must be a good one, and return what it wrote."""
+    environment = {**os.environ, **settings}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A new distribution."""
+    return create("acme-weather", tmp_path / "acme-weather", author="Ada Lovelace <ada@example.org>")
+
+
+def test_a_distribution_is_complete(project: Path) -> None:
+    """Its files, its names, and nothing of the template left in them."""
+    table = tomllib.loads((project / "pyproject.toml").read_text())
+
+    assert files_of(project) == FILES
+    assert [path for path in FILES if "<<" in (project / path).read_text()] == []
+    assert (table["project"]["name"], table["project"]["dependencies"]) == (
+        "acme-weather",
+        [f"neuroscript>={__version__}"],
+    )
+    assert table["project"]["authors"] == [{"name": "Ada Lovelace", "email": "ada@example.org"}]
+    assert table["project"]["entry-points"]["neuroscript.toolsets"] == {"acme-weather": "acme_weather:toolset"}
+    assert f"runtime_api={RUNTIME_API}" in (project / "src" / "acme_weather" / "__init__.py").read_text()
+
+
+@pytest.mark.parametrize("words", [{}, {"group": "weather.of_acme"}], ids=["its own group", "a dotted group"])
+@pytest.mark.parametrize("name", ["acme-weather", "zz", "a-distribution-with-a-name-of-many-words"])
+def test_what_is_written_passes_every_static_check(name: str, words: dict[str, str], tmp_path: Path) -> None:
+    """ruff as it comes, its formatter too, mypy in its strict mode, and our own lint."""
+    project = create(name, tmp_path / "new", **words)
+    run(sys.executable, "-m", "ruff", "check", cwd=project)
+    run(sys.executable, "-m", "ruff", "format", "--check", cwd=project)
+    path = os.pathsep.join([str(project / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    run(
+        sys.executable,
+        "-m",
+        "mypy",
+        "--cache-dir",
+        str(ROOT / ".mypy_cache"),
+        "src",
+        "tests",
+        cwd=project,
+        MYPYPATH=path,
+    )
+
+    assert lint(project).findings == ()
+    assert lint(project).tools == 2
+
+
+def test_its_tests_pass_where_it_is_found(project: Path, tmp_path: Path) -> None:
+    """As installed, with the interpreter of these tests: every law of every tool among them."""
+    site = tmp_path / "site"
+    named = Published("acme-weather", "", entry="acme-weather", target="toolset")
+    for path, text in named.files().items():
+        if "dist-info" in path:
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_text(text.replace(named.module, "acme_weather"))
+    path = os.pathsep.join([str(project / "src"), str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    words = ["-q", "-p", "no:cacheprovider", "-W", "error", "--neuroscript-toolset", "acme-weather"]
+
+    said = run(sys.executable, "-m", "pytest", *plugin(), *words, cwd=project, PYTHONPATH=path)
+
+    laws = sum(1 if law.of_all else 2 for law in LAWS)
+    assert said.splitlines()[-1].startswith(f"{2 * laws + 5} passed in ")
+
+
+def plugin() -> list[str]:
+    """Return what makes pytest load our plugin where its entry point is not known to this environment."""
+    from importlib.metadata import entry_points
+
+    names = {each.name for each in entry_points(group="pytest11")}
+    return [] if "neuroscript.testing.plugin" in names else ["-p", "neuroscript.testing.plugin"]
+
+
+def test_it_installs_and_passes_its_tests_without_a_network(project: Path, tmp_path: Path) -> None:
+    """In an environment that has nothing, with pip, which takes all from a folder of wheels that is made here."""
+    (tmp_path / "wheels").mkdir()
+    wheels = wheelhouse(tmp_path / "wheels", "neuroscript", "hatchling", "editables", "pytest")
+    venv.create(tmp_path / "env", with_pip=True)
+    python = str(tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    alone = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": os.devnull, "PYTHONPATH": ""}
+
+    run(python, "-m", "pip", "install", "--quiet", "-e", ".[test]", cwd=project, **alone)
+    said = run(python, "-m", "pytest", "-q", "--neuroscript-toolset", "acme-weather", cwd=project, **alone)
+    listed = run(python, "-m", "neuroscript", "list", "acme_weather.*", cwd=project, **alone)
+    checked = run(python, "-m", "neuroscript", "plugins", "check", cwd=project, **alone)
+
+    assert re.search(r"^\d+ passed in", said, re.MULTILINE)
+    assert [line.split()[0] for line in listed.splitlines()] == ["acme_weather.headings", "acme_weather.slug"]
+    assert "1 plugin: 1 can be used, 0 can not" in checked
+
+
+def test_its_wheel_holds_the_package_alone(project: Path, tmp_path: Path) -> None:
+    """With its marker, without its tests; and an index of its tools, which our build hook has made."""
+    built(project, tmp_path)
+
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (index,) = (name for name in names if name.endswith("/neuroscript.json"))
+        (entry,) = json.loads(archive.read(index))["entry_points"]
+
+    assert [name for name in names if ".dist-info" not in name] == ["acme_weather/__init__.py", "acme_weather/py.typed"]
+    assert index == "acme_weather-0.1.0.dist-info/extra_metadata/neuroscript.json"
+    assert [tool["name"] for tool in entry["tools"]] == ["acme_weather.slug", "acme_weather.headings"]
+
+
+def test_our_own_wheel_brings_the_template(tmp_path: Path) -> None:
+    """Every file of it."""
+    built(ROOT, tmp_path)
+
+    (wheel,) = tmp_path.glob("*.whl")
+    template = ROOT / "src" / "neuroscript" / "publishing" / "template"
+
+    assert {f"neuroscript/publishing/template/{name}" for name in files_of(template)} <= {
+        *zipfile.ZipFile(wheel).namelist()
+    }
+
+
+# Names
+
+NAMES = {
+    "acme-weather": Names("acme-weather", "acme_weather", "acme_weather"),
+    "Acme.Weather": Names("acme-weather", "acme_weather", "acme_weather"),
+    "ACME__weather": Names("acme-weather", "acme_weather", "acme_weather"),
+    "w": Names("w", "w", "w"),
+    "acme2": Names("acme2", "acme2", "acme2"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_spelling_gives_its_one_distribution_module_and_group(name: str, tmp_path: Path) -> None:
+    """As PEP 503 and PEP 8 spell them."""
+    project = create(name, tmp_path / "new")
+
+    assert named(name) == NAMES[name]
+    assert (project / "src" / NAMES[name].module / "py.typed").exists()
+
+
+BAD = {
+    "": "is no name of a distribution; write letters, digits, and - . or _ between them",
+    "acme weather": "acme weather is no name of a distribution; write letters, digits, and - . or _ between them",
+    "../acme": "../acme is no name of a distribution; write letters, digits, and - . or _ between them",
+    "-acme": "-acme is no name of a distribution; write letters, digits, and - . or _ between them",
+    "wetter-für-acme": "wetter-für-acme is no name of a distribution; write letters, digits, and - . or _ between them",
+    "acme\n": "acme\\n is no name of a distribution; write letters, digits, and - . or _ between them",
+    "import": "the module would be called import, which is a word of Python",
+    "Class": "the module would be called class, which is a word of Python",
+    "2weather": "the module would be called 2weather, which can not be imported; begin the name with a letter; "
+    "2weather is no name of a group; give one with --group: small letters, digits and single _, a letter first",
+    "json": "the module would be called json, as one of Python's own; take a longer name",
+    "NeuroScript": "neuroscript is a distribution of this project; take a name of your own",
+    "neuroscript.fs": "neuroscript-fs is a distribution of this project; take a name of your own",
+    "git": "the group git belongs to neuroscript-git; give another one with --group",
+    "a" * 51: "a group of more than 50 characters leaves no place for names of tools; give one with --group",
+}
+
+
+@pytest.mark.parametrize("name", BAD, ids=range(len(BAD)))
+def test_a_name_that_can_not_be_is_refused(name: str, tmp_path: Path) -> None:
+    """With the reason, and nothing is written."""
+    with pytest.raises(SpecError) as caught:
+        create(name, tmp_path / "new" / "deep")
+
+    assert str(caught.value).removeprefix("new toolset: ").strip() == BAD[name]
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    """Of the name, of the group, of the place and of the author."""
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine.txt").write_text("mine")
+
+    with pytest.raises(SpecError) as caught:
+        create("class", tmp_path / "new", group="http.more", author="<>")
+
+    assert caught.value.problems == (
+        "the module would be called class, which is a word of Python",
+        "the group http belongs to neuroscript-http; give another one with --group",
+        f"{tmp_path / 'new'} is there and not empty; name another one with --directory",
+        "an author is a name, an address in < >, or both, as in 'Ada <ada@example.org>'",
+    )
+    assert files_of(tmp_path) == ["new/mine.txt"]
+
+
+def test_an_empty_directory_is_filled_and_anything_else_is_kept(tmp_path: Path) -> None:
+    """A file, and a link wherever it leads, are not replaced."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+
+    assert files_of(create("acme-weather", tmp_path / "empty")) == FILES
+    for name in ("file", "link"):
+        with pytest.raises(SpecError, match="is there and no directory"):
+            create("acme-weather", tmp_path / name)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("author", "expected"),
+    [
+        ("", ""),
+        ("Ada", 'authors = [{ name = "Ada" }]\n'),
+        ('A "B" \\ C', 'authors = [{ name = "A \\"B\\" \\\\ C" }]\n'),
+        ("<a@b.test>", 'authors = [{ email = "a@b.test" }]\n'),
+        ("Ädä <a@b.test>", 'authors = [{ name = "Ädä", email = "a@b.test" }]\n'),
+    ],
+)
+def test_an_author_is_written_as_toml(author: str, expected: str, tmp_path: Path) -> None:
+    """Whatever stands in the name; nobody, where nobody is named."""
+    text = (create("acme", tmp_path / "new", author=author) / "pyproject.toml").read_text("utf-8")
+
+    assert [line for line in text.splitlines(keepends=True) if line.startswith("authors")] == [expected] * bool(
+        expected
+    )
+    tomllib.loads(text)
+
+
+def test_nothing_is_left_where_it_can_not_be_written(tmp_path: Path) -> None:
+    """The directory above it is a file, or a directory appears there meanwhile."""
+    (tmp_path / "file").write_text("mine")
+
+    with pytest.raises(OSError, match=r"directory|exists"):
+        create("acme-weather", tmp_path / "file" / "new")
+    assert files_of(tmp_path) == ["file"]

@@ -1,0 +1,71 @@
+"""What the documents tell of the kit is what there is."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+
+from neuroscript import testing
+from neuroscript.testing import LAWS, FakeRuntime, Setup, plugin
+
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = (DOCS / "reference" / "testing.md").read_text()
+HOW_TO = (DOCS / "how-to" / "test-a-toolset.md").read_text()
+
+
+def first_cells(section: str) -> list[str]:
+    """Return the names in the first column of the tables of a section of the reference."""
+    text = REFERENCE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
+    return [name for cell in cells for name in re.findall(r"`(-*[\w-]+)[^`]*`", cell)]
+
+
+def fixtures() -> Iterator[str]:
+    """Yield the fixtures of the plugin of pytest, read off its source, for pytest has had several ways to mark them."""
+    for node in ast.parse(inspect.getsource(plugin)).body:
+        if isinstance(node, ast.FunctionDef) and "pytest.fixture" in map(ast.unparse, node.decorator_list):
+            yield node.name
+
+
+PLUGIN = [plugin.OPTION, *fixtures(), *(name for name in vars(plugin.Hooks) if name.startswith("pytest_"))]
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        ("Names", testing.__all__),
+        ("FakeRuntime", inspect.signature(FakeRuntime).parameters),
+        ("Setup", attrs.fields_dict(Setup)),
+        ("The plugin of pytest", PLUGIN),
+    ],
+    ids=["names", "FakeRuntime", "Setup", "plugin"],
+)
+def test_the_reference_has_each_name_and_no_other(section: str, names: Iterable[str]) -> None:
+    """In the first column of a table."""
+    assert sorted(names) == sorted(first_cells(section))
+
+
+def test_the_plugin_has_an_option_fixtures_and_a_hook() -> None:
+    """The list above is read off its source."""
+    assert {"--neuroscript-toolset", "sandbox", "runtime", "engine", "pytest_neuroscript_setup"} == set(PLUGIN)
+
+
+@pytest.mark.parametrize("name", PLUGIN)
+def test_the_how_to_shows_all_of_the_plugin(name: str) -> None:
+    """In a text or in an example."""
+    assert re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", HOW_TO)
+
+
+def test_the_documents_say_how_many_laws_there_are() -> None:
+    """A law more or less is a change that is told of."""
+    changes = (DOCS.parent / "CHANGELOG.md").read_text()
+
+    assert f"There are {len(LAWS)} laws." in REFERENCE
+    assert f"There are {len(LAWS)} of them" in HOW_TO
+    assert f"{len(LAWS)} laws for every tool" in changes
