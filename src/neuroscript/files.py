@@ -95,9 +95,10 @@ def tidy(directory: str) -> None:
     """Take away what was kept in a directory so long ago that it may serve nobody any more; what does is made again."""
     oldest = time_ns() - OLDEST
     with suppress(OSError):
-        for each in os.scandir(directory):
-            if each.stat().st_mtime_ns < oldest:
-                remove(each.path)
+        for name in os.listdir(directory):
+            file = os.path.join(directory, name)
+            if 0 < stamp(file)[0] < oldest:
+                remove(file)
 
 
 def remove(file: str) -> None:

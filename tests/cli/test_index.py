@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -108,7 +109,7 @@ def test_what_an_engine_could_not_use_has_no_index(package: Path) -> None:
     assert ran.err == "neuroscript: Acme.Tools 1.0: entry point acme can not be loaded (RuntimeError)\n"
 
     (package / "__init__.py").rename(package.with_suffix(".py"))
-    package.rmdir()
+    shutil.rmtree(package)
     package.with_suffix(".py").write_text(TOOLSET.format(group="acme", name="a"))
     ran = index("acme-tools")
     assert ran.code == 2

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +29,13 @@ def acme(name: str = "acme-tools", version: str = "1.0", said: str = "") -> Publ
     return Published(name, code, name.partition("-")[0], version=version)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _settled() -> None:
+    """Let what a first start writes beside the modules be written, and be so long ago that nobody has to wonder."""
+    Engine().close()
+    time.sleep(0.2)
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a folder with one installed distribution that has been read, and nothing else on the path but ours."""
@@ -36,6 +44,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     lasting = [each for each in sys.path if Path(each).is_absolute() and Path(each) != ROOT]  # tests write into it
     monkeypatch.setattr(sys, "path", [str(site), *lasting])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # what is compiled beside a module changes its folder
     acme().install(site)
     age(site)
     known()
@@ -263,7 +272,7 @@ def test_what_was_kept_long_ago_is_taken_away(site: Path) -> None:
     """When something is kept anew; nobody else clears it away."""
     folder = cache(site)[0].parent
     (folder / "index-0.json").write_text("{}")
-    os.utime(folder / "index-0.json", (0, 0))
+    os.utime(folder / "index-0.json", (1, 1))
     (folder / "index-1.json").write_text("{}")
 
     with Engine(plugins=["acme-tools"]):

@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from io import StringIO
 from select import select
@@ -128,7 +129,9 @@ class _Marks(Log):
 def forked(run: Callable[[], Any], seconds: float) -> Any:
     """Return what *run* gives in a fork of this process, as JSON can tell it; None where it fails or takes too long."""
     read, write = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: the child needs none of them
+        child = os.fork()
     if child == 0:
         code = 1
         try:
