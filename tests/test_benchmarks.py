@@ -111,7 +111,7 @@ def test_the_goals_are_those_of_the_issue(engine: Engine) -> None:
 
     assert found == GOALS
     assert awaited_goals == {"FastMCP Tool.run, async": 1 / 40, "FastMCP Tool.run, sync": 1 / 200}
-    assert (startup.CALL_GOAL, startup.LIST_GOAL) == (2.0, 12.0)
+    assert (startup.CALL_GOAL, startup.LIST_GOAL) == (2.0, 5.0)
     assert [each.goal for each in discovery.FINDINGS if each.goal] == [0.25, 0.05]
     assert discovery.LIST_GOAL == 5.0
 
