@@ -80,7 +80,7 @@ pytest_collect_file = (
     )
     + Sybil(
         parsers=[DocTestParser(FLAGS)],
-        patterns=["src/neuroscript/*.py", "src/neuroscript/*/*.py"],
+        patterns=["src/neuroscript/*.py", "src/neuroscript/*/*.py", "src/neuroscript/*/*/*.py"],
         document_types={".py": PythonDocStringDocument},
     )
 ).pytest()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from neuroscript.binding import bind, bind_named
     from neuroscript.bundles import bundle
     from neuroscript.capability import Capability, Grant
+    from neuroscript.clients import aclient, client
     from neuroscript.coercion import coerce
     from neuroscript.data import policy_from_data, policy_to_data, result_to_data, spec_from_data, spec_to_data
     from neuroscript.decision import Decision
@@ -47,10 +48,12 @@ if TYPE_CHECKING:
     from neuroscript.host import Host, Progress
     from neuroscript.limits import Limits
     from neuroscript.lockfile import Lock
+    from neuroscript.marks import Arg
     from neuroscript.needs import ToolPolicy
     from neuroscript.pending import PendingApproval, suspending
     from neuroscript.policy import ExecutionPolicy
     from neuroscript.policyfile import load_policy
+    from neuroscript.promptform import to_prompt
     from neuroscript.prompting import ConsolePrompter, Prompter
     from neuroscript.record import AuditSink, CallRecord, PendingCall, ToolFacts
     from neuroscript.recording import Recording
@@ -67,10 +70,13 @@ if TYPE_CHECKING:
         Turn,
     )
     from neuroscript.scalars import Handle
+    from neuroscript.schema import result_schema, spec_from_schema, spec_to_schema
     from neuroscript.session import Session
+    from neuroscript.snippets import from_code
+    from neuroscript.sources import Resolver, Secret, State, Value, Variable
     from neuroscript.spec import ArgSpec, Example, ToolSpec
     from neuroscript.terminal import TerminalApprover
-    from neuroscript.tools import ToolImplementation, Toolset, tool
+    from neuroscript.tools import ToolImplementation, Toolset, from_function, tool
     from neuroscript.versions import RUNTIME_API
     from neuroscript.walk import SizeLimits
     from neuroscript.watcher import Watcher
@@ -84,6 +90,7 @@ __all__ = [
     "Approval",
     "ApprovalRequest",
     "Approver",
+    "Arg",
     "ArgSpec",
     "ArgType",
     "ArgumentError",
@@ -125,13 +132,16 @@ __all__ = [
     "Registrar",
     "RegistryError",
     "Repair",
+    "Resolver",
     "ReturnError",
     "Runtime",
     "SandboxError",
+    "Secret",
     "Session",
     "SizeLimits",
     "SpecError",
     "SqliteAudit",
+    "State",
     "TerminalApprover",
     "ToolCall",
     "ToolFacts",
@@ -144,19 +154,29 @@ __all__ = [
     "ToolSpec",
     "Toolset",
     "Turn",
+    "Value",
+    "Variable",
     "Watcher",
+    "aclient",
     "bind",
     "bind_named",
     "bundle",
+    "client",
     "coerce",
+    "from_code",
+    "from_function",
     "hookimpl",
     "load_policy",
     "policy_from_data",
     "policy_to_data",
+    "result_schema",
     "result_to_data",
     "spec_from_data",
+    "spec_from_schema",
     "spec_to_data",
+    "spec_to_schema",
     "suspending",
+    "to_prompt",
     "tool",
 ]
 
@@ -170,6 +190,7 @@ _HOMES = {
     "bundles": "bundle",
     "capability": "Capability Grant",
     "watcher": "Watcher",
+    "clients": "aclient client",
     "coercion": "coerce",
     "data": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
     "decision": "Decision",
@@ -185,18 +206,23 @@ _HOMES = {
     "pending": "PendingApproval suspending",
     "limits": "Limits",
     "lockfile": "Lock",
+    "marks": "Arg",
     "needs": "ToolPolicy",
     "policy": "ExecutionPolicy",
     "policyfile": "load_policy",
+    "promptform": "to_prompt",
     "prompting": "ConsolePrompter Prompter",
     "record": "AuditSink CallRecord PendingCall ToolFacts",
     "recording": "Recording",
     "runtime": "Entry Files Handles LLM Repair Runtime ToolCall ToolInfo ToolResult Turn",
     "scalars": "Handle",
+    "schema": "result_schema spec_from_schema spec_to_schema",
     "session": "Session",
+    "sources": "Resolver Secret State Value Variable",
+    "snippets": "from_code",
     "spec": "ArgSpec Example ToolSpec",
     "terminal": "TerminalApprover",
-    "tools": "ToolImplementation Toolset tool",
+    "tools": "ToolImplementation Toolset from_function tool",
     "versions": "RUNTIME_API",
     "walk": "SizeLimits",
 }

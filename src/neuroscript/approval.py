@@ -35,6 +35,7 @@ class ApprovalRequest:
         policy: SHA-256 of what the host permits.
         digest: SHA-256 of the tool's definition and of the values; an answer is good for these alone.
         approver: Which approver is asked, where a policy is within others: 0 is that of the innermost one.
+        injected: The names of further arguments, which the host gives in each call; nobody is shown their values.
     """
 
     tool: str
@@ -50,6 +51,7 @@ class ApprovalRequest:
     policy: str
     digest: str
     approver: int = 0
+    injected: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -160,6 +160,7 @@ def _request(tool: Any, policy: Any, values: tuple[Any, ...], frame: CallFrame, 
         policy_digest(policy),
         call_digest(definition, values),
         approver,
+        tuple(tool.injected),
     )
 
 

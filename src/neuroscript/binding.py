@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from neuroscript.argtypes import ELEMENTS, ArgType
 from neuroscript.coercion import ABSENT, absent, bounded, described, further, given, members
-from neuroscript.errors import UNSET, ArgumentError, Problem
+from neuroscript.errors import LISTED, UNSET, ArgumentError, Problem
 from neuroscript.scalars import EXACT, READINGS, Misfit
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.values import bulk_text, by_text, items_of
@@ -56,7 +56,29 @@ def bound(spec: ToolSpec, coercion: Coercion, args: object, *, by_name: bool) ->
         walk.ended(end)
     if walk.noted:
         raise ArgumentError(walk.problems, spec.full_name, walk.noted)
+    if spec.schema:
+        _ask_schema(spec, values)
     return tuple([None if value is ABSENT else value for value in values])
+
+
+def _ask_schema(spec: ToolSpec, values: list[Any]) -> None:
+    """Hold exact values to what a schema asks beyond the spec; an argument without a value is not there for it."""
+    from neuroscript.beyond import checker_of
+    from neuroscript.jsonable import plain
+
+    checker = checker_of(spec.schema)
+    if checker is None:
+        return
+    by_name = spec.by_name(values)
+    rules = {arg.name: arg for arg in spec.args}
+    given = {
+        name: plain(value)
+        for name, value in by_name.items()
+        if value is not ABSENT and (value is not None or rules[name].nullable)
+    }
+    problems = checker.problems(given)
+    if problems:
+        raise ArgumentError(problems[:LISTED], spec.full_name, len(problems))
 
 
 def _by_position(walk: Walk, spec: ToolSpec, args: Any) -> list[Any]:
@@ -228,9 +250,17 @@ def _default(arg: ArgSpec, source: Source) -> str:
 
 def _may_be_fast(spec: ToolSpec, coercion: Coercion) -> bool:
     """Tell whether the statements can speak for some calls: every required argument is of a kind that they know."""
-    if spec.variadic or coercion.sizes.depth < 2 or coercion.sizes.nodes < _fixed_nodes(spec):
+    if spec.variadic or _asks_more(spec) or coercion.sizes.depth < 2 or coercion.sizes.nodes < _fixed_nodes(spec):
         return False
     return all(_is_plain(arg) or _is_list(arg) or _is_declared(arg) or _may_be_omitted(arg) for arg in spec.args)
+
+
+def _asks_more(spec: ToolSpec) -> bool:
+    if not spec.schema:
+        return False
+    from neuroscript.foreign import looked_at
+
+    return looked_at(spec.schema).asks_more
 
 
 def _fixed_nodes(spec: ToolSpec) -> int:

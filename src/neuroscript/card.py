@@ -56,6 +56,7 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
         *_ours("effects", ", ".join(request.effects) or "none", room),
         *_ours("called by", " < ".join(request.above), room),
         *(_theirs("arguments", _arguments(request), room, encoding) if request.arguments else ["arguments: none"]),
+        *_theirs("injected", (f"{name}, by the host" for name in request.injected), room, encoding),
     ]
     return "".join(f"{line}\n" for line in lines)
 

@@ -8,23 +8,19 @@ Source: contract sections 1, 3 and 6; upstream ``toolsmeta/export.go``.
 
 from __future__ import annotations
 
-import datetime
 import functools
-from array import array
-from binascii import b2a_base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
 
-from neuroscript.argtypes import ELEMENTS, ArgType
+from neuroscript.argtypes import ArgType
 from neuroscript.capability import parts
 from neuroscript.coercion import named_type
 from neuroscript.display import shown
-from neuroscript.errors import ArgumentError, CallError, Problem, SpecError
+from neuroscript.errors import ArgumentError, CallError, SpecError
 from neuroscript.needs import ToolPolicy
 from neuroscript.runtime import ToolResult
-from neuroscript.scalars import Handle, lax_blob
 from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.walk import type_name
 
@@ -97,6 +93,8 @@ def policy_from_data(data: Mapping[str, Any]) -> ToolPolicy:
 
 def result_to_data(result: ToolResult) -> dict[str, Any]:
     """Return what came of a call as plain data that JSON can hold: ``value`` or ``error``, never both."""
+    from neuroscript.jsonable import plain
+
     data: dict[str, Any] = {"id": result.id, "tool": result.tool, "ok": result.ok}
     if result.error is None:
         data["value"] = plain(result.value)
@@ -115,60 +113,12 @@ def error_to_data(error: CallError) -> dict[str, Any]:
     return data
 
 
-def plain(value: Any) -> Any:
-    """Return an exact value as JSON holds it.
-
-    Bytes are written ``{"$base64": text}``, a time as ISO 8601, a handle as its id.
-    """
-    match value:
-        case bytes():
-            return {"$base64": b2a_base64(value, newline=False).decode("ascii")}
-        case list() | tuple() | array():
-            return [plain(each) for each in value]
-        case dict():
-            return {key if isinstance(key, str) else str(key): plain(each) for key, each in value.items()}
-        case datetime.datetime():
-            return value.isoformat()
-        case Handle():
-            return value.id
-        case _:
-            return value
-
-
-def maker_of(arg: ArgSpec, tool: str) -> Callable[[Any], Any] | None:
-    """Return what makes an instance of the class of an argument of *tool*, or None where it has no class."""
-    if arg.cls is None:
-        return None
-    cls = arg.cls
-    structure = _instances().get_structure_hook(cls)
-
-    def made(value: Any) -> Any:
-        if value is None:
-            return None
-        try:
-            return [structure(each, cls) for each in value] if arg.type in ELEMENTS else structure(value, cls)
-        except Exception as error:
-            problem = Problem(arg.name, "coercion.class", f"what {cls.__name__} accepts", type_name(value))
-            raise ArgumentError([problem], tool) from error
-
-    return made
-
-
-@functools.cache
-def _instances() -> Any:
-    """Return the converter for arguments: it meets exact values alone, and changes none of them."""
-    from cattrs import Converter
-
-    converter = Converter(detailed_validation=False, use_alias=True)
-    for kind in (str, int, float, bool, bytes, array):
-        converter.register_structure_hook(kind, lambda value, _: value)
-    return converter
-
-
 @functools.cache
 def _converter() -> Any:
     """Return the converter for specs; cattrs' own scalar hooks turn ``"false"`` into True, so none of them is left."""
     from cattrs import Converter
+
+    from neuroscript.jsonable import plain, restored
 
     converter = Converter()
     for kind in (str, bool, int):
@@ -263,6 +213,8 @@ def _number(value: Any, *_: object) -> Any:
 
 
 def _example_args(value: Any, *_: object) -> Any:
+    from neuroscript.jsonable import restored
+
     return restored(value) if type(value) is dict else tuple(restored(_only(list, value)))
 
 
@@ -283,16 +235,3 @@ def _parts(capabilities: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def _part(resource: str, verbs: tuple[str, ...], scopes: tuple[str, ...]) -> dict[str, Any]:
     return {"Resource": resource, "Verbs": list(verbs), "Scopes": list(scopes)}
-
-
-def restored(value: Any) -> Any:
-    """Return what `plain` wrote: bytes out of ``{"$base64": text}``, at every level."""
-    match value:
-        case {"$base64": str()} if len(value) == 1:
-            return lax_blob(value)
-        case list():
-            return [restored(each) for each in value]
-        case dict():
-            return {key: restored(each) for key, each in value.items()}
-        case _:
-            return value

@@ -87,9 +87,17 @@ def _spec_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
             yield compatible(name, TOLD)
     if old.examples != new.examples:
         yield compatible("examples", TOLD)
+    if old.schema != new.schema:
+        yield judged(not new.schema, "schema", _SCHEMA[bool(old.schema), bool(new.schema)])
     if old.deprecated != new.deprecated:
         yield compatible("deprecated", _DEPRECATED[bool(old.deprecated), bool(new.deprecated)])
 
+
+_SCHEMA: Final = {
+    (False, True): "asks more of the arguments now",
+    (True, False): "asks no more than the arguments say",
+    (True, True): "asks something else of the arguments",
+}
 
 _DEPRECATED: Final = {
     (False, True): "is deprecated now",

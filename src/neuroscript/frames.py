@@ -83,6 +83,18 @@ class CallFrame:
                 return need
         return None
 
+    def confine(self, needs: Iterable[Capability], others: Iterable[Capability]) -> None:
+        """Hold the tool to *needs*, in place of whatever it holds that covers one of them.
+
+        The frame has to be that of one call alone.
+
+        Args:
+            others: Needs that it has besides, and that stay.
+        """
+        exact, kept = tuple(needs), set(map(Grant.of, others))
+        left = [held for held in self.held if held in kept or not any(map(held.covers, exact))]
+        self._held = (*left, *map(Grant.of, exact))
+
     @property
     def is_left(self) -> bool:
         """Whether nobody waits any more for this call, or for one that it stands in."""

@@ -106,6 +106,7 @@ class Gate:
             self._policy.allowing(tool.name),
             any(arg.holds_secret for arg in tool.spec.args),
             tool.policy.effects,
+            tuple(tool.injected),
         )
 
     @cached_property

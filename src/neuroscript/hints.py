@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import types
 from array import array
-from collections.abc import Mapping
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, Flag
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
 from neuroscript.argtypes import ArgType
+from neuroscript.marks import UNMARKED, Arg, Unmarkable, marked
 
 Class = type
 """`type` under a name that a field called ``type`` does not hide."""
@@ -25,14 +27,16 @@ class Hint:
     Attributes:
         type: The word of the contract.
         nullable: Whether ``None`` is one of its alternatives.
-        choices: The values of a ``Literal``, or of one inside a list.
-        cls: The attrs class that is meant by a map or by each map of a slice.
+        choices: The values of a ``Literal`` or of the members of an Enum, or of one inside a list.
+        cls: The class that is meant by a map, or by each map of a slice; or the Enum that is meant by each choice.
+        said: What ``Annotated`` says besides.
     """
 
     type: ArgType
     nullable: bool = False
     choices: tuple[Any, ...] = ()
     cls: Class | None = None
+    said: Arg = UNMARKED
 
 
 class Unreadable(Exception):
@@ -70,9 +74,31 @@ DICTS: Final[Mapping[Any, ArgType]] = {
 }
 
 KNOWN: Final = (
-    "str, int, float, bool, bytes, array, Any, list[T], dict[str, T], Literal[…], an attrs class, "
-    "or one of these | None"
+    "str, int, float, bool, bytes, array, Any, list[T], dict[str, T], Literal[…], an Enum, a TypedDict, "
+    "a dataclass, an attrs class, or one of these | None"
 )
+
+INSTEAD: Final[Mapping[Any, str]] = {
+    list: "list[Any]",
+    Sequence: "Sequence[Any]",
+    Iterable: "list[Any], or list[T]",
+    tuple: "list[Any], or list[T]",
+    set: "list[Any], or list[T]",
+    frozenset: "list[Any], or list[T]",
+    dict: "dict[str, Any]",
+    Mapping: "Mapping[str, Any]",
+    object: "Any",
+    bytearray: "bytes",
+    memoryview: "bytes",
+    complex: "list[float]",
+}
+"""What to write for a type that is near to one that is known."""
+
+MEANINGS: Final = ("__supertype__", "__value__")
+"""What a ``NewType``, and an alias by the statement ``type``, stand for."""
+
+TEXTUAL: Final = frozenset({"Path", "PurePath", "UUID", "Decimal", "Fraction", "datetime", "date", "time", "timedelta"})
+"""Classes of the standard library that JSON writes as a text."""
 
 
 def hint_of(annotation: Any) -> Hint:
@@ -83,38 +109,47 @@ def hint_of(annotation: Any) -> Hint:
     """
     if _hashable(annotation) and annotation in PLAIN:
         return Hint(PLAIN[annotation])
-    origin = get_origin(annotation)
-    if origin is Union or origin is types.UnionType:
-        return _optional(annotation)
-    if origin is Literal:
-        return _literal(annotation)
-    if origin is list:
-        return _list(*get_args(annotation))
-    if origin is dict:
-        return _dict(annotation)
-    if origin is array:
-        return Hint(ArgType.EMBEDDING)
-    if isinstance(annotation, type) and attrs.has(annotation):
+    form = _FORMS.get(get_origin(annotation))
+    if form is not None:
+        return form(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return _enum(annotation)
+    if is_record(annotation):
         return Hint(ArgType.MAP, cls=annotation)
+    for meaning in MEANINGS:
+        if hasattr(annotation, meaning):
+            return hint_of(getattr(annotation, meaning))
     raise Unreadable(f"{spelt(annotation)} names no ArgType; write {_instead(annotation)}")
 
 
+def is_record(annotation: Any) -> bool:
+    """Tell whether an annotation is a class with declared fields: of attrs, a dataclass or a TypedDict."""
+    if not isinstance(annotation, type):
+        return False
+    return attrs.has(annotation) or hasattr(annotation, "__dataclass_fields__") or is_typed_dict(annotation)
+
+
+def is_typed_dict(cls: type) -> bool:
+    """Tell whether a class is a TypedDict, whoever brings it."""
+    return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
+
+
 def annotations_of(thing: Any) -> dict[str, Any]:
-    """Return the evaluated annotations of a function or class.
+    """Return the annotations of a function or class, evaluated by `typing.get_type_hints` and by nothing else.
 
     Raises:
         Unreadable: One of them can not be evaluated.
     """
     try:
-        return get_type_hints(thing)
+        return get_type_hints(thing, include_extras=True)
     except Exception as error:
         raise Unreadable(f"its annotations can not be evaluated ({type(error).__name__}: {error})") from error
 
 
 def spelt(annotation: Any) -> str:
     """Return an annotation as its author wrote it, as nearly as that is known."""
-    name = annotation.__qualname__ if type(annotation) is type else annotation
-    return str(name).replace("typing.", "")
+    name = annotation.__qualname__ if isinstance(annotation, type) and not get_args(annotation) else annotation
+    return str(name).replace("typing.", "").replace("collections.abc.", "")
 
 
 def _optional(annotation: Any) -> Hint:
@@ -122,6 +157,15 @@ def _optional(annotation: Any) -> Hint:
     if len(others) != 1 or len(others) == len(get_args(annotation)):
         raise Unreadable(f"{spelt(annotation)} has several types; write one of them, or Any")
     return attrs.evolve(hint_of(others[0]), nullable=True)
+
+
+def _annotated(annotation: Any) -> Hint:
+    kind, *marks = get_args(annotation)
+    hint = hint_of(kind)
+    try:
+        return attrs.evolve(hint, said=marked(hint.said, marks, hint.type))
+    except Unmarkable as error:
+        raise Unreadable(str(error)) from error
 
 
 def _literal(annotation: Any) -> Hint:
@@ -132,15 +176,30 @@ def _literal(annotation: Any) -> Hint:
     return Hint(PLAIN[kinds.pop()], nullable=None in get_args(annotation), choices=tuple(values))
 
 
-def _list(element: Any) -> Hint:
+def _enum(cls: type[Enum]) -> Hint:
+    values = tuple(member.value for member in cls)
+    kinds = {type(value) for value in values}
+    if issubclass(cls, Flag):
+        raise Unreadable(f"{spelt(cls)} is a Flag; write an Enum, or a list of one")
+    if len(kinds) != 1 or not kinds <= {str, int, float, bool}:
+        raise Unreadable(f"{spelt(cls)} must have members whose values are of one type, str, int, float or bool")
+    return Hint(PLAIN[kinds.pop()], choices=values, cls=cls)
+
+
+def _list(annotation: Any) -> Hint:
+    if not get_args(annotation):
+        raise Unreadable(f"{spelt(annotation)} names no ArgType; write {_instead(get_origin(annotation))}")
+    (element,) = get_args(annotation)
     if _hashable(element) and element in LISTS:
         return Hint(LISTS[element])
     hint = hint_of(element)
-    if hint.cls is not None and hint.type is ArgType.MAP and not hint.nullable:
-        return Hint(ArgType.SLICE_MAP, cls=hint.cls)
-    if hint.choices and not hint.nullable:
-        return Hint(LISTS[type(hint.choices[0])], choices=hint.choices)
-    raise Unreadable(f"list[{spelt(element)}] names no ArgType; write list[Any] and say in words what it holds")
+    if hint.said.min_length is not None or hint.said.max_length is not None or hint.said.secret:
+        raise Unreadable("of each item of a list a least and a greatest number can be said, and no more")
+    kind = _SLICES.get(hint.type)
+    if kind is not None and not hint.nullable:
+        return Hint(kind, choices=hint.choices, cls=hint.cls, said=hint.said)
+    said = spelt(annotation).replace("Sequence[", "list[", 1)
+    raise Unreadable(f"{said} names no ArgType; write list[Any] and say in words what it holds")
 
 
 def _dict(annotation: Any) -> Hint:
@@ -150,10 +209,32 @@ def _dict(annotation: Any) -> Hint:
     raise Unreadable(f"{spelt(annotation)} names no ArgType; write dict[str, Any] and say in words what it holds")
 
 
+_SLICES: Final[Mapping[ArgType, ArgType]] = {
+    ArgType.MAP: ArgType.SLICE_MAP,
+    **{PLAIN[kind]: LISTS[kind] for kind in (str, int, float, bool, Any)},
+}
+
+_FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
+    Union: _optional,
+    types.UnionType: _optional,
+    Annotated: _annotated,
+    Literal: _literal,
+    list: _list,
+    Sequence: _list,
+    dict: _dict,
+    Mapping: _dict,
+    array: lambda annotation: Hint(ArgType.EMBEDDING),
+}
+"""What reads each form of typing."""
+
+
 def _instead(annotation: Any) -> str:
-    for loose, exact in ((list, "list[Any]"), (tuple, "list[Any]"), (dict, "dict[str, Any]"), (object, "Any")):
-        if annotation is loose:
-            return exact
+    if _hashable(annotation) and annotation in INSTEAD:
+        return INSTEAD[annotation]
+    if get_origin(annotation) in (tuple, set, frozenset, Iterable):
+        return INSTEAD[get_origin(annotation)]
+    if isinstance(annotation, type) and annotation.__name__ in TEXTUAL:
+        return "str, and make it inside"
     return KNOWN
 
 

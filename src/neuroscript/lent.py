@@ -110,6 +110,16 @@ class CallRuntime:
             raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
         return secrets[name]
 
+    def _hide(self, value: object) -> None:
+        """Let nobody see a value from now on, which the host gave the tool for a secret argument."""
+        self._alive().session.hide(value)
+
+    def _confine(self, needs: Sequence[Capability], others: Sequence[Capability]) -> None:
+        """Hold the tool to what it needs for the values that the host gave it, see `CallFrame.confine`."""
+        frame = self._alive()
+        if frame.needs:  # else it may be a frame of many calls, and holds nothing
+            frame.confine(needs, others)
+
     def now(self) -> float:
         """Return the time by the host's clock, in seconds since 1970-01-01 UTC."""
         seconds: float = self._alive().session.host.clock()

@@ -20,7 +20,6 @@ import attrs
 from neuroscript.binding import bound
 from neuroscript.bodies import END, GRACE, Closed, Item, Manner, Steps, close, ended_with_engine, outcome, reading
 from neuroscript.capability import Capability, Grant, uncovered
-from neuroscript.data import maker_of
 from neuroscript.errors import ArgumentError, CallError, LimitError, ReturnError, is_interrupt
 from neuroscript.frames import CallFrame
 from neuroscript.policy import ExecutionPolicy, fault, refused
@@ -101,6 +100,10 @@ class Line:
 
     @makers.default
     def _find_makers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+        if all(arg.cls is None for arg in self.tool.spec.args):
+            return ()
+        from neuroscript.instances import maker_of
+
         makers = ((index, maker_of(arg, self.tool.name)) for index, arg in enumerate(self.tool.spec.args))
         return tuple((index, maker) for index, maker in makers if maker is not None)
 

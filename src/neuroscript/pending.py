@@ -16,10 +16,10 @@ import attrs
 
 from neuroscript.approval import Approval, ApprovalRequest
 from neuroscript.argtypes import ArgType
-from neuroscript.data import plain, restored
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.fingerprints import canonical_text
+from neuroscript.jsonable import plain, restored
 from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.private import read_private, write_private
 from neuroscript.runtime import ToolCall

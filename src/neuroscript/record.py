@@ -54,6 +54,7 @@ class ToolFacts:
         rule: The pattern that allows it, or what refused it before its arguments were looked at.
         secret: Whether one of its arguments is secret.
         effects: What it does beyond giving its result.
+        injected: The names of further arguments, which the host gives in each call.
     """
 
     tool: str
@@ -63,6 +64,7 @@ class ToolFacts:
     rule: str = ""
     secret: bool = False
     effects: tuple[str, ...] = ()
+    injected: tuple[str, ...] = ()
 
 
 class CallRecord(NamedTuple):

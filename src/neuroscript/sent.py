@@ -5,10 +5,12 @@ Source: contract section 1, ToolCall.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.spec import ToolSpec
 from neuroscript.walk import type_name
 
 
@@ -33,3 +35,17 @@ def arguments_of(given: Any, tool: str) -> Any:
         problem = Problem("", "arg.type", "a JSON object or array of arguments", type_name(decoded))
         raise ArgumentError([problem], tool=tool)
     return decoded
+
+
+def by_name(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any] | None:
+    """Return values in order as a caller would send them by name, or None where there are too many of them.
+
+    Those of a variadic argument are a list; those that are left out stay so.
+    """
+    names = [arg.name for arg in spec.args]
+    if len(values) <= len(names) - spec.variadic:
+        return dict(zip(names, values, strict=False))
+    if not spec.variadic:
+        return None
+    count = len(names) - 1
+    return {**dict(zip(names, values[:count], strict=False)), names[-1]: list(values[count:])}

@@ -10,24 +10,38 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from itertools import takewhile
 from typing import Any, Final, get_args, get_origin
 
 import attrs
 
+from neuroscript import callables
 from neuroscript.argtypes import ArgType
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.hints import KNOWN, Hint, Unreadable, annotations_of, hint_of
-from neuroscript.spec import ArgSpec, argument
+from neuroscript.hints import KNOWN, Hint, Unreadable, hint_of, spelt
+from neuroscript.marks import UNMARKED
+from neuroscript.spec import RUNTIME, ArgSpec, argument
 
-RUNTIME: Final = "rt"
-"""What the first parameter of a tool is called, if it wants the Runtime."""
+ANY_NAME: Final = "a tool takes no names but those of its spec; write each parameter, or one of dict[str, T]"
+"""What is said of ``**names``."""
 
 STREAMS: Final = (Iterator, Generator, AsyncIterator, AsyncGenerator)
 """What a function returns that is a stream; the first word in its brackets is the type of an item."""
 
-SECTION: Final = re.compile(r"(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?|Attributes):\s*")
+SECTION: Final = re.compile(r"([A-Z][A-Za-z]*(?: [A-Z][a-z]+)?):\s*")
+SECTIONS: Final = {
+    **dict.fromkeys(("Args", "Arguments", "Parameters", "Params", "Keyword Args", "Keyword Arguments"), "Args"),
+    **dict.fromkeys(("Returns", "Return", "Yields", "Yield"), "Returns"),
+    **dict.fromkeys(("Raises", "Raise"), "Raises"),
+    **dict.fromkeys(("Example", "Examples", "Note", "Notes", "Attributes", "Warning", "Warnings", "See Also"), ""),
+}
+"""The headings that end the summary, and what they begin; after the first of them each other heading ends a section."""
+
 ENTRY: Final = re.compile(r"\*{0,2}(?P<name>[A-Za-z_]\w*)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
-OTHER_STYLES: Final = re.compile(r"^\s*(?::(?:param|returns?|raises)\b|(?:Parameters|Returns)\n\s*-{3,})", re.MULTILINE)
+NUMPY: Final = re.compile(r"^(?:(?:Other )?Parameters|Returns|Yields|Raises)\n-{3,}", re.MULTILINE)
+SPHINX: Final = re.compile(
+    r"^:(?:param|parameter|arg|argument|key|keyword|type|rtype|returns?|raises?|yields?)\b.*?:", re.M
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -49,7 +63,13 @@ class Described:
 
 @attrs.frozen(eq=False, repr=False)
 class Signature:
-    """What a function says of itself: the fields of a `ToolSpec` that can be read off it."""
+    """What a function says of itself: the fields of a `ToolSpec` that can be read off it.
+
+    Attributes:
+        takes_runtime: Whether it wants to see the Runtime.
+        by_name: Whether it takes some of its arguments by name alone.
+        parameters: Those of its arguments, in the order of the spec.
+    """
 
     name: str
     args: tuple[ArgSpec, ...]
@@ -58,6 +78,8 @@ class Signature:
     stream: bool
     variadic: bool
     takes_runtime: bool
+    by_name: bool
+    parameters: tuple[inspect.Parameter, ...]
     described: Described
 
 
@@ -67,20 +89,22 @@ def read(func: Callable[..., Any]) -> Signature:
     Raises:
         SpecError: With everything that can not be read, and what to write instead.
     """
-    name = getattr(func, "__name__", type(func).__name__)
+    name = callables.name_of(func)
     try:
-        parameters = list(inspect.signature(func).parameters.values())
-        annotations = annotations_of(func)
-        described = docstring(inspect.getdoc(func) or "")
+        annotations = callables.annotations_below(func)
+        parameters = callables.parameters_of(func)
+        described = docstring(callables.docstring_of(func))
     except (Unreadable, TypeError, ValueError) as error:
         raise SpecError(name, [str(error)]) from error
     takes_runtime = bool(parameters) and parameters[0].name == RUNTIME
-    given = parameters[1:] if takes_runtime else parameters
+    given = callables.in_order(parameters[1:] if takes_runtime else parameters)
     faults: list[str] = []
     args = [_argument(parameter, annotations, described, faults) for parameter in given]
     annotation, stream = item(annotations.get("return", inspect.Signature.empty))
     result = returned(annotation, faults)
-    faults.extend(f"the docstring describes {each}, which is no parameter" for each in _strangers(given, described))
+    if callables.is_generator(func) and not stream:
+        faults.append("the result: it yields; write Iterator[T], or AsyncIterator[T]")
+    faults.extend(_strangers(func, described))
     if faults:
         raise SpecError(name, faults)
     return Signature(
@@ -91,7 +115,9 @@ def read(func: Callable[..., Any]) -> Signature:
         stream,
         any(parameter.kind is parameter.VAR_POSITIONAL for parameter in given),
         takes_runtime,
-        described,
+        any(parameter.kind is parameter.KEYWORD_ONLY for parameter in given),
+        tuple(given),
+        attrs.evolve(described, returns=result.said.description or described.returns),
     )
 
 
@@ -99,11 +125,9 @@ def _argument(
     parameter: inspect.Parameter, annotations: Mapping[str, Any], described: Described, faults: list[str]
 ) -> ArgSpec | None:
     name = parameter.name
-    if parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
-        faults.append(f"{name}: a tool is called by position; write a positional parameter")
-        return None
-    if name not in annotations:
-        faults.append(f"{name}: has no annotation; write {KNOWN}")
+    wrong = _unfit(parameter, annotated=name in annotations)
+    if wrong:
+        faults.append(f"{name}: {wrong}")
         return None
     try:
         return argument(
@@ -120,9 +144,19 @@ def _argument(
     return None
 
 
+def _unfit(parameter: inspect.Parameter, *, annotated: bool) -> str:
+    if parameter.name == RUNTIME:
+        return "is the Runtime; put it first"
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return ANY_NAME
+    if not annotated and parameter.name in ("self", "cls"):
+        return "this is a method of a class; give that of an instance, as in tool(thing.method)"
+    return "" if annotated else f"has no annotation; write {KNOWN}"
+
+
 def item(annotation: Any) -> tuple[Any, bool]:
     """Return what an iterator is one of, and that it is a stream; any other annotation as it is."""
-    if get_origin(annotation) not in STREAMS:
+    if get_origin(annotation) not in STREAMS or not get_args(annotation):
         return annotation, False
     return get_args(annotation)[0], True
 
@@ -132,19 +166,22 @@ def returned(annotation: Any, faults: list[str]) -> Hint:
     if annotation is inspect.Signature.empty:
         faults.append("the result has no annotation; write -> None where there is none")
         return Hint(ArgType.NIL)
+    if annotation in STREAMS or get_origin(annotation) in STREAMS:
+        faults.append(f"the result: {spelt(annotation)} does not say of what; write {spelt(annotation)}[T]")
+        return Hint(ArgType.NIL)
     try:
         hint = hint_of(annotation)
     except Unreadable as error:
         faults.append(f"the result: {error}")
         return Hint(ArgType.NIL)
-    if hint.cls is not None or hint.choices:
+    if hint.cls is not None or hint.choices or attrs.evolve(hint.said, description="") != UNMARKED:
         faults.append("the result: write the built-in that it is, such as dict[str, Any] or str")
     return hint
 
 
-def _strangers(parameters: list[inspect.Parameter], described: Described) -> list[str]:
-    names = {parameter.name for parameter in parameters} | {RUNTIME}
-    return [name for name in described.args if name not in names]
+def _strangers(func: Callable[..., Any], described: Described) -> list[str]:
+    names = callables.all_names(func)
+    return [f"the docstring describes {each}, which is no parameter" for each in described.args if each not in names]
 
 
 def docstring(text: str) -> Described:
@@ -153,22 +190,35 @@ def docstring(text: str) -> Described:
     Raises:
         ValueError: It is in another style and the extra is not installed.
     """
-    if OTHER_STYLES.search(text):
-        return _by_library(text)
-    sections: dict[str, list[str]] = {"": []}
-    current = sections[""]
+    for style, pattern in (("numpydoc", NUMPY), ("rest", SPHINX)):
+        found = pattern.search(text)
+        if found:
+            return attrs.evolve(_by_library(text, style), summary=_first_paragraph(text[: found.start()].splitlines()))
+    sections: dict[str, list[str]] = {"summary": []}
+    current = summary = sections["summary"]
     for line in text.splitlines():
         heading = SECTION.fullmatch(line)
-        if heading:
-            current = sections.setdefault(heading[1].replace("Arguments", "Args").replace("Parameters", "Args"), [])
+        if heading and (heading[1] in SECTIONS or current is not summary):
+            current = sections.setdefault(SECTIONS.get(heading[1], ""), [])
         else:
             current.append(line)
     return Described(
-        _first_paragraph(sections[""]),
-        _entries(sections.get("Args", [])),
-        _joined(sections.get("Returns", sections.get("Yields", []))),
-        _joined(sections.get("Raises", [])),
+        _first_paragraph(summary),
+        _entries(_indented(sections.get("Args", []))),
+        _joined(_indented(sections.get("Returns", []))),
+        _joined(_indented(sections.get("Raises", []))),
     )
+
+
+def _indented(lines: list[str]) -> list[str]:
+    """Return the lines of a section; a line that stands further to the left than its first one ends it."""
+    written = [line for line in lines if line.strip()]
+    margin = _depth(written[0]) if written else 0
+    return list(takewhile(lambda line: not line.strip() or _depth(line) >= margin, lines))
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _first_paragraph(lines: list[str]) -> str:
@@ -185,26 +235,34 @@ def _entries(lines: list[str]) -> dict[str, str]:
     name, margin = "", 0
     for line in lines:
         match = ENTRY.fullmatch(line.strip())
-        depth = len(line) - len(line.lstrip())
-        if match and (not name or depth <= margin):
-            name, margin = match["name"], depth
+        if match and (not name or _depth(line) <= margin):
+            name, margin = match["name"], _depth(line)
             entries[name] = match["text"]
         elif name and line.strip():
             entries[name] = f"{entries[name]} {line.strip()}".strip()
     return entries
 
 
-def _by_library(text: str) -> Described:
+def _by_library(text: str, style: str) -> Described:
     try:
-        from docstring_parser import parse
+        from docstring_parser import DocstringStyle, ParseError, parse
     except ImportError:
         raise ValueError(
             "its docstring is not in Google's style; pip install 'neuroscript[functions]' reads it"
         ) from None
-    found = parse(text)
+    try:
+        found = parse(text, DocstringStyle[style.upper()])
+    except ParseError as error:
+        raise ValueError("its docstring is broken; write a name in each :param name:") from error
+    entries = [each for each in found.params if each.args[0] != "attribute"]
     return Described(
-        _joined((found.short_description or "").splitlines()),
-        {param.arg_name.lstrip("*"): _joined((param.description or "").splitlines()) for param in found.params},
+        "",
+        {name: _joined((each.description or "").splitlines()) for each in entries for name in _names(each.arg_name)},
         _joined(((found.returns.description if found.returns else None) or "").splitlines()),
         "; ".join(_joined((each.description or "").splitlines()) for each in found.raises),
     )
+
+
+def _names(text: str) -> list[str]:
+    """Return the names that NumPy's style may put before one description: ``a, b : int``."""
+    return [name.strip().lstrip("*") for name in text.split(",")]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, Final
 
 import attrs
@@ -16,9 +17,11 @@ from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
 from neuroscript.coercion import fit, named_type
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.hints import Hint, Unreadable, annotations_of, hint_of
 from neuroscript.names import canonical, is_word, upstream_name, wire_name
 from neuroscript.walk import LAX, RESULT, ROOT, Walk
+
+RUNTIME: Final = "rt"
+"""What the first parameter of a tool's function is called, if it wants the Runtime."""
 
 Class = type
 """`type` under a name that a field called ``type`` does not hide."""
@@ -51,8 +54,9 @@ class ArgSpec:
         maximum: The greatest.
         min_length: The least number of characters, bytes, items or keys.
         max_length: The greatest.
-        cls: An attrs class for a map, or for each map of a slice. Its fields are the keys; the tool's function alone
-            receives an instance, made after every gate.
+        cls: An attrs class, a dataclass or a TypedDict for a map, or for each map of a slice: its fields are the keys.
+            Or an Enum: the values of its members are the choices. The tool's function alone receives an instance, made
+            after every gate.
 
     Raises:
         SpecError: With everything that is wrong with it.
@@ -106,7 +110,10 @@ def _settled(arg: ArgSpec) -> Iterator[str]:
         _set(arg, "nullable", True)
     yield from _not_bool(arg, "nullable", "extra_keys", "secret")
     yield from _not_text(arg, "description")
-    yield from _settled_keys(arg)
+    if isinstance(arg.cls, type) and issubclass(arg.cls, Enum):
+        yield from _settled_members(arg, arg.cls)
+    else:
+        yield from _settled_keys(arg)
     yield from _settled_choices(arg)
     yield from _bound_faults(arg)
     yield from _settled_default(arg)
@@ -144,6 +151,8 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
         yield f"keys, extra_keys and cls belong to map and slice_map, not to {arg.type}"
         return
     if arg.cls is not None:
+        from neuroscript.hints import Unreadable
+
         try:
             derived = keys_of(arg.cls)
         except Unreadable as error:
@@ -161,6 +170,15 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"two {what}s are called {_label(name)}"
+
+
+def _settled_members(arg: ArgSpec, cls: type[Enum]) -> Iterator[str]:
+    choices = tuple(member.value for member in cls)
+    if arg.keys or arg.extra_keys:
+        yield "keys and extra_keys do not belong to an Enum"
+    if arg.choices and _tuple_of(object, arg.choices) != choices:
+        yield "choices are read off cls; give one of the two"
+    _set(arg, "choices", choices)
 
 
 def _settled_choices(arg: ArgSpec) -> Iterator[str]:
@@ -206,8 +224,17 @@ def _settled_default(arg: ArgSpec) -> Iterator[str]:
         yield "a required argument has no default"
     elif arg.default is not None:
         walk = Walk(LAX)
-        _set(arg, "default", walk.limited(fit, arg, arg.default, ROOT))
+        _set(arg, "default", walk.limited(fit, arg, _plain_default(arg), ROOT))
         yield from (f"the default does not fit: {problem}" for problem in walk.problems())
+
+
+def _plain_default(arg: ArgSpec) -> Any:
+    """Return a default as a caller would write it; its author may have written an instance of the class."""
+    if arg.cls is None:
+        return arg.default
+    from neuroscript.records import plain
+
+    return plain(arg.default)
 
 
 def _exactly(kind: ArgType, value: object) -> Any:
@@ -225,50 +252,41 @@ def _label(name: object) -> str:
     return shown(name) if isinstance(name, str) else "?"
 
 
-def keys_of(cls: type, above: tuple[type, ...] = ()) -> tuple[ArgSpec, ...]:
-    """Return the fields of an attrs class as keys, in their order.
-
-    A field with a plain default has that default; one with a factory is optional and left to the class.
+def keys_of(cls: type) -> tuple[ArgSpec, ...]:
+    """Return the fields of a class as keys, in their order.
 
     Raises:
-        Unreadable: *cls* is no attrs class, holds itself, or has a field whose annotation names no ArgType.
+        Unreadable: It is no class with fields, holds itself, or has a field whose annotation names no ArgType.
         SpecError: A default does not fit its annotation.
     """
-    if not attrs.has(cls):
-        raise Unreadable("cls must be an attrs class")
-    if cls in above:
-        raise Unreadable(f"{cls.__name__} holds itself; write keys and Any instead")
-    annotations = annotations_of(cls)
-    fields = [field for field in attrs.fields(cls) if field.init]
-    return tuple(_key_of(field, annotations.get(field.name), (*above, cls)) for field in fields)
+    from neuroscript.records import fields_of
 
-
-def _key_of(field: attrs.Attribute[Any], annotation: Any, above: tuple[type, ...]) -> ArgSpec:
-    name = field.alias or field.name
-    try:
-        hint = hint_of(annotation)
-        if hint.cls is not None:
-            keys_of(hint.cls, above)
-    except Unreadable as error:
-        raise Unreadable(f"field {name}: {error}") from error
-    left_to_class = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
-    default = UNSET if left_to_class or field.default is attrs.NOTHING else field.default
-    return argument(name, hint, default=default, required=False if left_to_class else None)
+    return tuple(
+        argument(field.name, field.hint, default=field.default, required=False if field.optional else None)
+        for field in fields_of(cls)
+    )
 
 
 def argument(
-    name: str, hint: Hint, *, default: Any = UNSET, required: bool | None = None, description: str = ""
+    name: str, hint: Any, *, default: Any = UNSET, required: bool | None = None, description: str = ""
 ) -> ArgSpec:
-    """Return the spec of an argument that an annotation describes."""
+    """Return the spec of an argument that an annotation describes.
+
+    Args:
+        hint: What that says, a `Hint`.
+        default: As its author wrote it, perhaps as an instance of the class.
+        description: What it is, where the annotation does not say that.
+    """
+    said = attrs.asdict(hint.said)
     return ArgSpec(
         name,
         hint.type,
         required=required,
         default=default,
-        description=description,
         nullable=hint.nullable,
         choices=hint.choices,
         cls=hint.cls,
+        **{**said, "description": said["description"] or description},
     )
 
 
@@ -320,6 +338,8 @@ class ToolSpec:
         stream: Whether the function returns an iterator, or an async one, of items of ``return_type``.
         return_nullable: Whether None is a result, or an item, too.
         deprecated: What to use instead, as in ``use math.sum``; empty as long as the tool is there to stay.
+        schema: A JSON Schema of the arguments as others wrote it, as JSON text, where it says more than *args* do:
+            `spec_from_schema` keeps it. What it asks beyond them is asked of the exact values of each call.
         full_name: The canonical name, ``group.name``.
 
     Raises:
@@ -342,7 +362,10 @@ class ToolSpec:
     stream: bool = attrs.field(default=False, kw_only=True)
     return_nullable: bool = attrs.field(default=False, kw_only=True)
     deprecated: str = attrs.field(default="", kw_only=True)
+    schema: str = attrs.field(default="", kw_only=True, repr=False)
     full_name: str = attrs.field(init=False, eq=False, repr=False)
+    exports: dict[str, Any] = attrs.field(init=False, eq=False, repr=False, factory=dict)
+    """What is made of it once and asked for often, by the word of the room that keeps it here."""
 
     def __attrs_post_init__(self) -> None:
         faults = list(_settled_tool(self))
@@ -375,7 +398,7 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     except SpecError as error:
         yield from error.problems
     yield from _not_text(
-        spec, "description", "when_to_use", "return_help", "category", "error_conditions", "deprecated"
+        spec, "description", "when_to_use", "return_help", "category", "error_conditions", "deprecated", "schema"
     )
     args, examples = _tuple_of(ArgSpec, spec.args), _tuple_of(Example, spec.examples)
     if args is None or examples is None:
@@ -387,6 +410,10 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     yield from _not_bool(spec, "variadic", "stream", "return_nullable")
     if spec.variadic and (not args or args[-1].default is not UNSET):
         yield "variadic needs a last argument without a default"
+    if spec.schema and isinstance(spec.schema, str):
+        from neuroscript.beyond import schema_faults
+
+        yield from schema_faults(spec.schema, {arg.name for arg in args})
 
 
 def _settled_name(spec: ToolSpec) -> Iterator[str]:

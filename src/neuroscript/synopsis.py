@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript.argtypes import ArgType, worded
-from neuroscript.data import plain
+from neuroscript.coercion import described
 from neuroscript.errors import UNSET
+from neuroscript.jsonable import plain
 from neuroscript.jsontext import json_text
 from neuroscript.spec import ArgSpec, ToolSpec
 
@@ -54,3 +55,30 @@ def _kind(type: ArgType, nullable: bool) -> str:
 def written(value: Any) -> str:
     """Return a value of a spec as it is written in JSON."""
     return json_text(plain(value))
+
+
+def asked(arg: ArgSpec, further: bool = False) -> str:
+    """Return all that is asked of an argument: its type and bounds, and whether it may be left out.
+
+    Args:
+        further: Whether it stands for each further value of a variadic tool.
+    """
+    return ", ".join([described(arg), *given(arg, further)])
+
+
+def given(arg: ArgSpec, further: bool = False) -> list[str]:
+    """Return in words whether an argument has to be given, what it is where it is not, and what else is to be known."""
+    parts: list[str] = []
+    if further:
+        parts.append("any number of them" if not arg.required else "at least one of them")
+    elif arg.default is not UNSET:
+        parts.append(f"default {written(arg.default)}")
+    else:
+        parts.append("required" if arg.required else "may be left out")
+    if arg.nullable:
+        parts.append("may be null")
+    if arg.secret:
+        parts.append("secret")
+    if arg.extra_keys:
+        parts.append("any other keys too")
+    return parts

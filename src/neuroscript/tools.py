@@ -11,13 +11,13 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from neuroscript import signature
 from neuroscript.binding import bind, bind_named
+from neuroscript.callables import by_position, is_coroutine
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, ArgumentError, RegistryError, SpecError
 from neuroscript.names import canonical, is_full_name, is_word
 from neuroscript.needs import ToolPolicy
-from neuroscript.spec import ArgSpec, Example, ToolSpec
+from neuroscript.spec import RUNTIME, ArgSpec, Example, ToolSpec
 from neuroscript.values import exact
 from neuroscript.versions import FIRST_API, is_api
 from neuroscript.walk import RESULT, ROOT, Walk
@@ -46,6 +46,7 @@ class ToolImplementation:
         func: Called as ``func(rt, *values)``, one exact value for each argument; it may be a coroutine function.
         policy: What it needs.
         secrets: Values of its function that nobody may see, such as a key that its arguments no longer name.
+        injection: How it came to have fewer arguments than its function was written for, or None.
         templates: What it needs, as what fills it from the arguments of a call.
 
     Raises:
@@ -57,6 +58,7 @@ class ToolImplementation:
     func: Callable[..., Any]
     policy: ToolPolicy = NEEDS_NOTHING
     secrets: tuple[Any, ...] = attrs.field(default=(), kw_only=True, eq=False, repr=False)
+    injection: Any = attrs.field(default=None, kw_only=True, eq=False, repr=False)
     templates: tuple[Any, ...] = attrs.field(init=False, eq=False, repr=False, default=())
 
     def __attrs_post_init__(self) -> None:
@@ -72,8 +74,49 @@ class ToolImplementation:
     @property
     def is_coroutine(self) -> bool:
         """Whether the function is to be awaited."""
-        func = self.func.func if isinstance(self.func, WithoutRuntime) else self.func
-        return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(type(func).__call__)
+        return is_coroutine(self.func.func if isinstance(self.func, WithoutRuntime) else self.func)
+
+    # Arguments that its host gives
+
+    @property
+    def injected(self) -> Mapping[str, Any]:
+        """Where each argument comes from that no caller sees, by name."""
+        if self.injection is None:
+            return {}
+        from neuroscript.injection import injected
+
+        return injected(self)
+
+    def injecting(self, /, **sources: Any) -> ToolImplementation:
+        """Return the tool without some of its arguments; this one stays what it is.
+
+        Args:
+            sources: By name of an argument where its value comes from in each call: a `Value`, a `Resolver`, a
+                `Variable`, a `State` or a `Secret`. It is coerced as one that a caller sends in lax mode.
+
+        Raises:
+            SpecError: With all that is wrong: it has no such argument, a `Value` does not fit, an argument has a class,
+                or the function of a `Resolver` has to be awaited and that of the tool has not.
+        """
+        from neuroscript.injection import injecting
+        from neuroscript.masking import secret_values
+
+        made: ToolImplementation = injecting(self, sources, secret_values)
+        return made
+
+    def restoring(self, /, *names: str) -> ToolImplementation:
+        """Return the tool with some of its injected arguments back, for callers to set; other changes stay.
+
+        Where nothing else was changed, restoring all of them gives the very tool that it was.
+
+        Raises:
+            SpecError: One of them is not injected, or none is named.
+        """
+        from neuroscript.injection import restoring
+        from neuroscript.masking import secret_values
+
+        made: ToolImplementation = restoring(self, names, secret_values)
+        return made
 
 
 def _faults(tool: ToolImplementation) -> Iterator[str]:
@@ -94,7 +137,7 @@ def _parameter_faults(tool: ToolImplementation) -> Iterator[str]:
     except (TypeError, ValueError):
         yield "func must be a function whose parameters can be read"
         return
-    wanted = [signature.RUNTIME, *(arg.name for arg in tool.spec.args)]
+    wanted = [RUNTIME, *(arg.name for arg in tool.spec.args)]
     free = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     positional = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     needed = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
@@ -151,6 +194,7 @@ def tool(
     group: str,
     name: str | None = None,
     policy: ToolPolicy = NEEDS_NOTHING,
+    description: str = "",
     when_to_use: str = "",
     category: str = "",
     examples: tuple[Example, ...] = (),
@@ -158,23 +202,30 @@ def tool(
     """Return the tool that a function describes by its annotations and its docstring.
 
     Args:
-        func: A function or coroutine function, with or without ``rt`` as its first parameter; it is not changed.
+        func: What is called: a function, a coroutine function, a generator, a method of an instance, a class method, a
+            partial, an object with ``__call__``; with or without ``rt`` as its first parameter. It is not changed, and
+            what a partial has fixed is no argument of the tool.
         group: The group of the tool.
         name: The tool's name, where it is not the function's.
+        description: What it does, where that is not what the docstring says.
 
     Raises:
         SpecError: An annotation names no ArgType, or something else can not be read; it says what to write.
 
     Source: contract section 1; design.md, "a tool, two ways".
     """
-    found = signature.read(func)
+    from neuroscript.signature import read  # not for tools that are written out by hand
+
+    found = read(func)
+    if name is None and not is_word(found.name.lower()):
+        raise SpecError(found.name, ['this is no name of a tool; give one, as in name="count"'])
     spec = ToolSpec(
         name or found.name,
         group,
         found.args,
         return_type=found.return_type,
         return_nullable=found.return_nullable,
-        description=found.described.summary,
+        description=description or found.described.summary,
         return_help=found.described.returns,
         error_conditions=found.described.raises,
         variadic=found.variadic,
@@ -183,7 +234,13 @@ def tool(
         category=category,
         examples=examples,
     )
+    if found.by_name:
+        return ToolImplementation(spec, by_position(func, found.parameters, takes_runtime=found.takes_runtime), policy)
     return ToolImplementation(spec, func if found.takes_runtime else WithoutRuntime(func), policy)
+
+
+from_function = tool
+"""`tool`, by the name that it has among its neighbours: `from_code`, and the importers."""
 
 
 class Toolset:
@@ -235,6 +292,7 @@ class Toolset:
         name: str | None = None,
         group: str | None = None,
         policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
         when_to_use: str = "",
         category: str = "",
         examples: tuple[Example, ...] = (),
@@ -248,6 +306,7 @@ class Toolset:
                     group=group or self.name,
                     name=name,
                     policy=policy,
+                    description=description,
                     when_to_use=when_to_use,
                     category=category,
                     examples=examples,
@@ -385,11 +444,29 @@ class Toolset:
             RegistryError: There is no such tool.
             SpecError: It has no such argument, or a value does not fit.
         """
-        from neuroscript.algebra import hiding
-        from neuroscript.masking import secret_values
+        from neuroscript.sources import Value
 
+        return self.injecting(tool, **{name: Value(value) for name, value in values.items()})
+
+    def injecting(self, tool: str, /, **sources: Any) -> Toolset:
+        """Return the set with a tool whose host gives it some arguments, see `ToolImplementation.injecting`.
+
+        Raises:
+            RegistryError: There is no such tool.
+            SpecError: It can not be.
+        """
         chosen = self._named(tool)
-        return self._changed((each, hiding(each, values, secret_values) if each is chosen else each) for each in self)
+        return self._changed((each, each.injecting(**sources) if each is chosen else each) for each in self)
+
+    def restoring(self, tool: str, /, *names: str) -> Toolset:
+        """Return the set with a tool that has some of its arguments back, see `ToolImplementation.restoring`.
+
+        Raises:
+            RegistryError: There is no such tool.
+            SpecError: One of them is not injected, or none is named.
+        """
+        chosen = self._named(tool)
+        return self._changed((each, each.restoring(*names) if each is chosen else each) for each in self)
 
     def _mapped(self, pattern: str, change: Callable[[ToolImplementation], ToolImplementation]) -> Toolset:
         from neuroscript.algebra import matching

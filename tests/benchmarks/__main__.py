@@ -21,7 +21,7 @@ import attrs
 
 from neuroscript import Engine
 
-from . import awaited, cases, discovery, harness, promises, startup
+from . import awaited, cases, discovery, exporting, harness, promises, startup
 from .cases import Case
 from .harness import Seconds, Statement
 
@@ -112,8 +112,22 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
     rows += rows_of(chosen, lambda statements: awaited.fastest(statements, rounds=6 if quick else 30))
     if any(_matches(f"start-up: {name}", globs) for name in ("one call", "list")):
         rows += startup_rows(startup.fastest(9 if quick else 21))
+    if any(_matches(f"schemas: {name}", globs) for name in ("1,000 tools", "1,000 tools again")):
+        rows += schema_rows(exporting.fastest(5 if quick else 15))
     with TemporaryDirectory() as folder:
         return rows + discovery_rows(Path(folder), globs, rounds=5 if quick else 15)
+
+
+def schema_rows(least: exporting.Least) -> list[Row]:
+    """Return the rows of writing schemas."""
+    sides = [
+        ("1,000 tools", "json.dumps of their schemas", least.first, least.text, exporting.FIRST_GOAL),
+        ("1,000 tools again", "the first time", least.again, least.first, exporting.AGAIN_GOAL),
+    ]
+    return [
+        Row("schemas", name, peer, ours.wall * 1e9, theirs.wall * 1e9, harness.ratio(ours, theirs), goal)
+        for name, peer, ours, theirs, goal in sides
+    ]
 
 
 def _chosen(found: Iterable[Case], globs: Sequence[str]) -> list[Case]:

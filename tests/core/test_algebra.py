@@ -219,7 +219,7 @@ def test_a_name_is_whole_or_a_word() -> None:
          "category, error_conditions, deprecated can be described"),
         (lambda t: t.hiding("files.cp", mode=1), RegistryError, "toolset files has no tool called files.cp"),
         (lambda t: t.hiding("files.copy", mood=1, mode=99, source=None), SpecError,
-         "files.copy: it has no argument mood; source: expected string, got None; mode: expected int, from 0 to 9, got int out of bounds"),
+         "files.copy: it has no argument mood (did you mean mode?); source: expected string, got None; mode: expected int, from 0 to 9, got int out of bounds"),
         (lambda t: t.alias("files.plain", "files.copy"), RegistryError,
          "toolset files: files.plain means files.plain, and can not be an old name of files.copy"),
         (lambda t: t.alias("files.cp", "files.nothing"), RegistryError, "toolset files has no tool called files.nothing"),

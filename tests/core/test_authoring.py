@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
+import typing
 from array import array
-from typing import Any, Literal, Optional
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum, Flag
+from pathlib import Path
+from typing import Annotated, Any, Literal, NewType, Optional
 
 import attrs
 import pytest
 from docstring_parser import parse as parse_by_library
+from typing_extensions import TypeAliasType
 
-from neuroscript import ArgType, Engine, RegistryError, Runtime, SpecError, ToolPolicy, Toolset, ToolSpec, tool
+from neuroscript import Arg, ArgType, Engine, RegistryError, Runtime, SpecError, ToolPolicy, Toolset, ToolSpec, tool
 from neuroscript.hints import Unreadable, hint_of
 from neuroscript.signature import docstring
 
@@ -21,6 +26,24 @@ class Point:
 
     x: float
     y: float = 0.0
+
+
+OLD_LIST = vars(typing)["List"]
+"""As it was written before Python 3.9."""
+
+
+class Mixed(Enum):
+    """Values of two types."""
+
+    A = "a"
+    B = 1
+
+
+class Rights(Flag):
+    """Values that combine."""
+
+    READ = 1
+    WRITE = 2
 
 
 @pytest.mark.parametrize(
@@ -41,6 +64,14 @@ class Point:
         (list[Any], "slice_any", False, ()),
         (list[dict[str, Any]], "slice_map", False, ()),
         (list[Literal["a", "b"]], "slice_string", False, ("a", "b")),
+        (list[Annotated[Any, "It."]], "slice_any", False, ()),
+        (list[Mapping[str, Any]], "slice_map", False, ()),
+        (Mapping[str, str], "map_string_string", False, ()),
+        (Sequence[Point], "slice_map", False, ()),
+        (OLD_LIST[int], "slice_int", False, ()),
+        (NewType("Metres", float), "float", False, ()),
+        (list[NewType("Id", str)], "slice_string", False, ()),  # type: ignore[misc]
+        (TypeAliasType("Ids", list[int]), "slice_int", False, ()),
         (dict[str, Any], "map", False, ()),
         (dict[str, str], "map_string_string", False, ()),
         (dict[str, int], "map_string_int", False, ()),
@@ -68,11 +99,22 @@ def test_an_annotation_names_a_type(annotation: Any, kind: str, nullable: bool, 
     ("annotation", "text"),
     [
         (list, "list names no ArgType; write list[Any]"),
-        (tuple, "tuple names no ArgType; write list[Any]"),
+        (tuple, "tuple names no ArgType; write list[Any], or list[T]"),
         (dict, "dict names no ArgType; write dict[str, Any]"),
         (object, "object names no ArgType; write Any"),
-        (set[str], "set[str] names no ArgType; write str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
-         "Literal[…], an attrs class, or one of these | None"),
+        (tuple[int, ...], "tuple[int, ...] names no ArgType; write list[Any], or list[T]"),
+        (set[str], "set[str] names no ArgType; write list[Any], or list[T]"),
+        (type[int], "type[int] names no ArgType; write str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
+         "Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None"),
+        (Sequence, "Sequence names no ArgType; write Sequence[Any]"),
+        (OLD_LIST, "List names no ArgType; write list[Any]"),
+        (Iterable[str], "Iterable[str] names no ArgType; write list[Any], or list[T]"),
+        (Path, "Path names no ArgType; write str, and make it inside"),
+        (Path | None, "Path names no ArgType; write str, and make it inside"),
+        (Sequence[list[int]], "list[list[int]] names no ArgType; write list[Any] and say in words what it holds"),
+        (list[Annotated[str, Arg(min_length=1)]], "of each item of a list a least and a greatest number can be said, and no more"),
+        (Mixed, "Mixed must have members whose values are of one type, str, int, float or bool"),
+        (Rights, "Rights is a Flag; write an Enum, or a list of one"),
         (list[list[int]], "list[list[int]] names no ArgType; write list[Any] and say in words what it holds"),
         (list[int | None], "list[int | None] names no ArgType; write list[Any] and say in words what it holds"),
         (dict[int, str], "dict[int, str] names no ArgType; write dict[str, Any] and say in words what it holds"),
@@ -198,10 +240,9 @@ def instance_result(a: int) -> Point:
     ("func", "problems"),
     [
         (unannotated, ["a: has no annotation; write str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
-                       "Literal[…], an attrs class, or one of these | None",
+                       "Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None",
                        "the result has no annotation; write -> None where there is none"]),
-        (keyword, ["b: a tool is called by position; write a positional parameter",
-                   "c: a tool is called by position; write a positional parameter"]),
+        (keyword, ["c: a tool takes no names but those of its spec; write each parameter, or one of dict[str, T]"]),
         (misdescribed, ["the docstring describes b, which is no parameter"]),
         (bad_default, ["a: the default does not fit: expected int, got str (a text must be decimal digits, such as 42)"]),
         (unknown_name, ["its annotations can not be evaluated (NameError: name 'Nowhere' is not defined)"]),
@@ -286,3 +327,46 @@ def test_a_decorated_tool_may_have_another_name_group_and_policy() -> None:
 
     (made,) = tools.tools
     assert (made.name, made.policy.effects) == ("other.place.list", ("clock",))
+
+
+@pytest.mark.parametrize(
+    ("text", "summary", "args", "returns", "raises"),
+    [
+        ("Do\nit.\n\nMore.\n\n:param int a: The\n  first.\n:param b: Two.\n:type b: str\n:rtype: int\n:return: What came.\n"
+         ":raises ValueError: never.", "Do it.", {"a": "The first.", "b": "Two."}, "What came.", "never."),
+        ("Do\nit.\n\nMore.\n\nParameters\n----------\na, b : int\n    Both.\n*c : str\n    The rest,\n    all.\n\n"
+         "Other Parameters\n----------------\nd : int\n    Rare.\n\nYields\n------\nint\n    Each.\n\nRaises\n------\nValueError\n"
+         "    never.\n\nAttributes\n----------\nx : int\n    None of them.", "Do it.",
+         {"a": "Both.", "b": "Both.", "c": "The rest, all.", "d": "Rare."}, "Each.", "never."),
+        ("Do it.\n\nArgs:\n    a: One.\n\nKeyword Args:\n    b: Two.\n\nSee Also:\n    c: no argument.\n\nTodo:\n    d: neither.",
+         "Do it.", {"a": "One.", "b": "Two."}, "", ""),
+        ("Do it.\n\nArgs:\n    a: One.\n\nWhat stands here: is no part of it.\n\nReturns:\n    All.\n\nNor this.", "Do it.",
+         {"a": "One."}, "All.", ""),
+        ("Do it\nas follows:\n\nReturn:\n    One.\n\nRaise:\n    E: when.", "Do it as follows:", {}, "One.", "E: when."),
+        ("Do it.\n\nArgs:\na: One.\nb: Two.", "Do it.", {"a": "One.", "b": "Two."}, "", ""),
+    ],
+    ids=["sphinx", "numpy", "google sections", "google dedented", "google singular", "google flat"],
+)  # fmt: skip
+def test_each_style_is_read_to_its_end(
+    text: str, summary: str, args: dict[str, str], returns: str, raises: str
+) -> None:
+    """No section swallows the one that follows it."""
+    described = docstring(text)
+
+    assert (described.summary, described.args) == (summary, args)
+    assert (described.returns, described.raises) == (returns, raises)
+
+
+def test_a_broken_docstring_is_refused() -> None:
+    """With what is missing."""
+
+    def do(a: int) -> None:
+        """Do it.
+
+        :param: It.
+        """
+
+    with pytest.raises(SpecError) as caught:
+        tool(do, group="g")
+
+    assert str(caught.value) == "do: its docstring is broken; write a name in each :param name:"

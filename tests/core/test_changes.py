@@ -392,6 +392,8 @@ def test_what_keys_of_keys_say_is_judged_too() -> None:
 
 REST = ArgSpec("rest", "int", required=False)
 
+ASKED = '{"type": "object", "minProperties": 0}'
+
 TOOL_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
     (
         "variadic",
@@ -470,6 +472,9 @@ TOOL_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
         {"deprecated": "use g.v"},
         [f"compatible deprecated: {READ}"],
     ),
+    ("schema", {}, {"schema": ASKED}, ["breaking schema: asks more of the arguments now"]),
+    ("schema, no more", {"schema": ASKED}, {}, ["compatible schema: asks no more than the arguments say"]),
+    ("schema, another", {"schema": ASKED}, {"schema": "{}"}, ["breaking schema: asks something else of the arguments"]),
     ("name", {}, {"name": "u"}, ["compatible fullname: is called g.u now"]),
     ("group", {}, {"group": "h"}, ["compatible fullname: is called h.t now"]),
 ]
@@ -575,7 +580,7 @@ def test_each_change_of_a_policy_is_judged(old: Any, new: Any, expected: list[st
     ("cls", "rows", "untold"),
     [
         (ArgSpec, ARGUMENT_ROWS, {"name", "cls"}),
-        (ToolSpec, TOOL_ROWS, {"args", "full_name"}),
+        (ToolSpec, TOOL_ROWS, {"args", "full_name", "exports"}),
         (ToolPolicy, POLICY_ROWS, set()),
     ],
     ids=lambda each: getattr(each, "__name__", None),

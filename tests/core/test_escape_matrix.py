@@ -13,6 +13,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from neuroscript import (
     ToolPolicy,
     Toolset,
     ToolSpec,
+    aclient,
+    client,
 )
 from neuroscript.approval import Approval, ApprovalRequest
 from neuroscript.cli.command import MODULES
@@ -105,6 +108,11 @@ async def _drained(items: Any) -> list[Any]:
     return [item async for item in items]
 
 
+async def _awaited(tool: Callable[[], Any]) -> object:
+    found = tool()
+    return await (_drained(found) if hasattr(found, "__aiter__") else found)
+
+
 def resumed(session: Any, name: str) -> None:
     """Resume a call that nobody ever put aside, with everything that an answer is bound to written right."""
     tool = session._world.registry.tools[name]
@@ -140,6 +148,15 @@ SESSION_QUIET = {
 }  # fmt: skip
 """What runs no tool: it tells of them, adds them or ends them. ``tools`` gives a host its own functions."""
 
+CLIENT_WAYS: dict[str, Way] = {
+    "client": lambda session, name: list(reduce(getattr, name.split("."), client(session))() or ()),
+    "aclient": lambda session, name: asyncio.run(_awaited(reduce(getattr, name.split("."), aclient(session)))),
+}
+"""The tools of a session as attributes."""
+
+WAYS = {**SESSION_WAYS, **CLIENT_WAYS}
+"""All of them from outside, each by one of a session."""
+
 RUNTIME_WAYS: dict[str, Way] = {
     "call_tool": lambda rt, name: rt.call_tool(name),
     "call_tool_named": lambda rt, name: rt.call_tool_named(name, {}),
@@ -154,7 +171,7 @@ RUNTIME_QUIET = {
 COMMAND_WAYS = {"call", "execute", "approve"}
 COMMAND_QUIET = {
     *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay"),
-    *("new", "lint", "index", "doctor"),
+    *("new", "lint", "index", "doctor", "export", "stubs", "docs"),
 }
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
@@ -164,16 +181,21 @@ PACKAGE_WAYS = {
     "neuroscript.testing.trials.execute": "execute",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
+    **{
+        name: name.rpartition(".")[2]
+        for name in ("client", "aclient", "neuroscript.clients.client", "neuroscript.clients.aclient")
+    },
 }
 """What takes an engine or a session and calls tools, and the way by which it does."""
 
 PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
-    "spec_to_data", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
+    "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
+    "to_prompt", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
     "neuroscript.asking.stale", "neuroscript.preflight.foreseen",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.setup.World.__init__", "neuroscript.frames.CallFrame.__init__",
-    "neuroscript.entries.World.join",
+    "neuroscript.entries.World.join", "neuroscript.clients.Client.__init__",
 }  # fmt: skip
 """Functions of the root, and what takes an engine or a session, that run no tool."""
 
@@ -246,7 +268,7 @@ def test_everything_that_takes_an_engine_is_listed() -> None:
 
     assert len(modules) > 40
     assert found - PACKAGE_QUIET - set(PACKAGE_WAYS) == set(), "does it run tools? add it to a list"
-    assert set(PACKAGE_WAYS.values()) <= set(SESSION_WAYS)
+    assert set(PACKAGE_WAYS.values()) <= set(WAYS)
 
 
 # The tools
@@ -305,14 +327,14 @@ def refused(session: Any, way: Way, name: str) -> str:
 
 
 @pytest.mark.parametrize("kind", REFUSALS)
-@pytest.mark.parametrize("way", SESSION_WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_no_way_from_outside_runs_a_refused_tool(way: str, kind: str) -> None:
     """Of an engine and of a session; each refusal leaves one record with its code, whatever is watched."""
     depth = 2 if way == "call_within" else 1
     with engine_of(kind) as engine:
         sessions: list[Any] = [engine, engine.session(), engine.session(policy=ExecutionPolicy(**lenient(kind)))]
         for count, session in enumerate(sessions, 1):
-            assert REFUSALS[kind].code == refused(session, SESSION_WAYS[way], "g.t")
+            assert REFUSALS[kind].code == refused(session, WAYS[way], "g.t")
             assert RAN == []
             records = [(each.kind, each.tool, each.code, each.depth, each.session) for each in engine.refusals]
             assert records[count - 1 :] == [("refused", "g.t", REFUSALS[kind].code, depth, session.id)]
@@ -327,7 +349,7 @@ def lenient(kind: str) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", REFUSALS)
 @pytest.mark.parametrize("outer", OUTERS)
 @pytest.mark.parametrize("runtime_way", RUNTIME_WAYS)
-@pytest.mark.parametrize("way", SESSION_WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_no_way_from_within_runs_a_refused_tool(way: str, runtime_way: str, outer: str, kind: str) -> None:
     """Through a tool that may run, of every kind, one level deep and two; the refusal passes the outer tools as it is."""
     depth = DEPTHS.get(outer, 2) + (way == "call_within")
@@ -335,7 +357,7 @@ def test_no_way_from_within_runs_a_refused_tool(way: str, runtime_way: str, oute
         if way == "call_within" and REFUSALS[kind].code == "policy.capability":
             return  # there the tool above, which needs nothing, gives nothing
         for session in (engine, engine.session()):
-            assert REFUSALS[kind].code == refused(session, SESSION_WAYS[way], outer)
+            assert REFUSALS[kind].code == refused(session, WAYS[way], outer)
             assert "g.t" not in RAN
             assert outer in RAN
             record = engine.refusals[-1]
@@ -344,26 +366,26 @@ def test_no_way_from_within_runs_a_refused_tool(way: str, runtime_way: str, oute
 
 
 @pytest.mark.parametrize("spelling", ["g.t", "G.T", "tool.g.t", "Tool.TOOL.G.t", "g__t", "TOOL.g.T"])
-@pytest.mark.parametrize("way", SESSION_WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_no_spelling_of_its_name_runs_a_refused_tool(way: str, spelling: str) -> None:
     """A name that means the tool means it to the patterns too."""
     if way == "resume":
         return  # its names come from the registry
     with engine_of("denied") as engine:
-        code = refused(engine, SESSION_WAYS[way], spelling)
+        code = refused(engine, WAYS[way], spelling)
 
         assert code == "policy.denied" or (spelling == "g__t" and way != "execute" and code == "tool.not_found")
         assert RAN == []
 
 
-@pytest.mark.parametrize("way", SESSION_WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_what_is_permitted_runs_by_every_way(way: str) -> None:
     """The ways of this module do call the tool, or no refusal above would mean anything."""
     with engine_of() as engine:
         for session in (engine, engine.session()):
             for name in ("g.t", *OUTERS):
                 RAN.clear()
-                SESSION_WAYS[way](session, name)
+                WAYS[way](session, name)
                 assert RAN[-1] == "g.t"
         assert engine.refusals == ()
 
@@ -371,14 +393,14 @@ def test_what_is_permitted_runs_by_every_way(way: str) -> None:
 def test_a_tool_that_was_permitted_before_is_refused_by_a_session_that_permits_less() -> None:
     """What the engine has compiled for one caller is of no use to another."""
     with engine_of() as engine:
-        for way in SESSION_WAYS.values():
+        for way in WAYS.values():
             way(engine, "g.odeep")
         narrow = engine.session(policy=ExecutionPolicy(deny=("g.t",)))
-        for way in SESSION_WAYS.values():
+        for way in WAYS.values():
             for name in ("g.t", *OUTERS):
                 assert "policy.denied" == refused(narrow, way, name)
                 assert "g.t" not in RAN
-        SESSION_WAYS["call"](engine, "g.t")
+        WAYS["call"](engine, "g.t")
         assert RAN == ["g.outer", "g.t"] or RAN[-1] == "g.t"
 
 
@@ -511,13 +533,16 @@ def test_the_command_executes_no_refused_tool(tmp_path: Path, kind: str) -> None
     assert not (tmp_path / "mark").exists()
 
 
-@pytest.mark.parametrize("command", ["list", "show", "completion"])
+@pytest.mark.parametrize("command", ["list", "show", "completion", "export", "stubs", "docs"])
 def test_a_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> None:
     """It only loads them."""
     words = {
         "list": ("--plugin", str(plugin(tmp_path, "denied"))),
         "show": ("--plugin", str(plugin(tmp_path, "denied")), "g.t"),
         "completion": ("bash",),
+        "export": ("prompt", "--plugin", str(plugin(tmp_path, "denied"))),
+        "stubs": ("--plugin", str(plugin(tmp_path, "denied"))),
+        "docs": ("--plugin", str(plugin(tmp_path, "denied"))),
     }
     ran = process(command, *words[command])
 

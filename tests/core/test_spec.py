@@ -79,7 +79,7 @@ class Loose:
         (lambda: ArgSpec("a", MAP, keys=(1,)), "argument a: keys must be a tuple of ArgSpecs"),
         (lambda: ArgSpec("a", MAP, keys=(ArgSpec("k", INT), ArgSpec("k", INT))), "argument a: two keys are called k"),
         (lambda: ArgSpec("a", MAP, extra_keys=True), "argument a: extra_keys belongs to keys that are written out"),
-        (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an attrs class"),
+        (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an attrs class, a dataclass, a TypedDict or an Enum"),
         (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node holds itself; write keys and Any instead"),
         (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: list names no ArgType; write list[Any]"),
         (lambda: ArgSpec("a", INT, nullable=1, minimum="x", description=None), "argument a: nullable must be True or "

@@ -35,6 +35,7 @@ from neuroscript import (
     ToolPolicy,
     Toolset,
     ToolSpec,
+    Variable,
     hookimpl,
 )
 from neuroscript.approval import Approval
@@ -72,6 +73,7 @@ class World:
         intents: Whether the sink hears that calls begin, None where there is no sink.
         is_full: Whether the sink fails now and then.
         in_session: Whether the calls are made in a session, which may less.
+        injected: By name what the host gives for some of the arguments, as variables.
     """
 
     args: tuple[ArgSpec, ...]
@@ -85,6 +87,12 @@ class World:
     records: bool = False
     secret: bool = False
     in_session: bool = False
+    injected: dict[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def visible(self) -> tuple[ArgSpec, ...]:
+        """The arguments that callers set."""
+        return tuple(arg for arg in self.args if arg.name not in self.injected)
 
 
 @some.composite
@@ -144,6 +152,15 @@ def worlds(draw: Any) -> World:
         draw(some.booleans()),
         draw(some.booleans()),
     )
+
+
+@some.composite
+def injected(draw: Any) -> World:
+    """Draw a tool whose host gives some of the arguments: mostly such as fit."""
+    world: World = draw(worlds())
+    chosen = [arg for arg in world.args if draw(some.booleans())]
+    given = {arg.name: draw(some.sampled_from((*FITTING[arg.type], True, [{"x": [None]}]))) for arg in chosen}
+    return attrs.evolve(world, injected=given)
 
 
 def a_call(random: Generator, args: Sequence[ArgSpec]) -> Any:
@@ -280,6 +297,8 @@ class Made:
             ToolSpec("inner", "g", (ArgSpec("a", ArgType.INT),), return_type=ArgType.ANY, return_nullable=True),
             lambda rt, a: self.inner.append(a) or (rt.spend("EUR", "0.1") and a),
         )
+        tools = tools.injecting("g.t", **{name: Variable(name) for name in world.injected})
+        lent = {"a": "secret of the host"} if world.secret else {}
         watching: dict[str, Any] = {"hooks": [self.observer] * world.observes + [self.hook] * bool(world.refuses)}
         if world.intents is not None:
             watching["audit"] = self.sink
@@ -287,7 +306,7 @@ class Made:
             watching["recording"] = Recording(place)
         self.engine = Engine(
             toolsets=[tools], plugins="none", policy=ExecutionPolicy(**world.policy),
-            host=Host(clock=lambda: 5.0, secrets={"a": "secret of the host"} if world.secret else {}), **watching,
+            host=Host(clock=lambda: 5.0, secrets=lent, variables=_plain(world.injected)), **watching,
         )  # fmt: skip
         narrow = ExecutionPolicy(
             grants=["fs:read:data/a"], limits=Limits(calls=3), approver=world.policy.get("approver")
@@ -317,6 +336,11 @@ class Made:
             "ledgers": ledgers,
             "recorded": recorded,
         }
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what variables can hold."""
+    return {name: bytes(value) if isinstance(value, bytearray) else value for name, value in values.items()}
 
 
 def _with_arguments(func: Callable[..., Any], args: Sequence[ArgSpec]) -> Callable[..., Any]:
@@ -354,9 +378,21 @@ CODES: Counter[str] = Counter()
 @given(world=worlds(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
 def check_both_ways(tmp_path: Path, world: World, seed: int, count: int) -> None:
     """Make the same calls in both ways, and compare."""
+    compare(tmp_path, world, seed, count)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(world=injected(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
+def check_injected(tmp_path: Path, world: World, seed: int, count: int) -> None:
+    """Do the same where the host gives some of the arguments."""
+    compare(tmp_path, world, seed, count)
+
+
+def compare(tmp_path: Path, world: World, seed: int, count: int) -> None:
+    """Make the same calls of a world in both ways, and compare what came of them."""
     one, other = Made(world, tmp_path / "one"), Made(world, tmp_path / "other")
     random = Generator(seed)
-    calls = [a_call(random, world.args) for _ in range(count)]
+    calls = [a_call(random, world.visible) for _ in range(count)]
     calls.append(calls[-1])
     for args in calls:
         first, second = (
@@ -404,6 +440,16 @@ def test_both_ways_of_the_line_do_and_tell_the_same(tmp_path: Path) -> None:
         "policy.capability", "policy.hook", "policy.fault", "policy.denied", "policy.rejected", "audit.unavailable", "limit.calls", "limit.tool",
         "limit.rate", "limit.repeats", "limit.depth", "limit.money", "limit.result_bytes",
     }  # fmt: skip
+
+
+def test_both_ways_do_the_same_with_what_the_host_gives(tmp_path: Path) -> None:
+    """And with what it gives that does not fit, or that the tool may not have."""
+    CODES.clear()
+
+    check_injected(tmp_path)
+
+    assert CODES["ok"] > sum(CODES.values()) / 8
+    assert set(CODES) >= {"inject.invalid", "policy.capability"}
 
 
 def test_the_two_ways_are_two() -> None:

@@ -153,7 +153,7 @@ DEFECTS = {
     ),
     "a path": (
         tool_of("(a: Path) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        f"2: lint.annotation a of bad: Path names no ArgType; write {KNOWN}",
+        "2: lint.annotation a of bad: Path names no ArgType; write str, and make it inside",
     ),
     "a class": (
         tool_of("(a: Odd | None) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
@@ -182,8 +182,13 @@ DEFECTS = {
         "2: lint.parameter runtime of bad is the Runtime; call it rt",
     ),
     "by name alone": (
-        tool_of("(*, a: int = 1) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.parameter a of bad: a tool is called by position; write a positional parameter",
+        tool_of("(*, a: list = 1) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: list names no ArgType; write list[Any]",
+    ),
+    "by any name": (
+        tool_of("(**a: int) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.parameter a of bad: a tool takes no names but those of its spec; write each parameter, or one of "
+        "dict[str, T]",
     ),
     "not what the spec says": (
         "def bad(rt, town): ...\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 from neuroscript import (
+    Arg,
     ArgSpec,
     ArgType,
     AuditSink,
@@ -25,6 +27,8 @@ from neuroscript import (
     ToolSpec,
     bind,
     coerce,
+    from_code,
+    from_function,
     tool,
 )
 from neuroscript.testing import FakeRuntime, Law, Report, check_toolset, laws_of
@@ -56,7 +60,16 @@ def shout(rt: Runtime, text: str, times: int = 1) -> str:
 
 
 still_a_function: str = shout(None, "x", 2)  # type: ignore[arg-type]
-from_function: ToolImplementation = tool(shout, group="files")
+read_off: ToolImplementation = tool(shout, group="files")
+from_text: ToolImplementation = from_code("def two() -> int: return 2", "two", {"a": 1}, group="files")
+
+
+@files.tool(description="Cut a text.")
+async def cut(text: Annotated[str, Arg("What is cut.", min_length=1)], *, at: int = 1) -> str:
+    return text[:at]
+
+
+method: ToolImplementation = from_function(partial(cut, at=2), group="files", name="two_letters")
 engine = Engine(toolsets=[files], plugins=["neuroscript-std"])
 tools: Mapping[str, ToolImplementation] = engine.tools
 host = ExecutionPolicy(grants=("fs:read:*", Grant.parse("env:read:*")))

@@ -65,6 +65,8 @@ class Forms:
             f'"distribution":{quoted(about.distribution)},"version":{quoted(about.version)},'
             f'"effects":{list_text(about.effects)}'
         )
+        if about.injected:
+            text = f'{text},"injected":{list_text(about.injected)}'
         if len(self._facts) >= MOST_KEPT:
             self._facts.clear()
         self._facts[id(about)] = (about, text)

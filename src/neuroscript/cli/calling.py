@@ -18,10 +18,11 @@ from neuroscript.cli.exits import OK, UsageError, exit_code
 from neuroscript.cli.inputs import text_of
 from neuroscript.cli.opening import MakeEngine, meant, opened
 from neuroscript.cli.output import Output
-from neuroscript.data import plain, result_to_data
+from neuroscript.data import result_to_data
 from neuroscript.decision import Decision
 from neuroscript.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
+from neuroscript.jsonable import plain
 from neuroscript.runtime import ToolCall, ToolResult
 from neuroscript.spec import ToolSpec
 from neuroscript.tools import ToolImplementation

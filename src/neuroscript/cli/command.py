@@ -27,7 +27,10 @@ MODULES: Final = {
     "new": "creating",
     "lint": "linting",
     "index": "indexing",
+    "export": "exporting",
     "doctor": "doctoring",
+    "stubs": "stubs",
+    "docs": "documenting",
     "completion": "completion",
 }
 """What carries out each command; no other is loaded."""

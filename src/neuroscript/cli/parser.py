@@ -18,6 +18,7 @@ from neuroscript.cli.exits import UsageError
 from neuroscript.cli.plugin_words import add_index, add_inspection
 from neuroscript.cli.publisher_words import add_lint, add_new
 from neuroscript.cli.subparsers import add_subparser
+from neuroscript.cli.telling_words import add_docs, add_export, add_stubs
 from neuroscript.cli.world_words import KEEPING, LOCKED, WORLD, add_keeping, add_tools, add_world, locked_words
 from neuroscript.display import shown
 from neuroscript.names import near
@@ -25,6 +26,7 @@ from neuroscript.names import near
 COMMANDS: Final = (
     *("list", "show", "call", "execute", "approve", "policy", "audit", "replay"),
     *("plugins", "index", "new", "lint", "doctor"),
+    *("export", "stubs", "docs"),
     "completion",
 )
 QUESTIONS: Final = ("check", "explain")
@@ -323,5 +325,8 @@ OTHERS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
     "new": add_new,
     "lint": add_lint,
     "doctor": add_doctor,
+    "export": add_export,
+    "stubs": add_stubs,
+    "docs": add_docs,
 }
 """What adds the commands whose words have a room of their own."""

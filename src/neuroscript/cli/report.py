@@ -11,8 +11,8 @@ from neuroscript.cli.outcomes import Outcome
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Cell, Rows, Style, cell, line
 from neuroscript.cli.printing import show
-from neuroscript.data import plain
 from neuroscript.errors import CallError, CallTimeout, Retry, ReturnError, ToolFailed
+from neuroscript.jsonable import plain
 from neuroscript.jsontext import json_text
 from neuroscript.runtime import ToolResult
 

@@ -11,12 +11,11 @@ from neuroscript.cli.opening import MakeEngine, found, old_names, opened
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Cell, Rows, cell, line
 from neuroscript.cli.printing import show
-from neuroscript.cli.signatures import asked
 from neuroscript.data import policy_to_data, spec_to_data
 from neuroscript.errors import UNSET
 from neuroscript.needs import ToolPolicy
 from neuroscript.spec import ArgSpec, Example, ToolSpec
-from neuroscript.synopsis import returned, signature, written
+from neuroscript.synopsis import asked, returned, signature, written
 from neuroscript.tools import ToolImplementation
 
 INDENT = 2

@@ -20,7 +20,8 @@ STANDARD: Final = frozenset(
 )
 """Modules whose names mean the same everywhere."""
 
-ATTRS: Final = ("attr.", "attrs.")
+RECORDS: Final = ("attr.", "attrs.", "dataclasses.dataclass")
+"""What makes a class whose fields are the keys of a map."""
 
 DEEPEST: Final = 20
 """How far names that stand for other annotations are followed."""
@@ -65,7 +66,7 @@ def _local(bound: ast.AST, module: Module, depth: int) -> Any:
     """Return what a name of this module means: a class as one of that name, another annotation as what it means."""
     if not isinstance(bound, ast.ClassDef):
         return meaning(bound, module, depth)
-    if any(module.dotted(each).startswith(ATTRS) for each in bound.decorator_list):
+    if any(module.dotted(each).startswith(RECORDS) for each in bound.decorator_list):
         return attrs.make_class(bound.name, {})
     if bound.bases or bound.keywords:
         raise Unknown

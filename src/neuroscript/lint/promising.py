@@ -18,7 +18,8 @@ from neuroscript.lint.declared import Function, ReadOff, Written, argument, is_o
 from neuroscript.lint.finding import Finding
 from neuroscript.lint.sources import Module
 from neuroscript.names import canonical, is_word
-from neuroscript.signature import RUNTIME, docstring, item, returned
+from neuroscript.signature import ANY_NAME, docstring, item, returned
+from neuroscript.spec import RUNTIME
 
 SENTENCE: Final = re.compile(r"[A-Z].*[.]", re.DOTALL)
 """As the law `described` has it."""
@@ -144,11 +145,11 @@ def _parameters(module: Module, tool: ReadOff) -> Iterator[Finding]:
             yield module.finding(parameter, "lint.parameter", f"{parameter.arg} of {name} is the Runtime; {instead}")
         else:
             yield from _annotated(module, parameter, name)
-    if function.args.vararg is not None:
-        yield from _annotated(module, function.args.vararg, name)
-    for parameter in (*function.args.kwonlyargs, *filter(None, [function.args.kwarg])):
-        told = f"{parameter.arg} of {name}: a tool is called by position; write a positional parameter"
-        yield module.finding(parameter, "lint.parameter", told)
+    for parameter in (*filter(None, [function.args.vararg]), *function.args.kwonlyargs):
+        yield from _annotated(module, parameter, name)
+    if function.args.kwarg is not None:
+        told = f"{function.args.kwarg.arg} of {name}: {ANY_NAME}"
+        yield module.finding(function.args.kwarg, "lint.parameter", told)
     yield from _defaults(module, function)
 
 

@@ -1,0 +1,390 @@
+"""A JSON Schema read as the arguments of a tool, as far as a spec has words for it.
+
+What it has no words for is passed over here: whether there is any is `foreign`'s to say, and `beyond` asks it.
+
+Source: issue "Authoring", schemas.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from array import array
+from binascii import Error, a2b_base64
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
+from neuroscript.data import spec_from_data
+from neuroscript.display import shown
+from neuroscript.errors import UNSET, SpecError
+from neuroscript.foreign import MARK, found_in, pointed, size_faults
+from neuroscript.scalars import INT_MAX, INT_MIN, Handle
+from neuroscript.spec import ArgSpec, Example, ToolSpec
+
+SCALAR_WORDS: Final[Mapping[ArgType, str]] = {
+    ArgType.STRING: "string",
+    ArgType.INT: "integer",
+    ArgType.FLOAT: "number",
+    ArgType.BOOL: "boolean",
+}
+SCALARS: Final = {word: kind for kind, word in SCALAR_WORDS.items()}
+LISTS: Final = {element: kind for kind, element in ELEMENTS.items()} | {ArgType.ANY: ArgType.SLICE_ANY}
+MAPS: Final = {element: kind for kind, element in VALUES.items()} | {ArgType.ANY: ArgType.MAP}
+
+PLAINLY: Final = frozenset({*SCALAR_WORDS, *LISTS.values(), *MAPS.values(), ArgType.ANY, ArgType.NIL})
+"""Types that a schema says by its own words; all others are named under ``x-neuroscript``."""
+
+FIELDS: Final[Mapping[str, str]] = {
+    "whenToUse": "when_to_use",
+    "returnHelp": "return_help",
+    "category": "category",
+    "errorConditions": "error_conditions",
+    "deprecated": "deprecated",
+    "variadic": "variadic",
+    "stream": "stream",
+    "returnNullable": "return_nullable",
+    "returnType": "return_type",
+}
+
+
+MOST_RULES: Final = 2_000
+MOST_LEVELS: Final = 32
+"""Beyond these a map is read without its keys, which are left to the schema."""
+
+
+@attrs.frozen
+class Reading:
+    """What was read off a schema.
+
+    Attributes:
+        args: The arguments, in the order of the properties.
+        fields: Other fields of a `ToolSpec`, by name.
+    """
+
+    args: tuple[ArgSpec, ...]
+    fields: Mapping[str, Any]
+
+
+def data_of(schema: object, name: str) -> Any:
+    """Return a schema as plain data of our own, or raise a `SpecError` where it is too much, or no JSON."""
+    given = dict(schema) if isinstance(schema, Mapping) else schema
+    faults = tuple(size_faults(given))
+    if faults:
+        raise SpecError(shown(name), faults)
+    return json.loads(json.dumps(given))
+
+
+def read(schema: Mapping[str, Any], name: str) -> Reading:
+    """Return what a schema says of a tool, or raise a `SpecError` with everything that is wrong with it."""
+    faults = found_in(schema).faults
+    if faults:
+        raise SpecError(shown(name), faults)
+    facts = facts_of(schema)
+    if isinstance(facts.get("spec"), dict):
+        kept = spec_from_data(facts["spec"])
+        return Reading(kept.args, _fields_of(kept))
+    reader = _Reader(schema)
+    try:
+        args = tuple(reader.arguments(facts.get("variadic") is True))
+        fields = {FIELDS[word]: each for word, each in facts.items() if word in FIELDS}
+        examples = tuple(map(_example, facts.get("examples", ())))
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        problems = error.problems if isinstance(error, SpecError) else [f"#/{MARK}: is not what stands there"]
+        raise SpecError(shown(name), problems) from None
+    if reader.faults:
+        raise SpecError(shown(name), reader.faults)
+    text = schema.get("description", "")
+    return Reading(args, {**fields, "examples": examples, "description": text if isinstance(text, str) else ""})
+
+
+def facts_of(schema: Any) -> dict[str, Any]:
+    """Return what stands under our keyword."""
+    facts = schema.get(MARK) if isinstance(schema, dict) else None
+    return facts if isinstance(facts, dict) else {}
+
+
+def _fields_of(spec: ToolSpec) -> dict[str, Any]:
+    names = {field.name for field in attrs.fields(ToolSpec) if field.init} - {"name", "group", "args", "schema"}
+    return {name: getattr(spec, name) for name in names}
+
+
+def _example(said: dict[str, Any]) -> Example:
+    result = untagged(said["result"]) if "result" in said else UNSET
+    return Example(untagged(said["args"]), result, error=said.get("error", ""), note=said.get("note", ""))
+
+
+class _Reader:
+    """One pass over a schema.
+
+    Attributes:
+        root: What its references point into.
+        faults: What no argument can be.
+        count: How many rules were read.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+        self.count = 0
+        self.faults: list[str] = []
+
+    def arguments(self, variadic: bool) -> Iterator[ArgSpec]:
+        """Yield the arguments in their order."""
+        properties = _ordered(self.root.get("properties", {}), facts_of(self.root))
+        required = set(self.root.get("required", ()))
+        for index, (name, schema) in enumerate(properties.items()):
+            is_last = variadic and index == len(properties) - 1
+            inner = schema.get("items", True) if is_last and isinstance(schema, dict) else schema
+            arg = self.rule(name, inner, name in required, f"#/properties/{shown(name)}", ())
+            if arg is not None:
+                yield arg
+
+    def rule(self, name: str, schema: Any, required: bool, path: str, above: tuple[int, ...]) -> ArgSpec | None:
+        """Return an argument or a key, or None where its name can not be one."""
+        self.count += 1
+        around = (*above, id(schema))
+        bare, has_null = self.without_null(schema)
+        facts = facts_of(schema) or facts_of(bare)
+        fields = self.fields(bare, facts, path, around)
+        fields["nullable"] = facts.get("nullable", has_null)
+        default = schema.get("default", UNSET) if isinstance(schema, dict) else UNSET
+        if not required and default is not UNSET:
+            fields["default"] = untagged(facts["default"]) if "default" in facts else default
+        text = schema.get("description", bare.get("description", "")) if isinstance(schema, dict) else ""
+        fields["description"] = text if isinstance(text, str) else ""
+        fields["secret"] = isinstance(schema, dict) and schema.get("writeOnly") is True
+        return self.made(name, fields, required, path)
+
+    def made(self, name: str, fields: dict[str, Any], required: bool, path: str) -> ArgSpec | None:
+        """Return a rule with as much of what was read as fits together; the rest is left to the schema."""
+        try:
+            return ArgSpec(name, required=required, **fields)
+        except SpecError:
+            pass
+        fields.pop("default", None)
+        try:
+            return ArgSpec(name, required=required, **fields)
+        except SpecError:
+            pass
+        few = {key: fields[key] for key in ("type", "nullable", "description", "secret")}
+        try:
+            return ArgSpec(name, required=required, **few)
+        except SpecError as error:
+            self.faults.extend(f"{path}: {problem}" for problem in error.problems)
+            return None
+
+    def fields(
+        self, schema: dict[str, Any], facts: dict[str, Any], path: str, above: tuple[int, ...]
+    ) -> dict[str, Any]:
+        """Return the type and what is asked beyond it, as the fields of an `ArgSpec`."""
+        kind = ArgType(facts["type"]) if "type" in facts else self.kind(schema)
+        fields: dict[str, Any] = {"type": kind}
+        inner = schema
+        if kind in ELEMENTS:
+            items = schema.get("items")
+            inner = self.resolved(items) if isinstance(items, dict) else {}
+        if (kind in ELEMENTS and ELEMENTS[kind] is ArgType.MAP) or kind in (ArgType.MAP, ArgType.MAP_STRING_ANY):
+            fields |= self.keys(inner, path, above)
+        if ELEMENTS.get(kind, kind) in SCALAR_WORDS:
+            fields |= _asked(inner, ELEMENTS.get(kind, kind))
+        for field, word in (("min_length", "min"), ("max_length", "max")):
+            ours = facts.get(f"{word}Length")
+            length = ours if ours is not None else schema.get(f"{word}{_LENGTH.get(kind, 'Items')}")
+            if type(length) is int and kind in _LONG:
+                fields[field] = length
+        return fields
+
+    def keys(self, schema: dict[str, Any], path: str, above: tuple[int, ...]) -> dict[str, Any]:
+        """Return the keys of a map; those of a map that holds itself are left to the schema."""
+        properties = schema.get("properties")
+        if not isinstance(properties, dict) or not properties or id(schema) in above[:-1]:
+            return {}
+        if self.count > MOST_RULES or len(above) > MOST_LEVELS:
+            return {}
+        properties = _ordered(properties, facts_of(schema))
+        required = set(schema.get("required", ()))
+        before = len(self.faults)
+        around = (*above, id(schema))
+        keys = [
+            self.rule(name, each, name in required, f"{path}/properties/{shown(name)}", around)
+            for name, each in properties.items()
+        ]
+        if len(self.faults) > before:
+            del self.faults[before:]
+            return {}
+        return {"keys": tuple(filter(None, keys)), "extra_keys": schema.get("additionalProperties", True) is not False}
+
+    def kind(self, schema: dict[str, Any]) -> ArgType:
+        """Return the type that a schema without null names; `any` where it names several."""
+        words = schema.get("type")
+        words = words if isinstance(words, list) else [words]
+        if words == [None] and not ("enum" in schema or "const" in schema):
+            return ArgType.ANY
+        if words == [None]:
+            return _kind_of_choices(_choices(schema))
+        if {*words} == {"integer", "number"}:
+            return ArgType.FLOAT
+        if len(words) != 1:
+            return ArgType.ANY
+        match words[0]:
+            case "array":
+                return LISTS[self.part(schema.get("items"), maps=True)]
+            case "object":
+                is_named = isinstance(schema.get("properties"), dict) and schema["properties"]
+                return ArgType.MAP if is_named else MAPS[self.part(schema.get("additionalProperties"), maps=False)]
+            case "null":
+                return ArgType.NIL
+            case word:
+                return SCALARS.get(word, ArgType.ANY)
+
+    def part(self, schema: Any, *, maps: bool) -> ArgType:
+        """Return the type of the parts of a list or a map; `any` where a typed one would refuse some of them."""
+        if not isinstance(schema, dict):
+            return ArgType.ANY
+        bare, has_null = self.without_null(schema)
+        if has_null or (facts_of(bare).get("type")):
+            return ArgType.ANY
+        word = bare.get("type")
+        if word == "object":
+            return ArgType.MAP if maps else ArgType.ANY
+        return SCALARS.get(word, ArgType.ANY) if isinstance(word, str) else ArgType.ANY
+
+    def without_null(self, schema: Any) -> tuple[dict[str, Any], bool]:
+        """Return a schema without null, in whichever way it says it, and whether it lets null in."""
+        if not isinstance(schema, dict):
+            return {}, schema is not False
+        bare = self.resolved(schema)
+        for word in ("anyOf", "oneOf"):
+            ways = bare.get(word)
+            if isinstance(ways, list) and "type" not in bare:
+                return self.one_way(bare, word, ways)
+        words = bare.get("type")
+        if words is None:
+            listed = _choices(bare)
+            asked = "enum" in bare or "const" in bare or "allOf" in bare
+            return bare, (None in listed) if asked else True
+        if isinstance(words, list) and "null" in words and len(words) > 1:
+            left = [word for word in words if word != "null"]
+            bare = {**bare, "type": left[0] if len(left) == 1 else left}
+            return bare, "enum" not in bare or None in _choices(bare)
+        return bare, bare.get("nullable") is True or words == "null"
+
+    def one_way(self, bare: dict[str, Any], word: str, ways: list[Any]) -> tuple[dict[str, Any], bool]:
+        """Return what is left of several ways without null: one of them, or nothing that a spec could say."""
+        found = [self.without_null(way) for way in ways]
+        left = [way for way, _ in found if way.get("type") != "null"]
+        has_null = any(null for _, null in found)
+        rest = {key: each for key, each in bare.items() if key != word}
+        if len(left) == 1:
+            return {**left[0], **rest}, has_null
+        kinds = {self.kind(way) for way in left}
+        if len(kinds) == 1 and kinds <= {*SCALAR_WORDS}:
+            return {**rest, "type": SCALAR_WORDS[kinds.pop()]}, has_null
+        if kinds == {ArgType.MAP}:
+            return {**rest, "type": "object"}, has_null
+        return {**rest, "type": ["string", "number", "boolean", "object", "array"]}, has_null
+
+    def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return a schema with its reference replaced by what that names, and the only way of ``allOf`` put in."""
+        while isinstance(schema, dict):
+            if "$ref" in schema:
+                target = pointed(self.root, schema["$ref"])
+                rest = {key: each for key, each in schema.items() if key != "$ref"}
+                schema = {**target, **rest} if rest and isinstance(target, dict) else target
+            elif isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1 and "type" not in schema:
+                rest = {key: each for key, each in schema.items() if key != "allOf"}
+                inner = schema["allOf"][0]
+                schema = {**inner, **rest} if isinstance(inner, dict) else rest
+            else:
+                return schema
+        return {}
+
+
+def _ordered(properties: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    """Return properties in the order in which they stood when the schema was written, wherever that is kept."""
+    order = facts.get("order", [])
+    if type(order) is not list or len(order) != len(properties) or {*order} != properties.keys():
+        return properties
+    return {name: properties[name] for name in order}
+
+
+def _choices(schema: dict[str, Any]) -> list[Any]:
+    if "const" in schema:
+        return [schema["const"]]
+    listed = schema.get("enum", [])
+    return listed if isinstance(listed, list) else []
+
+
+def _kind_of_choices(listed: list[Any]) -> ArgType:
+    kinds = {type(each) for each in listed if each is not None}
+    of = {str: ArgType.STRING, int: ArgType.INT, float: ArgType.FLOAT, bool: ArgType.BOOL}
+    if kinds == {int, float}:
+        return ArgType.FLOAT
+    return of.get(kinds.pop(), ArgType.ANY) if len(kinds) == 1 else ArgType.ANY
+
+
+def _asked(schema: dict[str, Any], kind: ArgType) -> dict[str, Any]:
+    """Return the choices and the bounds of a scalar, as far as they are values of its type."""
+    asked: dict[str, Any] = {}
+    listed = [each for each in _choices(schema) if each is not None]
+    if listed and all(_is_of(each, kind) for each in listed):
+        asked["choices"] = tuple(listed)
+    if kind in (ArgType.INT, ArgType.FLOAT):
+        for word in ("minimum", "maximum"):
+            if type(schema.get(word)) in (int, float):
+                asked[word] = schema[word]
+    return asked
+
+
+def _is_of(value: Any, kind: ArgType) -> bool:
+    match kind:
+        case ArgType.STRING:
+            return type(value) is str
+        case ArgType.BOOL:
+            return type(value) is bool
+        case ArgType.INT:
+            return type(value) is int and INT_MIN <= value <= INT_MAX
+        case _:
+            return type(value) is float or type(value) is int
+
+
+_LENGTH: Final = {ArgType.STRING: "Length", **dict.fromkeys(VALUES, "Properties")}
+_LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
+
+
+def untagged(value: Any) -> Any:
+    """Return a value that stands under our keyword; ValueError where it is none."""
+    if type(value) is list:
+        return [untagged(each) for each in value]
+    if type(value) is not dict:
+        return value
+    if len(value) != 1:
+        raise ValueError("a tag stands alone")
+    [(tag, inside)] = value.items()
+    match tag:
+        case "map":
+            return {untagged(key): untagged(each) for key, each in inside}
+        case "tuple":
+            return tuple(map(untagged, inside))
+        case "float":
+            return float(inside)
+        case "bytes":
+            return _bytes(inside)
+        case "time":
+            text, fold = inside
+            return datetime.datetime.fromisoformat(text).replace(fold=fold)
+        case "handle":
+            return Handle(*inside)
+        case "embedding":
+            return array("f", inside)
+        case _:
+            raise ValueError("no such tag")
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except Error:
+        raise ValueError("no base64") from None

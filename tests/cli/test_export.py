@@ -1,0 +1,67 @@
+"""``neuroscript export``: tools as JSON Schema."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+from tests.cli.conftest import Ran, command
+from tests.cli.probe import probe
+
+from neuroscript import Engine, result_schema, spec_from_schema, spec_to_schema
+
+
+def test_tools_are_written_with_their_schemas() -> None:
+    """What a program gets is what the library gives."""
+    ran = command("export", "jsonschema", "probe.t*")
+    specs = sorted((tool.spec for tool in probe if tool.name.startswith("probe.t")), key=lambda spec: spec.full_name)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out) == [
+        {
+            "name": spec.full_name,
+            "description": spec.description,
+            "input_schema": spec_to_schema(spec),
+            "output_schema": result_schema(spec),
+        }
+        for spec in specs
+    ]
+
+
+def test_installed_tools_are_written_by_their_indexes_alone() -> None:
+    """No engine is made, and each schema gives the same spec as the tool has when it is loaded."""
+    ran = command("export", "jsonschema", make_engine=None)
+    written = {each["name"]: each["input_schema"] for each in json.loads(ran.out)}
+
+    with Engine() as engine:
+        specs = {name: tool.spec for name, tool in engine.tools.items()}
+    assert set(specs) == set(written)
+    for name, schema in written.items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert spec_to_schema(spec_from_schema(name, schema)) == spec_to_schema(specs[name])
+
+
+def test_plain_schemas_have_no_word_of_ours() -> None:
+    """For an API that takes standard keywords alone."""
+    ran = command("export", "jsonschema", "--plain")
+
+    assert ran.code == 0
+    assert len(json.loads(ran.out)) == len([*probe])
+    assert "x-neuroscript" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["jsonschema", "nothing.*"], Ran(2, "", "neuroscript: no tool matches nothing.*\n")),
+        (
+            [],
+            Ran(2, "", "neuroscript: the following arguments are required: FORMAT (see neuroscript export --help)\n"),
+        ),
+    ],
+    ids=["no tool", "no form"],
+)
+def test_what_can_not_be_written_is_said(words: list[str], expected: Ran) -> None:
+    """In a line on stderr."""
+    assert command("export", *words) == expected

@@ -1,0 +1,219 @@
+"""``neuroscript export``, ``stubs`` and ``docs``: what others are told of the tools, on files of their own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import ROOT, Ran, command, environment, process
+from tests.cli.probe import probe
+
+from neuroscript import ToolInfo, to_prompt
+from neuroscript.cli.telling_words import FORMATS
+from neuroscript.stubbing import stub
+from neuroscript.toolpages import MARK, page
+
+SPECS = [tool.spec for tool in probe]
+INFOS = [ToolInfo(tool.spec, tool.policy, "") for tool in probe]
+
+
+# export
+
+
+def test_export_prompt_is_what_a_host_gets_in_python() -> None:
+    """Of all tools, and of those that match."""
+    assert Ran(0, f"{to_prompt(SPECS)}\n") == command("export", "prompt")
+    some = [spec for spec in SPECS if spec.full_name.startswith("probe.s")]
+    assert Ran(0, f"{to_prompt(some)}\n") == command("export", "prompt", "probe.s*")
+
+
+def test_export_prompt_gives_json() -> None:
+    """One text of JSON."""
+    ran = command("export", "prompt", "--json")
+
+    assert (0, to_prompt(SPECS)) == (ran.code, json.loads(ran.out))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_format_is_there(name: str) -> None:
+    """The table names functions that there are."""
+    ran = command("export", name)
+
+    assert (0, "") == (ran.code, ran.err)
+    assert "probe" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        pytest.param(
+            ["export", "nonsense\x1b"],
+            f"no format is called nonsense\\x1b; there are {', '.join(FORMATS)} (see neuroscript export --help)",
+            id="no such format",
+        ),
+        pytest.param(["export", "prompt", "probe"], "no tool matches probe; did you mean 'probe.*'?", id="a group"),
+        pytest.param(["stubs", "nonsense"], "no tool matches nonsense", id="no such tool"),
+        pytest.param(["docs", "nonsense"], "no tool matches nonsense", id="no such tool either"),
+        pytest.param(
+            ["stubs", "--check"],
+            "--check needs the file that is to be looked at; name it with --output",
+            id="nothing to look at",
+        ),
+        pytest.param(
+            ["docs", "--check"],
+            "--check needs the directory that is to be looked at; name it with --output",
+            id="nothing to look at either",
+        ),
+        pytest.param(
+            ["stubs", "--output", "tools.py"],
+            "tools.py is no file that can be imported as a stub; name one like tools.pyi",
+            id="no stub",
+        ),
+        pytest.param(
+            ["stubs", "--output", "my-tools.pyi"],
+            "my-tools.pyi is no file that can be imported as a stub; name one like tools.pyi",
+            id="no name of a module",
+        ),
+        pytest.param(
+            ["stubs", "--output", "README.md/tools.pyi"],
+            "can not read README.md/tools.pyi: not a directory",
+            id="a file",
+        ),
+        pytest.param(
+            ["docs", "--output", ""], "the name of the directory is empty; name one with --output", id="no name"
+        ),
+        pytest.param(
+            ["docs", "--output", "README.md"], "can not read README.md/probe.md: not a directory", id="no directory"
+        ),
+        pytest.param(["docs", "--output", "a\0b"], "can not read a\\x00b/probe.md: valueerror", id="no path"),
+    ],
+)
+def test_what_can_not_be_done_is_said_at_once(words: list[str], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 2, and nothing is written."""
+    monkeypatch.chdir(ROOT)
+
+    assert Ran(2, "", f"neuroscript: {text}\n") == command(*words)
+
+
+# stubs
+
+
+def test_stubs_writes_a_file_that_is_current_then(tmp_path: Path) -> None:
+    """Before it is there, and when it is not what it would be, --check exits with 1 and writes nothing."""
+    file = tmp_path / "typings" / "tools.pyi"
+    words = ["stubs", "--output", str(file)]
+
+    assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
+    assert not file.exists()
+    assert Ran(0, f"{file}: {len(SPECS)} tools\n") == command(*words)
+    assert file.read_text("utf-8") == stub(SPECS)
+    assert Ran(0, f"{file} is current\n") == command(*words, "--check")
+    file.write_bytes(b"\xff")
+    assert {"file": str(file), "tools": len(SPECS), "was_current": False} == json.loads(
+        command(*words, "--check", "--json").out
+    )
+    assert file.read_bytes() == b"\xff"
+    assert [*file.parent.iterdir()] == [file]
+
+
+def test_stubs_of_some_tools_go_to_the_standard_output() -> None:
+    """Or into JSON, with the text."""
+    some = stub(spec for spec in SPECS if spec.full_name == "probe.echo")
+
+    assert Ran(0, some) == command("stubs", "probe.echo") == command("stubs", "--output", "-", "probe.echo")
+    assert {"file": "-", "tools": 1, "text": some} == json.loads(command("stubs", "probe.echo", "--json").out)
+
+
+# docs
+
+
+def test_docs_writes_a_page_for_each_group(tmp_path: Path) -> None:
+    """And says which are not current, until they are."""
+    words = ["docs", "--output", str(tmp_path / "pages")]
+    file = tmp_path / "pages" / "probe.md"
+
+    assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
+    assert not file.parent.exists()
+    assert Ran(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
+    assert file.read_text("utf-8") == page("probe", INFOS)
+    assert Ran(0, f"{file.parent}: 1 page, 0 written\n") == command(*words)
+    assert Ran(0, f"{file.parent}: 1 page, all current\n") == command(*words, "--check")
+    file.write_text(f"{MARK}\n\n# probe\n")
+    assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
+    told = json.loads(command(*words, "--check", "--json").out)
+    assert told == {"directory": str(file.parent), "files": ["probe.md"], "stale": ["probe.md"], "left_over": []}
+    assert Ran(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
+
+
+def test_docs_tells_of_pages_whose_tools_have_gone(tmp_path: Path) -> None:
+    """They are not current, and are not removed either; pages that others wrote are no affair of it."""
+    words = ["docs", "--output", str(tmp_path)]
+    command(*words)
+    (tmp_path / "old.md").write_text(f"{MARK}\n\n# old\n")
+    (tmp_path / "guide.md").write_text("# A guide\n")
+    sentence = f"neuroscript: {tmp_path / 'old.md'} is left over; there are no tools of that group, so remove it\n"
+
+    assert Ran(1, "", sentence) == command(*words, "--check")
+    assert Ran(0, f"{tmp_path}: 1 page, 0 written\n", sentence) == command(*words)
+    assert Ran(0, f"{tmp_path}: 1 page, all current\n") == command(*words, "--check", "probe.*")
+
+
+@pytest.mark.parametrize("kind", ["a page of somebody", "a link"])
+def test_docs_writes_over_nothing_that_is_not_its_own(tmp_path: Path, kind: str) -> None:
+    """Neither a page of somebody else nor what a link leads to."""
+    mine = tmp_path / "mine.md"
+    mine.write_text("# mine\n" if kind == "a page of somebody" else f"{MARK}\n")
+    before = mine.read_text()
+    place = tmp_path / "pages"
+    place.mkdir()
+    file = place / "probe.md"
+    mine.rename(file) if kind == "a page of somebody" else file.symlink_to(mine)
+    sentence = f"neuroscript: {file} was not written by neuroscript docs; move it, or name another directory\n"
+
+    assert Ran(2, "", sentence) == command("docs", "--output", str(place))
+    assert file.read_text() == before
+
+
+def test_docs_without_a_directory_are_printed() -> None:
+    """All pages, one after the other."""
+    assert Ran(0, page("probe", INFOS)) == command("docs")
+    assert json.loads(command("docs", "--json").out) == {"pages": [{"file": "probe.md", "text": page("probe", INFOS)}]}
+
+
+# The installed tools
+
+
+@pytest.mark.parametrize("words", [("export", "prompt"), ("stubs",), ("docs",)], ids=" ".join)
+def test_the_installed_tools_are_told_of_alike_with_an_engine_and_without(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """By their indexes nothing of them is imported; a file of tools that is named besides needs an engine."""
+    file = tmp_path / "mine.py"
+    file.write_text("def register(registrar):\n    pass\n")
+    by_index, by_engine = process(*words, "math.*"), process(*words, "math.*", "-p", str(file))
+
+    assert (0, "") == (by_index.code, by_index.err)
+    assert by_index == by_engine
+    assert "round" in by_index.out
+
+
+def test_nothing_of_the_tools_is_imported_to_tell_of_them() -> None:
+    """Which the list of what a process has loaded says."""
+    for words in (("export", "prompt"), ("stubs",), ("docs",)):
+        code = (
+            "import sys, io; from neuroscript.cli import main; out, sys.stdout = sys.stdout, io.StringIO(); "
+            f"assert main({[*words]!r}) == 0; "
+            "print([name for name in sys.modules if name.startswith('neuroscript_') or name == 'neuroscript.engine'], file=out)"
+        )
+        process(*words)  # so that there are indexes
+        assert ast.literal_eval(_python(code)) == []
+
+
+def _python(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+    ).stdout

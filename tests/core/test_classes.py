@@ -1,0 +1,401 @@
+"""Arguments of dataclasses, TypedDicts, attrs classes and Enums: as specs, as what a caller gives, as what arrives."""
+
+from __future__ import annotations
+
+import enum
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
+
+import attrs
+import pytest
+from typing_extensions import TypedDict as OtherTypedDict
+
+from neuroscript import (
+    UNSET,
+    Approval,
+    ApprovalRequest,
+    Arg,
+    ArgSpec,
+    ArgumentError,
+    Engine,
+    ExecutionPolicy,
+    SpecError,
+    ToolPolicy,
+    Toolset,
+    spec_from_data,
+    spec_to_data,
+    tool,
+)
+
+Mode = Literal["lax", "strict"]
+
+
+class Colour(enum.Enum):
+    """Texts, and a second name for one of them."""
+
+    RED = "red"
+    BLUE = "blue"
+    CRIMSON = "red"  # noqa: PIE796
+
+
+class Word(enum.StrEnum):
+    """Texts that are their members."""
+
+    YES = "yes"
+
+
+class Level(enum.IntEnum):
+    """Whole numbers that are their members."""
+
+    LOW = 0
+    HIGH = 1
+
+
+class Ratio(enum.Enum):
+    """Numbers."""
+
+    HALF = 0.5
+
+
+class Kind(TypedDict, total=False):
+    """Keys that may be left out, but one."""
+
+    word: Required[Word]
+    level: Level
+    both: Annotated[NotRequired[int], Arg("Of both.", minimum=1)]
+
+
+class More(Kind):
+    """Keys that have to be there, besides those above."""
+
+    colours: Sequence[Colour]
+    count: NotRequired[Annotated[int, "How many."]]
+
+
+class Other(OtherTypedDict):
+    """The same by the package of those who need it on every Python."""
+
+    a: int
+
+
+@dataclass
+class Size:
+    """How large."""
+
+    width: int
+    height: int = 1
+    area: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        if self.width < 0:
+            raise ValueError
+        self.area = self.width * self.height
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Box:
+    """What holds others."""
+
+    size: Size
+    colour: Colour = Colour.BLUE
+    sizes: list[Size] = field(default_factory=list)
+    kind: Kind | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@attrs.frozen
+class Shelf:
+    """An attrs class that holds a dataclass, under names of its own."""
+
+    _box: Box
+    extra: Box | None = None
+    level: Level = attrs.field(default=Level.HIGH, alias="grade")
+    tags: list[Word] = attrs.Factory(lambda: [Word.YES])
+
+
+SHELF = {"box": {"size": {"width": 2}, "colour": "red"}, "grade": 0, "tags": []}
+
+DELIVERED: dict[str, tuple[Any, Any, Any]] = {
+    "enum": (Colour, "red", Colour.RED),
+    "enum of int": (Level, 1, Level.HIGH),
+    "str enum": (Word, "yes", Word.YES),
+    "enum of float": (Ratio, 0.5, Ratio.HALF),
+    "list of enum": (list[Level], [0, 1], [Level.LOW, Level.HIGH]),
+    "enum or none": (Colour | None, None, None),
+    "dataclass": (Size, {"width": 3}, Size(3)),
+    "list of dataclass": (Sequence[Size], [{"width": 3, "height": 2}], [Size(3, 2)]),
+    "nested": (Box, {"size": {"width": 3}, "sizes": [{"width": 1}], "kind": {"word": "yes", "level": 0}},
+               Box(size=Size(3), sizes=[Size(1)], kind={"word": Word.YES, "level": Level.LOW})),
+    "attrs": (Shelf, SHELF, Shelf(Box(size=Size(2), colour=Colour.RED), None, Level.LOW, [])),
+    "attrs and its defaults": (Shelf, {"box": {"size": {"width": 2}}}, Shelf(Box(size=Size(2)))),
+    "typed dict": (Kind, {"word": "yes", "both": 1}, {"word": Word.YES, "both": 1}),
+    "typed dict of another": (More, {"word": "yes", "colours": ["blue"]}, {"word": Word.YES, "colours": [Colour.BLUE]}),
+    "list of typed dict": (list[Kind], [{"word": "yes"}, {"word": "yes", "level": 1}],
+                           [{"word": Word.YES}, {"word": Word.YES, "level": Level.HIGH}]),
+    "typed dict elsewhere": (Other, {"a": 1}, {"a": 1}),
+}  # fmt: skip
+
+
+def taking(annotation: Any, received: list[Any], default: Any = UNSET) -> Toolset:
+    """Return a set with one tool that keeps what it is given."""
+
+    def take(value: Any = default) -> None:
+        received.append(value)
+
+    if default is UNSET:
+        take.__defaults__ = ()
+    take.__annotations__ = {"value": annotation, "return": None}
+    return Toolset("g", (tool(take, group="g"),))
+
+
+@pytest.mark.parametrize("mode", ["lax", "strict"])
+@pytest.mark.parametrize("name", DELIVERED)
+def test_an_instance_arrives(name: str, mode: Mode) -> None:
+    """Of the very class, at every level, by position and by name."""
+    annotation, given, expected = DELIVERED[name]
+    received: list[Any] = []
+
+    with Engine(toolsets=[taking(annotation, received)], plugins="none", mode=mode) as engine:
+        engine.call("g.take", [given])
+        engine.call_named("g.take", {"value": given})
+
+    assert received == [expected, expected]
+    assert [types_in(each) for each in received] == [types_in(expected)] * 2
+
+
+def types_in(value: Any) -> Any:
+    """Return the types of a value and of all that it holds."""
+    if isinstance(value, dict):
+        return {name: types_in(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [types_in(each) for each in value]
+    if attrs.has(type(value)):
+        return type(value), types_in(attrs.asdict(value, recurse=False))
+    return (type(value), types_in(vars(value))) if type(value) is Size else type(value)
+
+
+@pytest.mark.parametrize("name", [name for name in DELIVERED if name not in ("enum of float", "enum or none")])
+def test_a_text_of_json_gives_the_same(name: str) -> None:
+    """As models write it."""
+    annotation, given, expected = DELIVERED[name]
+    received: list[Any] = []
+
+    with Engine(toolsets=[taking(annotation, received)], plugins="none") as engine:
+        engine.call("g.take", [given if isinstance(given, str) else json.dumps(given)])
+
+    assert received == [expected]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "stands"),
+    [
+        (Colour, Colour.BLUE, "blue"),
+        (Colour | None, None, None),
+        (list[Level], [Level.LOW], [0]),
+        (Size, Size(4), {"width": 4, "height": 1}),
+        (list[Size], [Size(4)], [{"width": 4, "height": 1}]),
+        (Kind, {"word": Word.YES}, {"word": "yes"}),
+        (Shelf, Shelf(Box(size=Size(2))), {"box": {"size": {"width": 2, "height": 1}, "colour": "blue", "sizes": [], "kind": None,
+         "labels": {}}, "extra": None, "grade": 1, "tags": ["yes"]}),
+    ],
+    ids=["enum", "none", "list of enum", "dataclass", "list of dataclass", "typed dict", "attrs"],
+)  # fmt: skip
+def test_a_default_may_be_an_instance(annotation: Any, default: Any, stands: Any) -> None:
+    """It stands in the spec as a caller would write it, and arrives as another instance in each call."""
+    received: list[Any] = []
+    tools = taking(annotation, received, default)
+
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        engine.call("g.take")
+        engine.call("g.take")
+
+    assert tools.tools[0].spec.args[0].default == stands
+    assert received == [default, default]
+    assert default is None or isinstance(default, enum.Enum) or received[0] is not received[1] is not default
+
+
+def test_keys_say_what_the_class_says() -> None:
+    """Names, types, which may be left out, defaults, descriptions and bounds."""
+    (made,) = taking(More, []).tools
+
+    assert [(key.name, key.type, key.required, key.choices, key.description, key.minimum) for key in made.spec.args[0].keys] == [
+        ("word", "string", True, ("yes",), "", None),
+        ("level", "int", False, (0, 1), "", None),
+        ("both", "int", False, (), "Of both.", 1),
+        ("colours", "slice_string", True, ("red", "blue"), "", None),
+        ("count", "int", False, (), "How many.", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("annotation", "given", "text"),
+    [
+        (Colour, "RED", "g.take: value: expected string, one of 'red', 'blue', got another str"),
+        (Colour, Colour.RED, "g.take: value: expected string, got Colour"),
+        (Level, True, "g.take: value: expected int, got bool (a truth value is not a number)"),
+        (list[Colour], ["red", "green"], "g.take: value[1]: expected list of string, one of 'red', 'blue', got another str"),
+        (Box, {"size": {"height": 1}, "colour": "x"}, "g.take: value['size']['width']: expected int, got nothing; "
+         "value['colour']: expected string, one of 'red', 'blue', got another str"),
+        (Box, {"size": {"width": 1, "area": 2}}, "g.take: value['size']['area']: expected only width, height, got an unknown "
+         "name with int"),
+        (Kind, {"both": 0, "word": "yes"}, "g.take: value['both']: expected int, at least 1, got int out of bounds"),
+        (More, {"word": "yes"}, "g.take: value['colours']: expected list of string, one of 'red', 'blue', got nothing"),
+        (Size, {"width": -1}, "g.take: value: expected what Size accepts, got dict"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_told_with_its_place(annotation: Any, given: Any, text: str) -> None:
+    """As for maps and choices that are written out."""
+    received: list[Any] = []
+
+    with Engine(toolsets=[taking(annotation, received)], plugins="none") as engine:
+        with pytest.raises(ArgumentError) as caught:
+            engine.call("g.take", [given])
+
+    assert (str(caught.value), received) == (text, [])
+
+
+def test_enums_after_others_may_be_as_many_as_there_are() -> None:
+    """A variadic tool receives members."""
+
+    def mix(first: Colour, *others: Colour) -> list[str]:
+        return [each.name for each in (first, *others)]
+
+    with Engine(toolsets=[Toolset("g", (tool(mix, group="g"),))], plugins="none") as engine:
+        assert engine.call("g.mix", ["red", "blue", "red"]) == ["RED", "BLUE", "RED"]
+        assert engine.call_named("g.mix", {"first": "red", "others": ["blue"]}) == ["RED", "BLUE"]
+
+
+def test_gates_see_what_the_caller_gave() -> None:
+    """An instance is made after every gate; whoever approves sees maps and values."""
+    seen: list[Any] = []
+
+    def look(request: ApprovalRequest) -> Approval:
+        seen.append(request.arguments)
+        return Approval.approve()
+
+    def put(size: Size, colour: Colour) -> str:
+        return f"{size.area} {colour.name}"
+
+    made = tool(put, group="g", policy=ToolPolicy(requires_approval=True))
+    with Engine(toolsets=[Toolset("g", (made,))], plugins="none", policy=ExecutionPolicy(approver=look)) as engine:
+        assert engine.call("g.put", [{"width": "3"}, "red"]) == "3 RED"
+
+    assert seen == [{"size": {"width": 3, "height": 1}, "colour": "red"}]
+
+
+@dataclass
+class Own:
+    """Hold itself."""
+
+    inner: Own | None = None
+
+
+@dataclass
+class Init:
+    """Have what no field keeps."""
+
+    width: InitVar[int]
+
+
+@dataclass
+class Loose:
+    """Say nothing of a part."""
+
+    size: Size
+    parts: list  # type: ignore[type-arg]
+
+
+@attrs.define
+class Bare:
+    """Say nothing of all parts."""
+
+    width = attrs.field()
+
+
+class Empty(enum.Enum):
+    """Have no member."""
+
+
+class Huge(enum.Enum):
+    """Be larger than 64 bits."""
+
+    ALL = 2**64
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (Own, "take: value: field inner: Own holds itself; write keys and Any instead"),
+        (Init, "take: value: field width: an InitVar can not be read back; write a field"),
+        (Loose, "take: value: field parts: list names no ArgType; write list[Any]"),
+        (Bare, "take: value: field width: has no annotation; write str, int, float, bool, bytes, array, Any, list[T], "
+         "dict[str, T], Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None"),
+        (Empty, "take: value: Empty must have members whose values are of one type, str, int, float or bool"),
+        (Huge, "take: value: each choice must be of type int"),
+        (dict[str, Colour], f"take: value: dict[str, {__name__}.Colour] names no ArgType; write dict[str, Any] and say in words "
+         "what it holds"),
+    ],
+)  # fmt: skip
+def test_a_class_that_can_not_be_said_is_refused(annotation: Any, text: str) -> None:
+    """With the field, and what to write."""
+    with pytest.raises(SpecError) as caught:
+        taking(annotation, [])
+
+    assert text == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: ArgSpec("a", "int", cls=Colour), "argument a: each choice must be of type int"),
+        (lambda: ArgSpec("a", "map", cls=Size, default=Own()), "argument a: the default does not fit: expected map, got Own"),
+        (lambda: ArgSpec("a", "map", cls=Colour), "argument a: choices belong to texts, numbers, truth values and slices of "
+         "them, not to map"),
+        (lambda: ArgSpec("a", "string", cls=Colour, choices=("red",)), "argument a: choices are read off cls; give one of the two"),
+        (lambda: ArgSpec("a", "string", cls=Colour, choices=5), "argument a: choices are read off cls; give one of the two"),
+        (lambda: ArgSpec("a", "string", cls=Colour, keys=(ArgSpec("k", "int"),)), "argument a: keys and extra_keys do not "
+         "belong to an Enum"),
+    ],
+)  # fmt: skip
+def test_an_enum_in_a_spec_has_to_fit_its_type(make: Any, text: str) -> None:
+    """As its choices would have to."""
+    with pytest.raises(SpecError) as caught:
+        make()
+
+    assert text == str(caught.value)
+
+
+def test_a_spec_by_hand_may_name_an_enum() -> None:
+    """Its choices are the values of the members; as plain data they are written out."""
+    tools = Toolset("g")
+    received: list[Any] = []
+    arg = ArgSpec("a", "slice_string", cls=Colour, default=[Colour.RED])  # type: ignore[arg-type]
+    made = taking(Colour, received).tools[0]
+    spec = attrs.evolve(made.spec, args=(arg,))
+    tools.add(spec, lambda rt, a: received.append(a))
+
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        engine.call("g.take")
+        engine.call("g.take", [["blue"]])
+
+    assert received == [[Colour.RED], [Colour.BLUE]]
+    assert spec_from_data(spec_to_data(spec)).args[0] == attrs.evolve(arg, cls=None)
+
+
+def test_a_call_with_instances_loads_no_converter() -> None:
+    """Nothing is left to be converted, so a fresh process needs neither cattrs nor json."""
+    code = (
+        "import sys, enum\nfrom dataclasses import dataclass\nfrom neuroscript import Engine, Toolset, tool\n"
+        "class Colour(enum.Enum): RED = 'red'\n"
+        "@dataclass\nclass Box: colour: Colour\n"
+        "def show(box: Box) -> str: return box.colour.name\n"
+        "engine = Engine(toolsets=[Toolset('g', (tool(show, group='g'),))], plugins='none')\n"
+        "assert engine.call('g.show', [{'colour': 'red'}]) == 'RED'\n"
+        "print([name for name in ('cattrs', 'docstring_parser', 'neuroscript.snippets') if name in sys.modules])"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,727 @@
+"""Arguments that the host gives: no caller sees or sets them, and nothing of them is kept from call to call."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from neuroscript import (
+    UNSET,
+    Approval,
+    ApprovalRequest,
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    CallError,
+    CallRecord,
+    Engine,
+    Example,
+    ExecutionPolicy,
+    FileAudit,
+    Host,
+    MemoryAudit,
+    PolicyError,
+    Resolver,
+    Runtime,
+    Secret,
+    SpecError,
+    State,
+    ToolCall,
+    ToolFailed,
+    ToolImplementation,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    Value,
+    Variable,
+)
+from neuroscript.card import card
+from neuroscript.testing import FakeRuntime
+
+
+def sample() -> Toolset:
+    """Return a set of tools with all kinds of functions, each of which gives back what it got."""
+    tools = Toolset("crm")
+
+    def find(rt: Runtime, tenant: str, name: str, limit: int) -> list[Any]:
+        return [tenant, name, limit]
+
+    tools.add(
+        ToolSpec(
+            "find",
+            "crm",
+            (
+                ArgSpec("tenant", ArgType.STRING, min_length=2),
+                ArgSpec("name", ArgType.STRING),
+                ArgSpec("limit", ArgType.INT, default=10, minimum=1, maximum=99),
+            ),
+            return_type=ArgType.SLICE_ANY,
+            examples=(
+                Example(("acme", "x"), ["acme", "x", 10]),
+                Example({"tenant": "acme", "name": "x", "limit": 3}, ["acme", "x", 3]),
+                Example(("acme", "x", 500), error="coercion.bounds"),
+                Example(("acme",), error="arg.missing"),
+                Example(("a", "x"), error="coercion.length"),
+                Example(("gone", "x"), error="tool.failed"),
+            ),
+        ),
+        find,
+    )
+
+    @tools.tool()
+    async def awaited(tenant: str, name: str) -> str:
+        """Give both."""
+        await asyncio.sleep(0)
+        return f"{tenant}/{name}"
+
+    @tools.tool()
+    def letters(tenant: str, name: str) -> Iterator[str]:
+        """Give letters."""
+        yield from tenant + name
+
+    return tools
+
+
+def engine_of(tools: Toolset, **options: Any) -> Engine:
+    return Engine(toolsets=[tools], plugins="none", **options)
+
+
+def with_variables(**values: Any) -> Host:
+    return Host(variables=values)
+
+
+def refused_by(call: Callable[[], object]) -> CallError:
+    """Return the error of a call."""
+    with pytest.raises(CallError) as caught:
+        call()
+    return caught.value
+
+
+def through_steps(engine: Any, name: str, args: Any) -> Any:
+    """Return the result of a call that goes through the steps of the line, not through its compiled form."""
+    found = list(engine.stream(name, args))
+    return found if name.endswith("letters") else found[0]
+
+
+# What callers see
+
+
+@pytest.mark.parametrize(
+    "source", [Value("acme"), Variable("t"), State({"t": "acme"}, "t"), Resolver(lambda rt: "acme")], ids=repr
+)
+@pytest.mark.parametrize("name", ["find", "awaited", "letters"])
+def test_an_injected_argument_is_gone_and_can_not_be_set(name: str, source: Any) -> None:
+    """By name it is unknown, by position there is one too many; the text is that of any such argument."""
+    tools = sample().injecting(f"crm.{name}", tenant=source)
+    with engine_of(tools, host=with_variables(t="acme")) as engine:
+        spec = engine.tools[f"crm.{name}"].spec
+        plain = Toolset("crm")
+        plain.add(attrs.evolve(spec, examples=()), lambda rt, *values: "")
+        with engine_of(plain) as other:
+            for given in ({"name": "x", "tenant": "evil"}, ["evil", "x", 1, 1]):
+                own = refused_by(lambda given=given: through_steps(engine, f"crm.{name}", given))
+                assert str(own) == str(refused_by(lambda given=given: through_steps(other, f"crm.{name}", given)))
+                assert isinstance(own, ArgumentError)
+
+    assert "tenant" not in [arg.name for arg in spec.args]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (Value(" acme"), " acme"),
+        (Variable("t"), "acme"),
+        (State({"config": {"api": {"key": "k1"}}}, "config.api.key"), "k1"),
+        (State(lambda: {"t": "acme"}, "t"), "acme"),
+        (Resolver(lambda rt: rt.get_var("t") * 2), "acmeacme"),
+        (Secret("crm"), "open sesame"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", ["find", "awaited", "letters"])
+def test_each_source_gives_its_value_in_every_kind_of_call(name: str, source: Any, expected: str) -> None:
+    """Compiled, in steps, awaited, as a stream, by name and by position, of functions of all kinds."""
+    host = Host(variables={"t": "acme"}, secrets={"crm": "open sesame"})
+    policy = ExecutionPolicy(grants=["secret:read:crm"])
+    wanted = {"find": [expected, "x", 10], "awaited": f"{expected}/x", "letters": [*expected, "x"]}[name]
+    with engine_of(sample().injecting(f"crm.{name}", tenant=source), host=host, policy=policy) as engine:
+        full = f"crm.{name}"
+        ways = [
+            engine.call(full, ["x"]),
+            engine.call_named(full, {"name": "x"}),
+            asyncio.run(engine.acall(full, ["x"])),
+            asyncio.run(engine.acall_named(full, {"name": "x"})),
+            through_steps(engine, full, ["x"]),
+            engine.call(full, ["x"], timeout=20),
+        ]
+
+    assert ways == [wanted] * 6
+
+
+def test_examples_lose_the_argument_and_what_depended_on_it() -> None:
+    """A result is not known where a value is not; an example that is about the argument goes."""
+    examples = sample().injecting("crm.find", tenant=Variable("t")).tools[0].spec.examples
+
+    assert [(each.args, each.result, each.error) for each in examples] == [
+        (("x",), UNSET, ""),
+        ({"name": "x", "limit": 3}, UNSET, ""),
+        (("x", 500), UNSET, "coercion.bounds"),
+        ((), UNSET, "arg.missing"),
+    ]
+
+
+def test_what_can_not_be_injected_is_said_at_once() -> None:
+    """All of it, with near names."""
+    tool = sample().tools[0]
+
+    async def later(rt: Runtime) -> str:
+        return ""
+
+    with pytest.raises(SpecError) as caught:
+        tool.injecting(tenent=Variable("t"), limit=Value(100), name="x", tenant=Resolver(later))
+    assert str(caught.value) == (
+        "crm.find: it has no argument tenent (did you mean tenant?); "
+        "tenant: a resolver that is awaited is for a tool whose function is a coroutine function; "
+        "name: expected a source, such as Value(…) or Variable(…), got str; "
+        "limit: expected int, from 1 to 99, got int out of bounds"
+    )
+    with pytest.raises(SpecError) as caught:
+        tool.injecting(tenant=Variable("t")).injecting(tenant=Variable("u"))
+    assert str(caught.value) == "crm.find: tenant is injected already; restore it first"
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Variable(""), "Variable: name must be a text"),
+        (lambda: Secret(5), "Secret: name must be a text"),  # type: ignore[arg-type]
+        (lambda: State({}, "a..b"), "State: key must be names with dots between them, as in config.api.key"),
+        (lambda: State([], "a"), "State: mapping must be a mapping, or a function that returns one"),  # type: ignore[arg-type]
+        (lambda: Resolver("x"), "Resolver: resolve must be a function that takes the Runtime"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_source_that_can_give_nothing_can_not_be(make: Callable[[], object], text: str) -> None:
+    """Said when it is made."""
+    with pytest.raises(SpecError) as caught:
+        make()
+
+    assert str(caught.value) == text
+
+
+def test_an_argument_with_a_class_can_not_be_injected() -> None:
+    """Its instance is made of what a caller sends."""
+
+    @attrs.frozen
+    class Point:
+        x: int
+
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
+    with pytest.raises(SpecError, match=r"g\.t: at is made into a Point; it can not be hidden"):
+        tools.injecting("g.t", at=Variable("at"))
+
+
+def test_nothing_injected_is_the_same_tool() -> None:
+    """There is nothing to take out."""
+    tool = sample().tools[0]
+
+    assert tool.injecting() is tool
+
+
+# What the function gets
+
+
+@pytest.mark.parametrize("way", [lambda e, *a: e.call(*a), through_steps], ids=["compiled", "steps"])
+@pytest.mark.parametrize(
+    ("source", "code", "text"),
+    [
+        (Variable("gone"), "inject.missing", "expected string, a length at least 2, got nothing, for the session has no variable gone"),
+        (State({"config": {"x": 1}}, "config.api.key"), "inject.missing", "expected string, a length at least 2, got nothing, for the state has no config.api"),
+        (State({"config": 5}, "config.api"), "inject.missing", "expected string, a length at least 2, got nothing, for the state has no config.api"),
+        (Variable("number"), "inject.invalid", "expected string, got int"),
+        (Variable("short"), "inject.invalid", "expected string, a length at least 2, got a length of 1"),
+        (Variable("nil"), "inject.invalid", "expected string, a length at least 2, got None"),
+        (Resolver(lambda rt: UNSET), "inject.invalid", "expected string, a length at least 2, got nothing"),
+        (Resolver(lambda rt: {}["canary"]), "inject.failed", "its source failed (KeyError)"),
+        (State(lambda: 1 / 0, "a"), "inject.failed", "its source failed (ZeroDivisionError)"),  # type: ignore[arg-type, return-value]
+    ],
+    ids=lambda each: getattr(each, "name", None) or str(each)[:20],
+)  # fmt: skip
+def test_what_the_host_owes_is_the_hosts_fault(way: Any, source: Any, code: str, text: str) -> None:
+    """The caller is told which argument, that it can do nothing about it, and no value."""
+    host = with_variables(number=123456789, short="ÿ", nil=None)
+    with engine_of(sample().injecting("crm.find", tenant=source), host=host) as engine:
+        error = refused_by(lambda: way(engine, "crm.find", ["x"]))
+
+    assert str(error) == f"crm.find: tenant: {text} (its host gives this argument)"
+    assert (type(error), error.code, error.retry) == (ToolFailed, code, "host")
+
+
+def test_all_that_is_wrong_is_told_at_once_and_no_key_of_the_host() -> None:
+    """The keys in a value are the host's too."""
+    tools = Toolset("g")
+    arguments = (ArgSpec("a", ArgType.MAP_STRING_INT), ArgSpec("b", ArgType.SLICE_INT), ArgSpec("c", ArgType.BOOL))
+    tools.add(ToolSpec("t", "g", arguments), lambda rt, a, b, c: 1)
+    made = tools.injecting("g.t", a=Variable("a"), b=Variable("b"), c=Variable("c"))
+    with engine_of(made, host=with_variables(a={"canary": "x"}, b=["y"])) as engine:
+        error = refused_by(lambda: engine.call("g.t"))
+
+    assert str(error) == (
+        "g.t: a: expected int, got str (its host gives this argument); "
+        "b: expected int, got str (its host gives this argument); "
+        "c: expected bool, got nothing, for the session has no variable c (its host gives this argument)"
+    )
+    assert error.code == "inject.missing"
+
+
+def test_a_value_is_coerced_as_an_argument_is() -> None:
+    """And one that is not given has its default."""
+    tools = sample().injecting("crm.find", limit=Variable("limit"))
+    for given, got in (("7", 7), (7.0, 7), (None, 10)):
+        with engine_of(tools, host=with_variables(limit=given)) as engine:
+            assert engine.call("crm.find", ["aa", "x"]) == ["aa", "x", got]
+    with engine_of(sample().injecting("crm.find", limit=Resolver(lambda rt: UNSET))) as engine:
+        assert engine.call("crm.find", ["aa", "x"]) == ["aa", "x", 10]
+
+
+def test_a_state_is_looked_up_at_each_call() -> None:
+    """Changed within, or replaced as a whole: the next call has what is there then."""
+
+    @attrs.define
+    class Handle:
+        state: dict[str, Any]
+
+    handle = Handle({"user": {"id": "first"}})
+    tools = sample().injecting("crm.find", tenant=State(lambda: handle.state, "user.id"))
+    fixed = sample().injecting("crm.find", tenant=State(handle.state, "user.id"))
+    with engine_of(tools) as engine, engine_of(fixed) as other:
+        assert engine.call("crm.find", ["x"])[0] == other.call("crm.find", ["x"])[0] == "first"
+        handle.state["user"]["id"] = "second"
+        assert engine.call("crm.find", ["x"])[0] == other.call("crm.find", ["x"])[0] == "second"
+        handle.state = {"user": {"id": "third"}}
+        assert engine.call("crm.find", ["x"])[0] == "third"
+        del handle.state["user"]
+        assert refused_by(lambda: engine.call("crm.find", ["x"])).code == "inject.missing"
+
+
+def test_what_a_tool_gets_is_not_what_the_host_holds() -> None:
+    """A tool that changes it changes nothing for the next one, nor in the state."""
+    tools = Toolset("g")
+    spec = ToolSpec("t", "g", (ArgSpec("items", ArgType.SLICE_ANY),))
+    tools.add(spec, lambda rt, items: items.append(1) or items[0].append(2) or len(items))
+    state = {"items": [[0]]}
+    with engine_of(tools.injecting("g.t", items=State(state, "items"))) as engine:
+        assert [engine.call("g.t"), engine.call("g.t")] == [2, 2]
+
+    assert state == {"items": [[0]]}
+
+
+def test_a_resolver_may_be_awaited_for_a_coroutine_tool() -> None:
+    """Or not; for another tool a coroutine is no value, and is closed."""
+
+    async def later(rt: Runtime) -> str:
+        await asyncio.sleep(0)
+        return str(rt.get_var("t"))
+
+    async def failing(rt: Runtime) -> str:
+        raise ValueError("canary")
+
+    host = with_variables(t="acme")
+    for source in (Resolver(later), Resolver(lambda rt: later(rt)), Resolver(lambda rt: "acme")):
+        with engine_of(sample().injecting("crm.awaited", tenant=source), host=host) as engine:
+            assert engine.call("crm.awaited", ["x"]) == "acme/x"
+            assert asyncio.run(engine.acall("crm.awaited", ["x"])) == "acme/x"
+    with engine_of(sample().injecting("crm.awaited", tenant=Resolver(failing))) as engine:
+        error = refused_by(lambda: engine.call("crm.awaited", ["x"]))
+        assert str(error) == "crm.awaited: tenant: its source failed (ValueError) (its host gives this argument)"
+    with engine_of(sample().injecting("crm.find", tenant=Resolver(lambda rt: later(rt)))) as engine:
+        error = refused_by(lambda: engine.call("crm.find", ["x"]))
+        assert str(error) == "crm.find: tenant: expected string, got coroutine (its host gives this argument)"
+
+
+def test_further_values_can_come_from_the_host() -> None:
+    """The tool is not variadic then; a single one may stand without a list."""
+    tools = Toolset("g")
+    spec = ToolSpec("join", "g", (ArgSpec("sep", ArgType.STRING), ArgSpec("parts", ArgType.STRING)), variadic=True,
+                    return_type=ArgType.STRING, examples=(Example(("-", "a", "b"), "a-b"),))  # fmt: skip
+    tools.add(spec, lambda rt, sep, *parts: sep.join(parts))
+
+    with engine_of(tools.injecting("g.join", parts=Variable("p")), host=with_variables(p=["a", "b"])) as engine:
+        assert engine.call("g.join", ["-"]) == "a-b"
+        assert [each.args for each in engine.tools["g.join"].spec.examples] == [("-",)]
+    with engine_of(tools.injecting("g.join", sep=Variable("p")), host=with_variables(p="+")) as engine:
+        assert engine.call("g.join", ["a", "b"]) == "a+b"
+    with engine_of(tools.injecting("g.join", parts=Variable("p")), host=with_variables(p=[])) as engine:
+        error = refused_by(lambda: engine.call("g.join", ["-"]))
+        assert str(error) == "g.join: parts: at least one value is needed (its host gives this argument)"
+
+
+# Whose values they are
+
+
+def test_two_sessions_at_once_never_see_each_others_variables() -> None:
+    """Each call has those of its own session, however many threads are at it."""
+    tools = sample().injecting("crm.find", tenant=Variable("t"))
+    wrong: list[object] = []
+    with engine_of(tools) as engine:
+        start = threading.Barrier(4)
+
+        def many(tenant: str) -> None:
+            session = engine.session(variables={"t": tenant})
+            start.wait()
+            for count in range(300):
+                name = f"n{count}"
+                if session.call("crm.find", [name]) != [tenant, name, 10]:
+                    wrong.append(tenant)
+
+        threads = [threading.Thread(target=many, args=(f"tenant{index}",)) for index in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    assert wrong == []
+
+
+def test_calls_within_have_the_hosts_values_too() -> None:
+    """The tool that calls can set them no more than anybody else, and a variable that it sets is seen."""
+    tools = sample().injecting("crm.find", tenant=Variable("t"))
+
+    @tools.tool()
+    def outer(rt: Runtime, tenant: str) -> list[Any]:
+        """Call the other one."""
+        first = rt.call_tool("crm.find", ["x"])
+        rt.set_var("t", tenant)
+        return [first, rt.call_tool_named("crm.find", {"name": "y"})]
+
+    @tools.tool()
+    def cheat(rt: Runtime) -> list[Any]:
+        """Try to set what is the host's."""
+        found: list[Any] = rt.call_tool_named("crm.find", {"name": "y", "tenant": "evil"})
+        return found
+
+    @tools.tool()
+    def without(rt: Runtime) -> list[Any]:
+        """Call it where the host gives nothing."""
+        found: list[Any] = rt.call_tool("crm.find", ["x"])
+        return found
+
+    with engine_of(tools, host=with_variables(t="acme")) as engine:
+        assert engine.call("crm.outer", ["other"]) == [["acme", "x", 10], ["other", "y", 10]]
+        assert refused_by(lambda: engine.call("crm.cheat")).code == "tool.failed"
+    with engine_of(tools) as engine:
+        error = refused_by(lambda: engine.call("crm.without"))
+        assert str(error) == "crm.without: its call of crm.find failed (inject.missing)"
+
+
+# Making and unmaking
+
+
+def test_restoring_gives_the_very_tool_again() -> None:
+    """Whatever the order in which arguments were taken out."""
+    tool = sample().tools[0]
+    both = tool.injecting(tenant=Variable("t"), limit=Value(3))
+    after = tool.injecting(limit=Value(3)).injecting(tenant=Variable("t"))
+
+    for made in (both, after):
+        assert made.injected == {"tenant": Variable("t"), "limit": Value(3)}
+        assert made.restoring("tenant", "limit") is tool
+        half = made.restoring("tenant")
+        assert half.injected == {"limit": Value(3)}
+        assert half.spec == tool.injecting(limit=Value(3)).spec
+        assert half.restoring("limit") is tool
+    assert tool.injected == {}
+    tools = sample()
+    assert [*tools.injecting("crm.find", tenant=Variable("t")).restoring("crm.find", "tenant")] == [*tools]
+
+
+def test_what_was_changed_since_then_stays() -> None:
+    """A name, words, and needs: of those that name the argument none is lost."""
+    tools = Toolset("net")
+    spec = ToolSpec("get", "net", (ArgSpec("host", ArgType.STRING), ArgSpec("path", ArgType.STRING)))
+    tools.add(spec, lambda rt, host, path: host + path, ToolPolicy(capabilities=("net:read:{host}",)))
+    made = (
+        tools.injecting("net.get", host=Variable("host"))
+        .renamed({"net.get": "load"})
+        .described("*", description="Load it.")
+        .with_policy("*", requires_trust=True, capabilities=("net:read:*.example.com",))
+    )
+    tool = made.restoring("net.load", "host").tools[0]
+
+    assert (tool.name, tool.spec.description, tool.policy.requires_trust) == ("net.load", "Load it.", True)
+    assert [arg.name for arg in tool.spec.args] == ["host", "path"]
+    assert tool.policy.capabilities == ("net:read:*.example.com", "net:read:{host}")
+    assert tool.func is tools.tools[0].func
+
+
+def test_only_what_is_injected_can_be_restored() -> None:
+    """By its name, or a near one is said."""
+    tool = sample().tools[0].injecting(tenant=Variable("t"))
+    for names, text in (
+        (("tenent",), "crm.find: tenent is not injected (did you mean tenant?)"),
+        (("limit", "tenant"), "crm.find: limit is not injected"),
+        ((), "crm.find: name the arguments that callers are to set again"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            tool.restoring(*names)
+        assert str(caught.value) == text
+
+
+def test_tools_made_of_one_do_not_know_of_each_other() -> None:
+    """Each has its own sources; the tool that they were made of is as it was."""
+    tools = sample()
+    states = [{"t": "one"}, {"t": "two"}]
+    made = [tools.injecting("crm.find", tenant=State(state, "t")) for state in states]
+    with engine_of(made[0]) as first, engine_of(made[1]) as second, engine_of(tools) as plain:
+        states[0]["t"] = "other"
+        assert first.call("crm.find", ["x"])[0] == "other"
+        assert second.call("crm.find", ["x"])[0] == "two"
+        assert plain.call("crm.find", ["own", "x"])[0] == "own"
+
+
+def test_a_tool_that_is_injected_is_tested_with_a_script() -> None:
+    """Its function takes the Runtime and what callers give."""
+    tool = sample().tools[0].injecting(tenant=Variable("t"))
+    with FakeRuntime(variables={"t": "acme"}) as rt:
+        assert tool.func(rt, "x", 3) == ["acme", "x", 3]
+
+
+# Needs
+
+
+def net_tool() -> Toolset:
+    """Return a tool that needs the host which one of its arguments names, and a file that two of them name."""
+    tools = Toolset("net")
+    spec = ToolSpec(
+        "get",
+        "net",
+        (ArgSpec("url", ArgType.STRING), ArgSpec("tenant", ArgType.STRING), ArgSpec("name", ArgType.STRING)),
+    )
+    needed = ("net:read:{url.host}", "fs:write:data/{tenant}/{name}")
+    tools.add(spec, lambda rt, *values: list(values), ToolPolicy(capabilities=needed))
+    return tools
+
+
+GRANTS = ["net:read:*", "fs:write:data/**"]
+
+
+def test_a_need_of_a_known_value_is_filled_in_at_once() -> None:
+    """And that of a value which a call brings is as wide as it can be, until somebody says less."""
+    known = net_tool().injecting("net.get", url=Value("https://api.example.com/x"), tenant=Value("a*"))
+    late = net_tool().injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+
+    assert known.tools[0].policy.capabilities == ("net:read:api.example.com:443", r"fs:write:data/a\*/{name}")
+    assert late.tools[0].policy.capabilities == ("net:read:*", "fs:write:data/*/{name}")
+
+
+@pytest.mark.parametrize("way", [lambda e, *a: e.call(*a), through_steps], ids=["compiled", "steps"])
+def test_a_need_is_held_to_the_policy_in_the_call(way: Any) -> None:
+    """With the value that was injected, before the function runs; what a host has said less of is refused."""
+    ran: list[object] = []
+    tools = net_tool()
+    tool = tools.tools[0]
+    tools = Toolset("net", (attrs.evolve(tool, func=lambda rt, *values: ran.append(values)),))
+    narrow = ("net:read:*.example.com:443", "fs:write:data/*/{name}")
+    made = tools.injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+    made = made.with_policy("*", capabilities=narrow)
+    policy = ExecutionPolicy(grants=["net:read:*.example.com:443", "fs:write:data/**"])
+    with engine_of(made, policy=policy) as engine:
+        for url, tenant, need in (
+            ("https://evil.test/", "acme", "net:read"),
+            ("http://api.example.com/", "acme", "net:read"),
+            ("https://api.example.com/", "../x", "fs:write"),
+            ("https://api.example.com/", "a/b", "fs:write"),
+        ):
+            session = engine.session(variables={"url": url, "tenant": tenant})
+            error = refused_by(lambda session=session: way(session, "net.get", ["n.txt"]))
+            assert isinstance(error, PolicyError)
+            assert error.need.startswith(need)
+        assert ran == []
+        session = engine.session(variables={"url": "https://api.example.com/", "tenant": "acme"})
+        way(session, "net.get", ["n.txt"])
+        assert ran == [("https://api.example.com/", "acme", "n.txt")]
+        session = engine.session(variables={"url": "nowhere", "tenant": "acme"})
+        error = refused_by(lambda: way(session, "net.get", ["n.txt"]))
+        assert (error.code, error.retry) == ("inject.invalid", "host")
+        assert str(error) == (
+            "net.get: url: expected a URL with a host in ASCII and a port that is given or known, got str "
+            "(its host gives this argument)"
+        )
+
+
+@pytest.mark.parametrize("audit", [False, True], ids=["plain", "audited"])
+@pytest.mark.parametrize("way", [lambda e, *a: e.call(*a), through_steps], ids=["compiled", "steps"])
+def test_a_tool_holds_no_more_than_its_values_ask_for(way: Any, audit: bool, tmp_path: Path) -> None:
+    """Of its Runtime and of the calls within it gets what it would have, had a caller sent these values."""
+    tools = Toolset("g")
+    spec = ToolSpec("t", "g", (ArgSpec("path", ArgType.STRING), ArgSpec("other", ArgType.STRING)))
+    needed = ToolPolicy(capabilities=("fs:read:{path}", "fs:read:shared/**"))
+
+    def read(rt: Runtime, path: str, other: str) -> Any:
+        return rt.call_tool("g.inner", [other]) if path == "nested.txt" else rt.fs.exists(other)
+
+    tools.add(spec, read, needed)
+    inner = ToolSpec("inner", "g", (ArgSpec("path", ArgType.STRING),))
+    tools.add(inner, lambda rt, path: rt.fs.exists(path), ToolPolicy(capabilities=("fs:read:{path}",)))
+    made = tools.injecting("g.t", path=Variable("path"))
+    policy, host = ExecutionPolicy(grants=["fs:read:*"]), Host(sandbox_dir=tmp_path)
+    with engine_of(made, policy=policy, host=host, audit=MemoryAudit() if audit else ()) as engine:
+        for path in ("own.txt", "nested.txt"):
+            session = engine.session(variables={"path": path})
+            assert [way(session, "g.t", [other]) for other in (path, "shared/x.txt")] == [False, False]
+            error = refused_by(lambda session=session: way(session, "g.t", ["foreign.txt"]))
+            assert (error.code, error.retry) == ("policy.capability", "host")
+
+
+def test_each_of_two_injections_confines_its_own(tmp_path: Path) -> None:
+    """Whichever was made first."""
+    tools = Toolset("g")
+    spec = ToolSpec("t", "g", tuple(ArgSpec(name, ArgType.STRING) for name in ("a", "b", "c")))
+    tools.add(spec, lambda rt, a, b, c: rt.fs.exists(c), ToolPolicy(capabilities=("fs:read:{a}", "fs:read:{b}")))
+    sources = {"a": Variable("a"), "b": Variable("b")}
+    with_both = [
+        tools.injecting("g.t", **sources),
+        tools.injecting("g.t", a=sources["a"]).injecting("g.t", b=sources["b"]),
+        tools.injecting("g.t", b=sources["b"]).injecting("g.t", a=sources["a"]),
+    ]
+    host = Host(sandbox_dir=tmp_path, variables={"a": "a.txt", "b": "b.txt"})
+    for made in with_both:
+        with engine_of(made, policy=ExecutionPolicy(grants=["fs:read:*"]), host=host) as engine:
+            assert [engine.call("g.t", [path]) for path in ("a.txt", "b.txt")] == [False, False]
+            assert refused_by(lambda engine=engine: engine.call("g.t", ["c.txt"])).code == "policy.capability"
+
+
+def test_without_a_grant_for_all_that_may_come_the_tool_does_not_begin() -> None:
+    """Its need is as wide as the values can be."""
+    made = net_tool().injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+    for grants, runs in ((["net:read:api.example.com:443", "fs:write:data/**"], False), (GRANTS, True)):
+        with engine_of(
+            made,
+            policy=ExecutionPolicy(grants=grants),
+            host=with_variables(url="https://api.example.com/", tenant="acme"),
+        ) as engine:
+            assert engine.execute(ToolCall("net.get", ["n"])).ok is runs
+            assert engine.check([ToolCall("net.get", ["n"])])[0].allowed is runs
+
+
+def test_a_tool_above_must_need_what_an_injected_value_leads_to() -> None:
+    """What a tool does through others counts as its own need."""
+    tools = net_tool().injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+
+    def outer(rt: Runtime) -> Any:
+        return rt.call_tool("net.get", ["n"])
+
+    tools.add(ToolSpec("outer", "net"), outer, ToolPolicy(capabilities=("fs:write:data",)))
+    host = with_variables(url="https://api.example.com/", tenant="acme")
+    with engine_of(tools, policy=ExecutionPolicy(grants=[*GRANTS]), host=host) as engine:
+        assert refused_by(lambda: engine.call("net.outer")).code == "policy.capability"
+
+
+def test_a_secret_is_a_need() -> None:
+    """Of the tool that gets it; a host that lends none of that name is told so."""
+    tools = sample().injecting("crm.find", tenant=Secret("crm"))
+    assert tools.tools[0].policy.capabilities == ("secret:read:crm",)
+    with engine_of(tools, host=Host(secrets={"crm": "open sesame"})) as engine:
+        assert refused_by(lambda: engine.call("crm.find", ["x"])).code == "policy.capability"
+    with engine_of(tools, policy=ExecutionPolicy(grants=["secret:read:crm"])) as engine:
+        error = refused_by(lambda: engine.call("crm.find", ["x"]))
+        assert (str(error), error.retry) == ("crm.find: this host lends no secret called crm", "host")
+
+
+# What is shown
+
+
+SEEN = "sesame-0123456789"
+
+
+@pytest.mark.parametrize(
+    "source", [Value(SEEN), Variable("key"), State({"key": SEEN}, "key"), Resolver(lambda rt: SEEN)], ids=repr
+)
+def test_a_secret_argument_is_seen_nowhere(source: Any, tmp_path: Path) -> None:
+    """Not in what a model gets, a log has, a record tells; and not in the tool or its source as they are shown."""
+    tools = Toolset("g")
+    arguments = (ArgSpec("key", ArgType.STRING, secret=True), ArgSpec("x", ArgType.INT))
+    tools.add(ToolSpec("t", "g", arguments), lambda rt, key, x: f"used {key}")
+    made = tools.injecting("g.t", key=source)
+    trail = tmp_path / "trail.jsonl"
+    with engine_of(made, host=with_variables(key=SEEN), audit=FileAudit(trail)) as engine:
+        assert engine.execute(ToolCall("g.t", (1,))).value == "used [secret]"
+        assert SEEN not in repr(made.tools[0]) + repr(made.tools[0].injected) + repr(engine.infos)
+
+    assert SEEN not in trail.read_text()
+
+
+@pytest.mark.parametrize("way", [lambda e, *a: e.call(*a), through_steps], ids=["compiled", "steps"])
+def test_a_secret_within_an_injected_map_is_hidden(way: Any) -> None:
+    """From the call on in which it was given; what is not secret in it is not."""
+    tools = Toolset("g")
+    keys = (ArgSpec("user", ArgType.STRING), ArgSpec("password", ArgType.STRING, secret=True))
+    tools.add(ToolSpec("t", "g", (ArgSpec("login", ArgType.MAP, keys=keys),)), lambda rt, login: rt.println(login))
+    output = io.StringIO()
+    host = Host(variables={"login": {"user": "some-one", "password": SEEN}}, stdout=output)
+    with engine_of(tools.injecting("g.t", login=Variable("login")), host=host) as engine:
+        way(engine, "g.t", [])
+
+    assert output.getvalue() == "{'user': 'some-one', 'password': '[secret]'}\n"
+
+
+def test_records_tell_which_arguments_are_the_hosts(tmp_path: Path) -> None:
+    """By name, and nothing of their values; of other tools they say nothing."""
+    audit = MemoryAudit()
+    trail = tmp_path / "trail.jsonl"
+    tools = sample().injecting("crm.find", tenant=Variable("t"), limit=Value(7))
+    for sink in (audit, FileAudit(trail)):
+        with engine_of(tools, host=with_variables(t="canary"), audit=sink) as engine:
+            engine.call("crm.find", ["x"])
+            engine.call("crm.letters", ["a", "b"])
+
+    records: list[CallRecord] = list(audit.records)
+    assert [(each.tool, each.about.injected, each.types) for each in records] == [
+        ("crm.find", ("tenant", "limit"), (str,)), ("crm.letters", (), (str, str)),
+    ]  # fmt: skip
+    lines = [json.loads(line) for line in trail.read_text().splitlines()]
+    told = [line.get("injected") for line in lines if line.get("kind") == "outcome"]
+    assert told == [["tenant", "limit"], None]
+    assert "canary" not in trail.read_text() + repr(records)
+
+
+def test_an_approver_sees_that_there_are_some() -> None:
+    """By name, on the card too; the values are shown to nobody."""
+    asked: list[ApprovalRequest] = []
+
+    def approver(request: ApprovalRequest) -> Approval:
+        asked.append(request)
+        return Approval.approve()
+
+    tools = sample().injecting("crm.find", tenant=Variable("t")).with_policy("crm.find", requires_approval=True)
+    with engine_of(tools, host=with_variables(t="canary"), policy=ExecutionPolicy(approver=approver)) as engine:
+        assert engine.call("crm.find", ["x"]) == ["canary", "x", 10]
+
+    (request,) = asked
+    assert (dict(request.arguments), request.injected) == ({"name": "x", "limit": 10}, ("tenant",))
+    assert card(request, 60).splitlines()[-1] == "injected:  | tenant, by the host"
+    assert "canary" not in card(request, 60) + repr(request)
+
+
+def test_no_approver_can_set_what_is_the_hosts() -> None:
+    """What it writes instead is bound as any call is."""
+    tools = sample().injecting("crm.find", tenant=Variable("t")).with_policy("crm.find", requires_approval=True)
+    policy = ExecutionPolicy(approver=lambda request: Approval.modify({"name": "y", "tenant": "evil"}))
+    with engine_of(tools, host=with_variables(t="acme"), policy=policy) as engine:
+        assert isinstance(refused_by(lambda: engine.call("crm.find", ["x"])), ArgumentError)
+
+
+def test_an_engine_takes_its_copy_with_the_sources() -> None:
+    """Whatever is done to the set afterwards."""
+    tools = sample().injecting("crm.find", tenant=Variable("t"))
+    with engine_of(tools) as engine:
+        kept: ToolImplementation = engine.tools["crm.find"]
+        assert kept.injected == {"tenant": Variable("t")}

@@ -1,0 +1,106 @@
+"""What ``Annotated`` says beside a type: in words of our own, and in those of well-kept packages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from annotated_types import Ge, Gt, Interval, Le, Len, Lt, MinLen, MultipleOf, Predicate
+from typing_extensions import Doc
+
+from neuroscript import Arg, ArgSpec, ArgumentError, Engine, SpecError, ToolCall, Toolset, tool
+
+
+def said(annotation: Any) -> ArgSpec:
+    """Return the argument that an annotation makes."""
+
+    def take(value: Any) -> None:
+        """Take it.
+
+        Args:
+            value: By the docstring.
+        """
+
+    take.__annotations__ = {"value": annotation, "return": None}
+    return tool(take, group="g").spec.args[0]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [
+        (int, {"description": "By the docstring."}),
+        (Annotated[int, "Nearer."], {"description": "Nearer."}),
+        (Annotated[int, Arg(minimum=1)], {"description": "By the docstring.", "minimum": 1}),
+        (Annotated[int | None, Arg("It.", minimum=1, maximum=2)], {"description": "It.", "minimum": 1, "maximum": 2, "nullable": True}),
+        (Annotated[int, Arg(minimum=1)] | None, {"description": "By the docstring.", "minimum": 1, "nullable": True}),
+        (Annotated[str, Arg("It.", min_length=1, max_length=9, secret=True)], {"description": "It.", "min_length": 1, "max_length": 9, "secret": True}),
+        (Annotated[Annotated[int, "Inner.", Arg(minimum=1)], Arg(maximum=5), "Outer."], {"description": "Outer.", "minimum": 1, "maximum": 5}),
+        (Annotated[list[Annotated[float, Arg(minimum=0)]], Arg(max_length=3)], {"description": "By the docstring.", "minimum": 0, "max_length": 3}),
+        (Annotated[int, Ge(1), Le(9)], {"description": "By the docstring.", "minimum": 1, "maximum": 9}),
+        (Annotated[int, Gt(1), Lt(9)], {"description": "By the docstring.", "minimum": 2, "maximum": 8}),
+        (Annotated[float, Interval(ge=0.5, le=1.5)], {"description": "By the docstring.", "minimum": 0.5, "maximum": 1.5}),
+        (list[Annotated[int, Gt(0)]], {"description": "By the docstring.", "minimum": 1}),
+        (Annotated[bytes, Len(2, 4)], {"description": "By the docstring.", "min_length": 2, "max_length": 4}),
+        (Annotated[list[str], MinLen(1)], {"description": "By the docstring.", "min_length": 1}),
+        (Annotated[int, Doc("By Doc.")], {"description": "By Doc."}),
+        (Annotated[int, object(), 5, int], {"description": "By the docstring."}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_mark_says_something_of_the_argument(annotation: Any, expected: dict[str, Any]) -> None:
+    """Everything else stays as it is where nothing is said; marks of nobody that we know mean something to others."""
+    arg = said(annotation)
+
+    assert arg == ArgSpec("value", arg.type, **expected)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (Annotated[float, Gt(0)], "a minimum that is not reached can be said of int alone; write one that is"),
+        (Annotated[int, MultipleOf(3)], "MultipleOf can not be kept; leave it out, and look at the value inside"),
+        (Annotated[str, Predicate(str.islower)], "Predicate can not be kept; leave it out, and look at the value inside"),
+        (Annotated[str, Arg(minimum=1)], "minimum and maximum do not belong to string"),
+        (list[Annotated[str, Arg(secret=True)]], "of each item of a list a least and a greatest number can be said, and no more"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_bound_that_nobody_would_keep_is_refused(annotation: Any, text: str) -> None:
+    """It is worse than none."""
+    with pytest.raises(SpecError) as caught:
+        said(annotation)
+
+    assert f"take: value: {text}" == str(caught.value)
+
+
+def test_the_marks_of_pydantic_are_read_too() -> None:
+    """Where somebody has it; a pattern is refused."""
+    pydantic = pytest.importorskip("pydantic")
+    field = pydantic.Field(description="By Field.", ge=1, lt=5)
+
+    assert said(Annotated[int, field]) == ArgSpec("value", "int", description="By Field.", minimum=1, maximum=4)  # type: ignore[arg-type]
+    for mark in (pydantic.Field(pattern="a+"), pydantic.StringConstraints(pattern="a+")):
+        with pytest.raises(SpecError, match="can not be kept; leave it out, and look at the value inside"):
+            said(Annotated[str, mark])
+
+
+def test_bounds_and_secrets_hold_in_a_call() -> None:
+    """As those of a spec that is written out."""
+    tools = Toolset("g")
+
+    @tools.tool()
+    def enter(
+        key: Annotated[str, Arg("The key.", secret=True, min_length=6)], tries: Annotated[int, Ge(1)] = 1
+    ) -> Annotated[str, "What was said."]:
+        return f"{key} {tries}"
+
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        with pytest.raises(ArgumentError) as caught:
+            engine.call("g.enter", ["short", "0"])
+        assert engine.execute(ToolCall("g.enter", ("long enough", "2"))).value == "[secret] 2"
+
+    assert str(caught.value) == (
+        "g.enter: key: expected string, a length at least 6, got a length of 5; "
+        "tries: expected int, at least 1, got int out of bounds"
+    )
+    assert tools.tools[0].spec.return_help == "What was said."
