@@ -24,9 +24,7 @@ from neuroscript.tools import ToolImplementation
 STALE: Final = "is not what its index says; make that anew with neuroscript index"
 
 TOOLSETS: Final = "neuroscript_toolsets"
-REGISTERED: Final = "neuroscript_tool_registered"
-CLOSED: Final = "neuroscript_engine_closed"
-"""Names of hooks, as `neuroscript.hookspecs` has them: that is not loaded for distributions that have no hook."""
+"""The hook for toolsets, as `neuroscript.hookspecs` names it: that is not loaded for those that have no other hook."""
 
 
 class Source:
@@ -256,6 +254,7 @@ class LaterPlugin:
 
     def later(self, hook: str, names: tuple[str, ...]) -> Callable[..., Any]:
         """Return a function in the place of one of its hooks."""
+        from neuroscript.hookspecs import CLOSED, REGISTERED
 
         def called(*arguments: Any) -> Any:
             if self._functions is None and hook == REGISTERED:
@@ -270,7 +269,7 @@ class LaterPlugin:
     def _loaded(self) -> Mapping[str, Callable[..., Any]]:
         with self._lock:
             if self._functions is None:
-                from neuroscript.hookspecs import Plugins
+                from neuroscript.hookspecs import REGISTERED, Plugins
 
                 found = Plugins([self._source.loaded().plugin])
                 self._functions = {hook: next(iter(found.of(hook).values())) for hook in found.options}

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from neuroscript.files import read_json
-from neuroscript.installed import TOOLSETS, Distribution, EntryPoint, normalised
+from neuroscript.installed import TOOLSETS, Distribution, normalised
 from neuroscript.names import canonical, is_word
 from neuroscript.versions import is_api
 
@@ -152,12 +152,10 @@ def entries_of(data: Any, distribution: Distribution) -> tuple[IndexedEntry, ...
     if not isinstance(found, list):
         return None
     by_name = {(each.group, each.name): each for each in map(_entry, found) if each is not None}
-    entries = tuple(by_name.get((each.group, each.name)) for each in distribution.entry_points)
-    return None if not all(map(_is_of, entries, distribution.entry_points)) else entries  # type: ignore[return-value]
-
-
-def _is_of(entry: IndexedEntry | None, point: EntryPoint) -> bool:
-    return entry is not None and entry.target == str(point)
+    points = distribution.entry_points
+    entries = ((by_name.get((point.group, point.name)), str(point)) for point in points)
+    own = tuple(entry for entry, target in entries if entry is not None and entry.target == target)
+    return own if len(own) == len(points) else None
 
 
 def _entry(data: Any) -> IndexedEntry | None:
