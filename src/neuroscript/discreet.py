@@ -144,6 +144,7 @@ def redacted_turn(secrets: Secrets, turn: Turn) -> Turn:
         content=secrets.text(turn.content),
         tool_calls=tuple(redacted_call(secrets, each) for each in turn.tool_calls),
         tool_results=tuple(redacted_result(secrets, each) for each in turn.tool_results),
+        native=secrets.plain(turn.native),
     )
 
 

@@ -142,3 +142,19 @@ def _means_something_else(name: str) -> bool:
 
 def _refused(word: str, text: str) -> SandboxError:
     return SandboxError(text, code=f"sandbox.{word}", retry="model")
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is the address of a server that speaks HTTP, with no character that could steer anything.
+
+    >>> is_address("http://127.0.0.1:8080/v1"), is_address("127.0.0.1:8080")
+    (True, False)
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:  # of a port, or of brackets
+        return False
+    return is_one and " " not in text and text.isprintable()

@@ -5,7 +5,7 @@ Source: AgentHeaven's ``to_prompt``, row AH-32 of seed-systems.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from neuroscript.display import escaped
 from neuroscript.errors import UNSET
@@ -14,7 +14,7 @@ from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.synopsis import asked, returned, signature, written
 
 
-def to_prompt(specs: ToolSpec | Iterable[ToolSpec]) -> str:
+def to_prompt(specs: ToolSpec | Iterable[ToolSpec], *, spelt: Callable[[str], str] = str) -> str:
     """Return all that a model has to know to call tools, in the order of their names.
 
     Each tool begins a line with its name and its signature; all that its author wrote stands in lines of its own that
@@ -23,6 +23,7 @@ def to_prompt(specs: ToolSpec | Iterable[ToolSpec]) -> str:
 
     Args:
         specs: One spec, or those of several tools.
+        spelt: Returns how a canonical name is written; by default as it is.
 
     Returns:
         A text without an end of line, ``""`` without tools. The same specs give the same text, whatever their order.
@@ -36,11 +37,11 @@ def to_prompt(specs: ToolSpec | Iterable[ToolSpec]) -> str:
         host: string, required.
     """
     found = [specs] if isinstance(specs, ToolSpec) else sorted(specs, key=lambda spec: spec.full_name)
-    return "\n\n".join("\n".join(_lines(spec)) for spec in found)
+    return "\n\n".join("\n".join(_lines(spec, spelt(spec.full_name))) for spec in found)
 
 
-def _lines(spec: ToolSpec) -> Iterator[str]:
-    yield f"{spec.full_name}{signature(spec)}"
+def _lines(spec: ToolSpec, name: str) -> Iterator[str]:
+    yield f"{name}{signature(spec)}"
     for title, text in (
         ("", spec.description),
         ("Deprecated: ", spec.deprecated),
@@ -55,7 +56,7 @@ def _lines(spec: ToolSpec) -> Iterator[str]:
         yield f"  Returns: {returned(spec)}. {one_line(spec.return_help)}"
     if spec.error_conditions.strip():
         yield f"  Errors: {one_line(spec.error_conditions)}"
-    yield from (f"  {_example(spec, example)}" for example in spec.examples)
+    yield from (f"  {_example(spec, name, example)}" for example in spec.examples)
 
 
 def _arguments(args: tuple[ArgSpec, ...], above: str, is_variadic: bool = False) -> Iterator[str]:
@@ -65,9 +66,9 @@ def _arguments(args: tuple[ArgSpec, ...], above: str, is_variadic: bool = False)
         yield from _arguments(arg.keys, f"{above}{arg.name}.")
 
 
-def _example(spec: ToolSpec, example: Example) -> str:
+def _example(spec: ToolSpec, name: str, example: Example) -> str:
     args = example.args if isinstance(example.args, dict) else by_name(spec, tuple(example.args))
-    call = written({"name": spec.full_name, "arguments": example.args if args is None else args})
+    call = written({"name": name, "arguments": example.args if args is None else args})
     end = f" fails: {escaped(example.error)}" if example.error else ""
     if not end and example.result is not UNSET:
         end = f" gives {written(example.result)}"

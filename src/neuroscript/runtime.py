@@ -139,12 +139,15 @@ class Turn:
         content: What is said.
         tool_calls: What a model asks to be called.
         tool_results: What came of what it asked for.
+        native: The turn as the model's own API wrote it, plain data by the key of that API, to be sent back to it as it
+            was; None where nothing was kept. It tells what the other fields have no word for, such as signed thoughts.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_results: tuple[ToolResult, ...] = ()
+    native: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True, repr=False)
 
 
 class LLM(Protocol):

@@ -28,7 +28,7 @@ from neuroscript.names import canonical, from_wire
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.repairs import repairs
 from neuroscript.running import adrive, adrive_stream, drive, drive_stream
-from neuroscript.runtime import ToolCall, ToolInfo, ToolResult
+from neuroscript.runtime import Repair, ToolCall, ToolInfo, ToolResult
 from neuroscript.sent import arguments_of, seconds_of
 
 SPELLINGS: Final = 10_000
@@ -74,6 +74,27 @@ class Names:
     known: dict[str, Known] = attrs.field(factory=dict)
     positional: dict[str, Compiled] = attrs.field(factory=dict)
     named: dict[str, Compiled] = attrs.field(factory=dict)
+
+
+class Sent:
+    """A call that a model sent, with what its result has to tell besides."""
+
+    __slots__ = ("_started", "call", "repairs", "tool")
+
+    def __init__(self, call: ToolCall) -> None:
+        self._started = perf_counter()
+        self.call = call
+        self.tool = ""
+        self.repairs: tuple[Repair, ...] = ()
+
+    def result(self, value: Any) -> ToolResult:
+        """Return the result of a call that gave *value*."""
+        return ToolResult(self.call.id, self.tool, value, repairs=self.repairs, seconds=perf_counter() - self._started)
+
+    def failed(self, error: CallError) -> ToolResult:
+        """Return the result of a call that gave an error."""
+        name = self.tool or shown(str(self.call.name))
+        return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started)
 
 
 class Session:
@@ -203,27 +224,38 @@ class Session:
         The name may be spelt for the wire (``math__add``), and the arguments may be JSON text. No secret is in what is
         returned.
         """
-        result = self._executed(call, timeout)
+        sent = Sent(call)
+        try:
+            result = sent.result(drive(self._sent_steps(sent, timeout), self._world.threads))
+        except CallError as error:
+            result = sent.failed(error)
+        return self._told(result)
+
+    async def aexecute(self, call: ToolCall, timeout: float | None = None) -> ToolResult:
+        """Return what `execute` returns, without holding up the loop that awaits it."""
+        sent = Sent(call)
+        try:
+            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world.threads))
+        except CallError as error:
+            result = sent.failed(error)
+        return self._told(result)
+
+    def _sent_steps(self, sent: Sent, timeout: float | None) -> Steps:
+        call = sent.call
+        known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
+        line, sent.tool = known.line, known.frame.tool
+        frame = self._timed(known, timeout)
+        given = arguments_of(call.arguments, sent.tool)
+        values = line.bind(frame, given, isinstance(given, dict))
+        sent.repairs = repairs(line.tool.spec, given, values)
+        return line.steps(values, frame, sent.repairs)
+
+    def _told(self, result: ToolResult) -> ToolResult:
         if self.secrets is None:
             return result
         from neuroscript.discreet import redacted_result
 
         return redacted_result(self.secrets, result)
-
-    def _executed(self, call: ToolCall, timeout: float | None) -> ToolResult:
-        started = perf_counter()
-        name = call.name
-        try:
-            known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
-            line, name = known.line, known.frame.tool
-            frame = self._timed(known, timeout)
-            given = arguments_of(call.arguments, name)
-            values = line.bind(frame, given, isinstance(given, dict))
-            made = repairs(line.tool.spec, given, values)
-            value = drive(line.steps(values, frame, made), self._world.threads)
-        except CallError as error:
-            return ToolResult(call.id, shown(str(name)), error=error, seconds=perf_counter() - started)
-        return ToolResult(call.id, name, value, repairs=made, seconds=perf_counter() - started)
 
     def resume(self, pending: Any, answer: Any, timeout: float | None = None) -> ToolResult:
         """Take a call that waited for an approval into the line from its start, with the answer that came.
@@ -385,6 +417,15 @@ class Session:
         """Forget which spellings were seen: there is no end of them, a closed engine knows none, and tools change."""
         self._names = Names(self._world.moment)
         self._positional, self._named = self._names.positional, self._names.named
+
+    def narrowed(self, policy: ExecutionPolicy) -> Session:
+        """Return the same caller under a policy that permits no more, for the time that this session is open.
+
+        It has the id, the variables, the handles, the ledger and the approvals of this one, and is not closed itself.
+        """
+        within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger)
+        within.memory, within.approved, within.answers = self.memory, self.approved, self.answers
+        return within
 
     # Its end
 

@@ -114,6 +114,9 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
         rows += startup_rows(startup.fastest(9 if quick else 21))
     if any(_matches(f"schemas: {name}", globs) for name in ("1,000 tools", "1,000 tools again")):
         rows += schema_rows(exporting.fastest(5 if quick else 15))
+    for api, write in exporting.WRITERS.items():
+        if any(_matches(f"models: 1,000 tools for {api}{again}", globs) for again in ("", " again")):
+            rows += export_rows(api, exporting.fastest(5 if quick else 15, write))
     with TemporaryDirectory() as folder:
         return rows + discovery_rows(Path(folder), globs, rounds=5 if quick else 15)
 
@@ -126,6 +129,18 @@ def schema_rows(least: exporting.Least) -> list[Row]:
     ]
     return [
         Row("schemas", name, peer, ours.wall * 1e9, theirs.wall * 1e9, harness.ratio(ours, theirs), goal)
+        for name, peer, ours, theirs, goal in sides
+    ]
+
+
+def export_rows(api: str, least: exporting.Least) -> list[Row]:
+    """Return the rows of writing tools for an API of models."""
+    sides = [
+        (f"1,000 tools for {api}", "json.dumps of them", least.first, least.text, exporting.FIRST_GOAL),
+        (f"1,000 tools for {api} again", "the first time", least.again, least.first, exporting.AGAIN_GOAL),
+    ]
+    return [
+        Row("models", name, peer, ours.wall * 1e9, theirs.wall * 1e9, harness.ratio(ours, theirs), goal)
         for name, peer, ours, theirs, goal in sides
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import jsonschema
 import pytest
@@ -10,6 +11,7 @@ from tests.cli.conftest import Ran, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, result_schema, spec_from_schema, spec_to_schema
+from neuroscript.interop import anthropic, gemini, openai
 
 
 def test_tools_are_written_with_their_schemas() -> None:
@@ -49,6 +51,24 @@ def test_plain_schemas_have_no_word_of_ours() -> None:
     assert ran.code == 0
     assert len(json.loads(ran.out)) == len([*probe])
     assert "x-neuroscript" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("form", "neighbour", "options"),
+    [
+        ("openai", openai, {}),
+        ("openai-responses", openai, {"api": "responses"}),
+        ("anthropic", anthropic, {}),
+        ("gemini", gemini, {}),
+    ],
+)
+def test_tools_are_written_as_the_api_of_a_model_takes_them(form: str, neighbour: Any, options: dict[str, Any]) -> None:
+    """The very list that the library gives."""
+    ran = command("export", form, "probe.*")
+    specs = sorted((tool.spec for tool in probe), key=lambda spec: spec.full_name)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out) == neighbour.to_tools(specs, **options)
 
 
 @pytest.mark.parametrize(

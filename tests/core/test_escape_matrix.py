@@ -10,6 +10,7 @@ import asyncio
 import importlib
 import inspect
 import json
+import logging
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ from typing import Any
 import attrs
 import pytest
 from tests.cli.conftest import process
+from tests.llm.server import ModelServer, asks, says
+from tests.llm.server import call as model_call
 
 import neuroscript
 from neuroscript import (
@@ -135,6 +138,7 @@ SESSION_WAYS: dict[str, Way] = {
     "acall": lambda session, name: asyncio.run(session.acall(name)),
     "acall_named": lambda session, name: asyncio.run(session.acall_named(name, {})),
     "execute": lambda session, name: raising(session.execute(ToolCall(name.replace(".", "__"), "{}"))),
+    "aexecute": lambda session, name: raising(asyncio.run(session.aexecute(ToolCall(name.replace(".", "__"), "{}")))),
     "stream": lambda session, name: list(session.stream(name)),
     "astream": lambda session, name: asyncio.run(_drained(session.astream(name))),
     "resume": resumed,
@@ -142,7 +146,7 @@ SESSION_WAYS: dict[str, Way] = {
 }
 SESSION_QUIET = {
     "aclose", "add_hooks", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
-    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "plugin_errors", "policy", "preload", "refusals", "refuse", "refused",
+    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals", "refuse", "refused",
     "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "stop", "tools",
     "unload_plugin",
 }  # fmt: skip
@@ -168,10 +172,10 @@ RUNTIME_QUIET = {
 }  # fmt: skip
 """What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
 
-COMMAND_WAYS = {"call", "execute", "approve"}
+COMMAND_WAYS = {"call", "execute", "approve", "ask", "chat"}
 COMMAND_QUIET = {
     *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay"),
-    *("new", "lint", "index", "doctor", "export", "stubs", "docs"),
+    *("new", "lint", "index", "doctor", "export", "stubs", "docs", "models"),
 }
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
@@ -179,6 +183,9 @@ PACKAGE_WAYS = {
     "neuroscript.testing.trials.acall": "acall_named",
     "neuroscript.testing.trials.call": "call_named",
     "neuroscript.testing.trials.execute": "execute",
+    "neuroscript.llm.loop.converse": "execute",
+    "neuroscript.llm.loop.aconverse": "aexecute",
+    "neuroscript.llm.doing.Doer.__init__": "execute",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
     **{
@@ -192,7 +199,7 @@ PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
     "to_prompt", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
-    "neuroscript.asking.stale", "neuroscript.preflight.foreseen",
+    "neuroscript.asking.stale", "neuroscript.preflight.foreseen", "neuroscript.llm.talking.Talk.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.setup.World.__init__", "neuroscript.frames.CallFrame.__init__",
     "neuroscript.entries.World.join", "neuroscript.clients.Client.__init__",
@@ -531,6 +538,68 @@ def test_the_command_executes_no_refused_tool(tmp_path: Path, kind: str) -> None
     assert ran.code == 4
     assert [json.loads(line)["error"]["code"] for line in ran.out.splitlines()] == [REFUSALS[kind].code] * len(calls)
     assert not (tmp_path / "mark").exists()
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ModelServer]:
+    """A server of models, as the commands that talk with one reach it."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize("kind", COMMANDED)
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_a_model_that_a_command_asks_runs_no_refused_tool(
+    tmp_path: Path, command: str, kind: str, models: ModelServer
+) -> None:
+    """Whatever tools it is offered, and however it spells their names."""
+    names = ("g__t", "g__outer", "g__odeep", "tool.G.T")
+    models.reset()
+    models.script(asks(*(model_call(name) for name in names)), says("done"))
+    ran = process(
+        command, "--json", "--base-url", models.base_url(), "--model", "tiny", "--tools", "*",
+        "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, stdin=b"go",
+    )  # fmt: skip
+
+    results = [result for turn in json.loads(ran.out)["turns"] for result in turn.get("tool_results", ())]
+    assert (ran.code, [each["error"]["code"] for each in results]) == (0, [REFUSALS[kind].code] * len(names))
+    assert not (tmp_path / "mark").exists()
+    assert (tmp_path / "outer").exists()
+
+
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_a_model_runs_the_tool_where_it_is_permitted(tmp_path: Path, command: str, models: ModelServer) -> None:
+    """Or the test above would mean nothing."""
+    models.reset()
+    models.script(asks(model_call("g__t")), says("done"))
+    ran = process(
+        command, "--base-url", models.base_url(), "--model", "tiny", "--tools", "g.*",
+        "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go",
+    )  # fmt: skip
+
+    assert (ran.code, ran.out) == (0, "done\n")
+    assert (tmp_path / "mark").read_text() == "ran"
+
+
+@pytest.mark.parametrize("patterns", [(), ("math.*",)], ids=["none", "others"])
+@pytest.mark.parametrize("command", ["ask", "chat"])
+def test_a_model_runs_no_tool_that_it_is_not_offered(
+    tmp_path: Path, command: str, patterns: tuple[str, ...], models: ModelServer
+) -> None:
+    """Nor through one that it could have been offered."""
+    models.reset()
+    models.script(asks(model_call("g__t"), model_call("g__outer")), says("done"))
+    ran = process(
+        command, "--json", "--base-url", models.base_url(), "--model", "tiny",
+        *(word for pattern in patterns for word in ("--tools", pattern)),
+        "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go",
+    )  # fmt: skip
+
+    results = [result for turn in json.loads(ran.out)["turns"] for result in turn.get("tool_results", ())]
+    assert (ran.code, [each["ok"] for each in results]) == (0, [False, False])
+    assert not (tmp_path / "mark").exists()
+    assert not (tmp_path / "outer").exists()
 
 
 @pytest.mark.parametrize("command", ["list", "show", "completion", "export", "stubs", "docs"])

@@ -5,7 +5,9 @@ Each name is loaded when it is first asked for, so that a ring in memory costs n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from neuroscript.lazily import lazy
 
 if TYPE_CHECKING:
     from neuroscript.audit.checking import Found, OpenCall
@@ -29,22 +31,15 @@ __all__ = [
     "verify",
 ]
 
-_HOMES = {
-    "checking": "Found OpenCall",
-    "database": "SqliteAudit",
-    "file": "FileAudit",
-    "keys": "KeyFile read_key",
-    "memory": "MemoryAudit",
-    "reading": "read",
-    "verifying": "Verified verify",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    thing = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return thing
+__getattr__ = lazy(
+    __name__,
+    {
+        "checking": "Found OpenCall",
+        "database": "SqliteAudit",
+        "file": "FileAudit",
+        "keys": "KeyFile read_key",
+        "memory": "MemoryAudit",
+        "reading": "read",
+        "verifying": "Verified verify",
+    },
+)

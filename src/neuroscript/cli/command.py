@@ -31,6 +31,9 @@ MODULES: Final = {
     "doctor": "doctoring",
     "stubs": "stubs",
     "docs": "documenting",
+    "ask": "asking",
+    "chat": "chatting",
+    "models": "modelling",
     "completion": "completion",
 }
 """What carries out each command; no other is loaded."""

@@ -12,6 +12,7 @@ from neuroscript.errors import (
     AuditError,
     CallTimeout,
     LimitError,
+    LLMError,
     PluginError,
     PolicyError,
     RegistryError,
@@ -32,6 +33,14 @@ TIMEOUT: Final = 124
 INTERRUPTED: Final = 130
 
 
+MODEL_CODES: Final = {
+    **dict.fromkeys(("llm.none", "llm.missing", "llm.unknown", "llm.key"), USAGE),
+    **dict.fromkeys(("llm.turns", "llm.calls"), REFUSED),
+    **dict.fromkeys(("llm.timeout", "llm.seconds"), TIMEOUT),
+}
+"""How a model's error ends a command, by its code; by any other one the model has failed."""
+
+
 class UsageError(Exception):
     """The words of the command are not such as it can be given, or its input can not be read."""
 
@@ -45,6 +54,8 @@ def exit_code(error: BaseException) -> int:
     match error:
         case ToolFailed() | ReturnError():
             return FAILED
+        case LLMError():
+            return MODEL_CODES.get(error.code, FAILED)
         case (
             UsageError()
             | ToolNotFound()

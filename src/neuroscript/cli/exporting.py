@@ -20,6 +20,10 @@ class Exported(NamedTuple):
     data: Any
 
 
+Format = Callable[[Sequence[ToolSpec], Namespace], Exported]
+"""What writes tools in one format."""
+
+
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
     """Write the tools that match the pattern, all without one, and return the exit code.
 
@@ -49,8 +53,6 @@ def _prompt(specs: Sequence[ToolSpec], options: Namespace) -> Exported:
 
 
 def _jsonschema(specs: Sequence[ToolSpec], options: Namespace) -> Exported:
-    import json
-
     from neuroscript.schema import result_schema, spec_to_schema
 
     tools = [
@@ -62,11 +64,32 @@ def _jsonschema(specs: Sequence[ToolSpec], options: Namespace) -> Exported:
         }
         for spec in specs
     ]
+    return _as_json(tools)
+
+
+def _for_api(neighbour: str, **options: Any) -> Format:
+    """Return what writes tools for one API, by the module of that neighbour, which is loaded when it is asked."""
+
+    def exported(specs: Sequence[ToolSpec], _: Namespace) -> Exported:
+        from importlib import import_module
+
+        return _as_json(import_module(f"neuroscript.interop.{neighbour}").to_tools(specs, **options))
+
+    return exported
+
+
+def _as_json(tools: Any) -> Exported:
+    import json
+
     return Exported(json.dumps(tools, indent=2), tools)
 
 
-FORMATS: Final[Mapping[str, Callable[[Sequence[ToolSpec], Namespace], Exported]]] = {
+FORMATS: Final[Mapping[str, Format]] = {
     "jsonschema": _jsonschema,
     "prompt": _prompt,
+    "openai": _for_api("openai"),
+    "openai-responses": _for_api("openai", api="responses"),
+    "anthropic": _for_api("anthropic"),
+    "gemini": _for_api("gemini"),
 }
 """What tools can be exported as, and what writes them so."""

@@ -21,7 +21,13 @@ from neuroscript.installed import Distribution, distributions, normalised
 CORE: Final = ("attrs", "cattrs", "pluggy", "platformdirs")
 """What the core depends on."""
 
-LIBRARIES: Final = {"cli": ("rich", "argcomplete"), "functions": ("docstring-parser",), "otel": ("opentelemetry-api",)}
+LIBRARIES: Final = {
+    "cli": ("rich", "argcomplete"),
+    "functions": ("docstring-parser",),
+    "llm": ("llm", "openai"),
+    "anthropic": ("anthropic", "llm", "llm-anthropic"),
+    "otel": ("opentelemetry-api",),
+}
 """The extras that bring libraries, and which."""
 
 GIT_SECONDS: Final = 5.0

@@ -23,7 +23,7 @@ from neuroscript.tools import ToolImplementation
 MakeEngine = Callable[..., Engine]
 Mode = Literal["lax", "strict"]
 
-RUNNING: Final = ("call", "execute", "approve")
+RUNNING: Final = ("call", "execute", "approve", "ask", "chat")
 """The commands that run tools as the words permit it."""
 
 
@@ -118,7 +118,7 @@ def _warn(words: Iterable[str], output: Output) -> None:
 
 def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[TextIO | None]:
     """Lend what answers come from: nothing, where the command itself reads the process's input."""
-    if "-" in (settings.get("file"), settings.get("input_json")):
+    if "-" in (settings.get("file"), settings.get("input_json"), settings.get("prompt")):
         from pathlib import Path
 
         return Path(os.devnull).open()

@@ -15,9 +15,11 @@ from typing import Any, Final, NoReturn
 from neuroscript.cli.audit_words import add_audit
 from neuroscript.cli.doctor_words import add_doctor
 from neuroscript.cli.exits import UsageError
+from neuroscript.cli.model_words import add_models
 from neuroscript.cli.plugin_words import add_index, add_inspection
 from neuroscript.cli.publisher_words import add_lint, add_new
 from neuroscript.cli.subparsers import add_subparser
+from neuroscript.cli.talk_words import add_ask, add_chat
 from neuroscript.cli.telling_words import add_docs, add_export, add_stubs
 from neuroscript.cli.world_words import KEEPING, LOCKED, WORLD, add_keeping, add_tools, add_world, locked_words
 from neuroscript.display import shown
@@ -27,6 +29,7 @@ COMMANDS: Final = (
     *("list", "show", "call", "execute", "approve", "policy", "audit", "replay"),
     *("plugins", "index", "new", "lint", "doctor"),
     *("export", "stubs", "docs"),
+    *("ask", "chat", "models"),
     "completion",
 )
 QUESTIONS: Final = ("check", "explain")
@@ -42,7 +45,8 @@ LONGEST: Final = 200
 
 EXIT_CODES: Final = """\
 exit codes:
-  0 ok   1 the tool failed, or a trail is not intact   2 usage, no such tool, unreadable input
+  0 ok   1 the tool or the model failed, or a trail is not intact
+  2 usage, no such tool or model, unreadable input
   3 the arguments do not fit   4 refused by policy or limit   5 internal, or the output was cut off
   124 timeout   130 interrupted
 """
@@ -328,5 +332,8 @@ OTHERS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
     "export": add_export,
     "stubs": add_stubs,
     "docs": add_docs,
+    "ask": add_ask,
+    "chat": add_chat,
+    "models": add_models,
 }
 """What adds the commands whose words have a room of their own."""

@@ -7,13 +7,14 @@ from typing import Any, Final
 from neuroscript.cli.subparsers import add_subparser
 from neuroscript.cli.world_words import add_tools
 
-FORMATS: Final = ("jsonschema", "prompt")
+FORMATS: Final = ("jsonschema", "prompt", "openai", "openai-responses", "anthropic", "gemini")
 """What tools can be exported as."""
 
 EXPORT: Final = """\
 FORMAT jsonschema is an array of {"name", "description", "input_schema", "output_schema"}; prompt is a
 text for models that know no tool calls: all of each tool, and its examples as calls that neuroscript
-execute takes."""
+execute takes. openai (Chat Completions), openai-responses, anthropic and gemini are what stands under
+"tools" in a request to that API."""
 
 STUBS: Final = """\
 The stub has the protocols Tools and AsyncTools, with each tool as a method of its group; they are the

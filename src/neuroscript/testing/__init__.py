@@ -7,7 +7,9 @@ Source: contract section 7; issue "Plugins", the publisher's kit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from neuroscript.lazily import lazy
 
 if TYPE_CHECKING:
     from neuroscript.testing.checking import LAWS, LawCase, LawsBroken, Report, check_toolset, laws_of
@@ -33,24 +35,17 @@ __all__ = [
     "laws_of",
 ]
 
-_HOMES = {
-    "checking": "LAWS LawCase LawsBroken Report check_toolset laws_of",
-    "fake": "FakeRuntime ScriptError",
-    "fuzzing": "fuzz_toolset",
-    "law": "Law Violation",
-    "setup": "Setup",
-    "trials": "DOORS",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    thing = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return thing
+__getattr__ = lazy(
+    __name__,
+    {
+        "checking": "LAWS LawCase LawsBroken Report check_toolset laws_of",
+        "fake": "FakeRuntime ScriptError",
+        "fuzzing": "fuzz_toolset",
+        "law": "Law Violation",
+        "setup": "Setup",
+        "trials": "DOORS",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,9 @@ from neuroscript.errors import ArgumentError, Problem
 from neuroscript.interop.members import Member, call_of, inner
 from neuroscript.runtime import ToolCall
 
+KEY: Final = "gemini.generate"
+"""Under which the parts of a content stand in `Turn.native`."""
+
 KEYS: Final = ("functionCall", "function_call")
 """What a part calls its call: on the wire, and as the Python SDK dumps it."""
 

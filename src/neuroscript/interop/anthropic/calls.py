@@ -6,10 +6,13 @@ Source: Anthropic API reference, "Messages", content blocks of an assistant's me
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from neuroscript.interop.members import Member, call_of
 from neuroscript.runtime import ToolCall
+
+KEY: Final = "anthropic.messages"
+"""Under which the blocks of a message stand in `Turn.native`."""
 
 
 def read_call(data: Mapping[str, Any]) -> ToolCall:

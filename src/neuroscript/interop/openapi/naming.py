@@ -1,0 +1,95 @@
+"""What operations and their arguments are called: words that a tool may have, made of names from outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.display import shown
+from neuroscript.interop.openapi.documents import Notes
+from neuroscript.names import is_word
+from neuroscript.spec import ARGUMENT_NAME
+
+HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where a word begins within camelCase."""
+
+OTHERS: Final = re.compile(r"[^a-z0-9]+")
+BRACKETED: Final = re.compile(r"[\s{}\[\]()'\"`]+")
+LONGEST: Final = 128
+"""Characters of a tool's name and of its group."""
+
+
+@attrs.frozen(eq=False)
+class Operation:
+    """One operation of a description.
+
+    Attributes:
+        path: Where it stands in the document.
+        route: The path of its requests, with ``{names}``.
+        method: In capitals.
+        item: The path item that it stands in.
+        data: Itself.
+        name: The word for it as a tool.
+    """
+
+    path: str
+    route: str
+    method: str
+    item: dict[str, Any]
+    data: dict[str, Any]
+    name: str = ""
+
+
+def word_of(text: object) -> str:
+    """Return the word that a name from outside makes, or ``""`` where it makes none.
+
+    >>> word_of("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
+    ('get_http_status', 'pets_list_all', 'n2fa')
+    """
+    if not isinstance(text, str):
+        return ""
+    word = OTHERS.sub("_", HUMP.sub("_", text).lower()).strip("_")
+    word = f"n{word}" if word[:1].isdigit() else word
+    return word if is_word(word) and len(word) <= LONGEST else ""
+
+
+def named(operations: list[Operation], notes: Notes) -> list[Operation]:
+    """Return the operations with their names: by operationId, or by method and path where that is no name of one alone.
+
+    Two that come to the same name are both noted, and left out.
+    """
+    ids = [each.data.get("operationId") for each in operations]
+    found: dict[str, list[Operation]] = {}
+    for each, id in zip(operations, ids, strict=True):
+        own = word_of(id) if ids.count(id) == 1 else ""
+        name = own or word_of(f"{each.method.lower()} {each.route}")
+        if not name:
+            notes.add(each.path, f"its name is longer than {LONGEST} characters; give it a shorter operationId")
+            continue
+        found.setdefault(name, []).append(attrs.evolve(each, name=name))
+    for name, several in found.items():
+        if len(several) > 1:
+            notes.add(several[0].path, f"would be called {name}, and so would {' and '.join(_places(several[1:]))}")
+    return [several[0] for several in found.values() if len(several) == 1]
+
+
+def _places(operations: list[Operation]) -> Iterator[str]:
+    yield from (each.path for each in operations)
+
+
+def argument_name(name: str) -> str:
+    """Return the name of the argument for a parameter, or ``""``: brackets and blanks can not stand in one.
+
+    >>> argument_name("filter[name]"), argument_name("ids[]"), argument_name("X-Request-Id")
+    ('filter_name', 'ids', 'X-Request-Id')
+    """
+    plain = BRACKETED.sub("_", name).strip("_") if BRACKETED.search(name) else name
+    return plain if plain.isprintable() and ARGUMENT_NAME.fullmatch(plain) else ""
+
+
+def required_word(word: str, what: str) -> str:
+    """Return what is told where a name from outside makes no word."""
+    return f"{what}: {shown(word)} makes no name" if word else f"{what}: there is none"

@@ -1,0 +1,181 @@
+"""One operation as a tool: its spec, what it needs, and its function.
+
+Source: OpenAPI Specification 3.1.1, "Operation Object"; contract sections 1 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import SpecError
+from neuroscript.interop.openapi.answers import Promise, promise_of
+from neuroscript.interop.openapi.calling import Calling, Manner
+from neuroscript.interop.openapi.contents import Content, content_of
+from neuroscript.interop.openapi.documents import Document, Notes, Unfit, at, one_line
+from neuroscript.interop.openapi.naming import Operation
+from neuroscript.interop.openapi.parameters import Parameter, parameters_of
+from neuroscript.interop.openapi.schemas import Schemas
+from neuroscript.interop.openapi.security import Credential, credentials_of
+from neuroscript.interop.openapi.servers import Server, server_of
+from neuroscript.needs import ToolPolicy
+from neuroscript.schema import spec_from_schema
+from neuroscript.scopes import literal
+from neuroscript.spec import ToolSpec
+from neuroscript.tools import ToolImplementation
+
+METHODS: Final[Mapping[str, tuple[str, ...]]] = {
+    "get": ("net", "reads", "idempotent"),
+    "put": ("net", "writes", "idempotent"),
+    "post": ("net", "writes"),
+    "delete": ("net", "deletes", "idempotent"),
+    "options": ("net", "reads", "idempotent"),
+    "head": ("net", "reads", "idempotent"),
+    "patch": ("net", "writes"),
+    "trace": (),
+}
+"""The methods that a path item may have and the effects of each, by RFC 9110; the http toolset has no ``trace``."""
+
+LONGEST: Final = 1000
+"""Characters of the description of a tool."""
+
+CODES: Final = "openapi.status (the server answered no 2xx), openapi.value, openapi.answer, openapi.no_http, http.*"
+
+
+@attrs.frozen
+class Giving:
+    """What a host says beside the description.
+
+    Attributes:
+        group: The group of the tools.
+        base_url: The URL of the server, or ``""`` for that of the description.
+        secrets: Of each security scheme the name of the host's secret.
+        manner: How requests are made.
+    """
+
+    group: str
+    base_url: str
+    secrets: Mapping[str, str]
+    manner: Manner
+
+
+def tool_of(document: Document, operation: Operation, giving: Giving, notes: Notes) -> ToolImplementation | None:
+    """Return an operation as a tool, or None where something of it can not be taken, which is noted."""
+    before = len(notes.texts)
+    schemas = Schemas(document)
+    path, data = operation.path, operation.data
+    levels = (
+        (at(path, "servers"), data.get("servers")),
+        (at(path.rpartition(".")[0], "servers"), operation.item.get("servers")),
+        ("servers", document.root.get("servers")),
+    )
+    server = _tried(notes, server_of, document, levels, giving.base_url)
+    credentials = _tried(notes, credentials_of, document, data, path, giving.secrets)
+    parameters = parameters_of(document, operation, schemas, credentials or (), notes)
+    body = at(path, "requestBody")
+    names = {each.arg for each in parameters}
+    content = _tried(notes, content_of, document, data.get("requestBody"), body, schemas, names)
+    promise = _tried(notes, promise_of, document, data.get("responses"), at(path, "responses"))
+    if operation.method == "TRACE":
+        notes.add(path, "the http toolset has no method TRACE")
+    if operation.method in ("GET", "HEAD") and data.get("requestBody") is not None:
+        notes.add(body, f"{operation.method} has no body")
+    if len(notes.texts) > before or server is None or credentials is None or promise is None:
+        return None
+    try:
+        spec = _spec(operation, giving.group, schemas, parameters, content, promise)
+        func = _calling(operation, spec, server, credentials, parameters, content, promise, giving.manner)
+        return ToolImplementation(spec, func, _policy(operation, server, credentials, giving.manner))
+    except SpecError as error:
+        for problem in error.problems:
+            notes.add(path, problem)
+        return None
+
+
+def _tried(notes: Notes, function: Any, *values: Any) -> Any:
+    """Return what a function gives; what it finds unfit is noted, and None is given."""
+    try:
+        return function(*values)
+    except Unfit as error:
+        notes.add(error.path, error.text)
+        return None
+
+
+def _spec(
+    operation: Operation,
+    group: str,
+    schemas: Schemas,
+    parameters: tuple[Parameter, ...],
+    content: Content | None,
+    promise: Promise,
+) -> ToolSpec:
+    needed = [each.arg for each in parameters if each.required]
+    properties = {each.arg: each.schema for each in parameters if each.required}
+    properties |= {each.arg: each.schema for each in parameters if not each.required}
+    if content is not None:
+        properties |= content.schemas
+        needed += content.needed
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if needed:
+        schema["required"] = needed
+    if schemas.definitions:
+        schema["$defs"] = schemas.definitions
+    spec = spec_from_schema(
+        operation.name, schema, group=group, description=_described(operation.data), return_type=promise.type
+    )
+    return attrs.evolve(
+        spec,
+        return_nullable=promise.nullable,
+        return_help=promise.help,
+        error_conditions=CODES,
+        deprecated="the server's description says that it is deprecated" if _is_deprecated(operation) else "",
+    )
+
+
+def _is_deprecated(operation: Operation) -> bool:
+    return operation.data.get("deprecated") is True
+
+
+def _described(data: dict[str, Any]) -> str:
+    """Return what an operation does, by its summary and its description."""
+    summary, text = (one_line(data.get(word), LONGEST) for word in ("summary", "description"))
+    if not summary or not text or text.startswith(summary.rstrip(".")):
+        return text or summary
+    return one_line(f"{summary.rstrip('.')}. {text}", LONGEST)
+
+
+def _calling(
+    operation: Operation,
+    spec: ToolSpec,
+    server: Server,
+    credentials: tuple[Credential, ...],
+    parameters: tuple[Parameter, ...],
+    content: Content | None,
+    promise: Promise,
+    manner: Manner,
+) -> Calling:
+    names = tuple(arg.name for arg in spec.args)
+    always = frozenset(arg.name for arg in spec.args if arg.required)
+    return Calling(
+        operation.method,
+        server.url,
+        operation.route,
+        names,
+        always,
+        parameters,
+        content,
+        credentials,
+        promise,
+        manner,
+    )
+
+
+def _policy(operation: Operation, server: Server, credentials: tuple[Credential, ...], manner: Manner) -> ToolPolicy:
+    """Return what an operation needs: what the http toolset needs for it, and the secrets."""
+    verbs = "read" if operation.method == "GET" else "read,write"
+    needs = [f"net:{verbs}:{server.place}"]
+    needs += [f"lan:reach:{literal(place)}" for place in manner.private]
+    needs += [f"secret:read:{literal(each.secret)}" for each in credentials]
+    return ToolPolicy(capabilities=tuple(dict.fromkeys(needs)), effects=METHODS[operation.method.lower()])

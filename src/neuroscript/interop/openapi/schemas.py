@@ -1,0 +1,184 @@
+"""The schemas of one operation as JSON Schema 2020-12, such as a request may fill: in the words that ask something.
+
+Only keywords that are known are kept, so that no word of ours can come from outside. References are replaced by what
+they name; those of a schema that holds itself stay, into ``$defs``. What a server alone may set (``readOnly``) is left
+out, and what is a password is a secret.
+
+Source: OpenAPI Specification 3.1.1 and 3.0.4, "Schema Object".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.display import shown
+from neuroscript.foreign import MANY, NAMED, ONE, SHELVES, pointed
+from neuroscript.interop.openapi.documents import Document, Unfit, one_line
+
+KEPT: Final = frozenset(
+    {
+        *("type", "enum", "const", "default", "pattern", "multipleOf", "required", "dependentRequired", "uniqueItems"),
+        *("maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "maxItems"),
+        *("minItems", "maxContains", "minContains", "maxProperties", "minProperties", "deprecated"),
+        *("contentEncoding", "contentMediaType", "$id", "$dynamicRef", "$recursiveRef"),
+    }
+)
+"""Keywords that are kept as they are; the last three so that they are refused."""
+
+FORMATS: Final = frozenset(
+    {
+        *("date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6"),
+        *("uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer", "regex"),
+    }
+)
+"""Formats that JSON Schema knows; all others ask nothing of a value."""
+
+LONGEST: Final = 500
+"""Characters of a description."""
+
+LEVELS: Final = 24
+INLINED: Final = 2_000
+"""How deep, and how often, references are replaced; beyond that they stay."""
+
+MOST: Final = 50_000
+"""Schemas of one operation."""
+
+NOTES: Final = frozenset({"$ref", "description", "title", "deprecated", "default", "summary", "readOnly", "writeOnly"})
+"""What may stand beside a reference and asks nothing more."""
+
+
+@attrs.define(eq=False)
+class Schemas:
+    """The schemas of one operation.
+
+    Attributes:
+        document: Where they come from.
+        definitions: Those that stay references, by name.
+    """
+
+    document: Document
+    definitions: dict[str, Any] = attrs.field(factory=dict)
+    _names: dict[str, str] = attrs.field(factory=dict)
+    _inlined: int = 0
+    _count: int = 0
+
+    def taken(self, schema: Any, path: str) -> Any:
+        """Return a schema as our own.
+
+        Raises:
+            Unfit: A reference leads out of the document, or to nothing.
+        """
+        return self._taken(schema, path, ())
+
+    def _taken(self, schema: Any, path: str, above: tuple[str, ...]) -> Any:
+        if not isinstance(schema, dict):
+            return schema
+        self._count += 1
+        if self._count > MOST:
+            raise Unfit(path, f"more than {MOST} schemas")
+        if "$ref" in schema:
+            return self._referred(schema, path, above)
+        kept: dict[str, Any] = {}
+        for word, value in schema.items():
+            if word in KEPT:
+                kept[word] = value
+            elif word in ONE and isinstance(value, (dict, bool)):
+                kept[word] = self._taken(value, path, above)
+            elif word in MANY and isinstance(value, list):
+                kept[word] = [self._taken(each, path, above) for each in value]
+            elif word in NAMED and word not in SHELVES and isinstance(value, dict):
+                kept[word] = {name: self._taken(each, path, above) for name, each in value.items()}
+        self._say(schema, kept)
+        self._leave_out(schema, kept, path)
+        if self.document.is_old:
+            _say_as_now(schema, kept)
+        return kept
+
+    def _say(self, schema: dict[str, Any], kept: dict[str, Any]) -> None:
+        text = one_line(schema.get("description") or schema.get("title"), LONGEST)
+        if text:
+            kept["description"] = text
+        match schema.get("format"):
+            case "password":
+                kept["writeOnly"] = True
+            case str() as word if word in FORMATS:
+                kept["format"] = word
+
+    def _leave_out(self, schema: dict[str, Any], kept: dict[str, Any], path: str) -> None:
+        """Take away the properties that only the server sets."""
+        properties = schema.get("properties")
+        if not isinstance(properties, dict):
+            return
+        gone = {name for name, each in properties.items() if self._is_read_only(each, path)}
+        if gone:
+            kept["properties"] = {name: each for name, each in kept["properties"].items() if name not in gone}
+            if isinstance(kept.get("required"), list):
+                kept["required"] = [name for name in kept["required"] if name not in [*gone]]
+
+    def _is_read_only(self, schema: Any, path: str) -> bool:
+        if not isinstance(schema, dict):
+            return False
+        return schema.get("readOnly") is True or self.document.followed(schema, path).get("readOnly") is True
+
+    def _referred(self, schema: dict[str, Any], path: str, above: tuple[str, ...]) -> Any:
+        reference = schema["$ref"]
+        rest = {} if self.document.is_old else {word: each for word, each in schema.items() if word != "$ref"}
+        target = self._target(reference, path)
+        self._inlined += 1
+        if reference in self._names or reference in above or len(above) > LEVELS or self._inlined > INLINED:
+            found: Any = {"$ref": f"#/$defs/{self._defined(reference, target, path)}"}
+        else:
+            found = self._taken(target, path, (*above, reference))
+        beside = self._taken(rest, path, above) if rest else {}
+        if not beside:
+            return found
+        if isinstance(found, dict) and rest.keys() <= NOTES:
+            return {**found, **beside}
+        return {"allOf": [found, beside]}
+
+    def _target(self, reference: Any, path: str) -> Any:
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            raise Unfit(path, "$ref: only references into the document itself are followed")
+        target = pointed(self.document.root, reference)
+        if not isinstance(target, (dict, bool)):
+            raise Unfit(path, f"$ref: {shown(reference)} names no schema in the document")
+        return target
+
+    def _defined(self, reference: str, target: Any, path: str) -> str:
+        """Return the name of a definition, which is made where there is none yet."""
+        if reference not in self._names:
+            name = self._names[reference] = f"s{len(self._names) + 1}"
+            self.definitions[name] = self._taken(target, path, (reference,))
+        return self._names[reference]
+
+
+def _say_as_now(schema: dict[str, Any], kept: dict[str, Any]) -> None:
+    """Say what 3.0 has words of its own for in those of JSON Schema."""
+    for bound, word in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if type(kept.get(word)) is bool and kept.pop(word) and bound in kept:
+            kept[word] = kept.pop(bound)
+    if schema.get("nullable") is not True:
+        return
+    if isinstance(kept.get("type"), str):
+        kept["type"] = [kept["type"], "null"]
+        if isinstance(kept.get("enum"), list) and None not in kept["enum"]:
+            kept["enum"] = [*kept["enum"], None]
+    elif kept.keys() & {"allOf", "anyOf", "oneOf", "enum"}:
+        inner = {word: each for word, each in kept.items() if word != "description"}
+        text = {"description": kept["description"]} if "description" in kept else {}
+        kept.clear()
+        kept.update({**text, "anyOf": [inner, {"type": "null"}]})
+
+
+def kinds_of(document: Document, schema: Any, path: str) -> tuple[set[str], bool]:
+    """Return the types that a schema names at its head, without null, and whether it names null; no types where none.
+
+    Raises:
+        Unfit: A reference leads out of the document, or to nothing.
+    """
+    head = document.followed(schema, path) if isinstance(schema, dict) else {}
+    words = head.get("type")
+    kinds = {word for word in (words if isinstance(words, list) else [words]) if isinstance(word, str)}
+    return kinds - {"null"}, "null" in kinds or (document.is_old and head.get("nullable") is True)

@@ -1,0 +1,182 @@
+"""The operations of a description as a set of tools, or everything that is wrong with it.
+
+Source: issue "Models", other routes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, overload
+
+import attrs
+
+from neuroscript.algebra import matching
+from neuroscript.display import shown
+from neuroscript.errors import SpecError
+from neuroscript.interop.openapi.calling import Manner
+from neuroscript.interop.openapi.documents import SUBJECT, Document, Notes, Unfit, at, document_of
+from neuroscript.interop.openapi.naming import Operation, named, required_word, word_of
+from neuroscript.interop.openapi.operations import METHODS, Giving, tool_of
+from neuroscript.interop.openapi.security import scheme_faults
+from neuroscript.interop.openapi.servers import server_at
+from neuroscript.names import canonical, is_word
+from neuroscript.tools import Toolset
+
+SECONDS: Final = (0.1, 300.0)
+BYTES: Final = (0, 8 * 1024 * 1024)
+"""What the http toolset permits of seconds, and of bytes of an answer."""
+
+MOST: Final = 5_000
+"""Operations of a description."""
+
+
+@attrs.frozen
+class Taken:
+    """What was taken of a description, and what was not.
+
+    Attributes:
+        toolset: The tools.
+        skipped: Why each of the others was left out: at least one text with a path for each.
+    """
+
+    toolset: Toolset
+    skipped: tuple[str, ...]
+
+
+@overload
+def from_openapi(
+    document: Mapping[str, Any] | str,
+    *,
+    group: str | None = ...,
+    base_url: str = ...,
+    select: str | Iterable[str] | None = ...,
+    secrets: Mapping[str, str] | None = ...,
+    private: Sequence[str] = ...,
+    seconds: float = ...,
+    limit: int = ...,
+    skip: Literal[False] = ...,
+) -> Toolset: ...
+
+
+@overload
+def from_openapi(
+    document: Mapping[str, Any] | str,
+    *,
+    group: str | None = ...,
+    base_url: str = ...,
+    select: str | Iterable[str] | None = ...,
+    secrets: Mapping[str, str] | None = ...,
+    private: Sequence[str] = ...,
+    seconds: float = ...,
+    limit: int = ...,
+    skip: Literal[True],
+) -> Taken: ...
+
+
+def from_openapi(
+    document: Mapping[str, Any] | str,
+    *,
+    group: str | None = None,
+    base_url: str = "",
+    select: str | Iterable[str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+    private: Sequence[str] = (),
+    seconds: float = 30.0,
+    limit: int = 1024 * 1024,
+    skip: bool = False,
+) -> Toolset | Taken:
+    """Return the operations of an OpenAPI description of 3.0 or 3.1 as tools.
+
+    Each makes one request through ``http.get`` or ``http.request``, so the engine needs the http toolset too, and each
+    needs the host of its server: ``net:read:HOST:PORT``, and ``net:write`` for all methods but GET.
+
+    Args:
+        document: The description, as a mapping or as JSON text; nothing in it is run or fetched.
+        group: The group of the tools; None means what the description is called.
+        base_url: The URL of the server; without one, that of the description.
+        select: Patterns of the tools to take, as in ``pets.get_*``; all others are not looked at. None takes all.
+        secrets: Of each security scheme the name of a secret that the host lends.
+        private: Private addresses with their ports that may be reached, as ``http.get`` has them; each is a need,
+            ``lan:reach:ADDRESS:PORT``.
+        seconds: How long a request may take, 0.1 to 300.
+        limit: Bytes that an answer may have, at most 8 MiB.
+        skip: Whether operations that can not be taken are left out, and a `Taken` is returned that says why.
+
+    Raises:
+        SpecError: With everything that is wrong, each with its path in the document.
+    """
+    read = document_of(document)
+    notes = Notes()
+    places = (private,) if isinstance(private, str) else tuple(private)
+    giving = _giving(read, group, base_url, secrets or {}, Manner(seconds, limit, places), notes)
+    operations = list(_operations(read, notes))
+    if len(operations) > MOST:
+        notes.add("paths", f"more than {MOST} operations")
+    if notes.texts:
+        raise SpecError(SUBJECT, notes.texts)
+    chosen = _selected(named(operations, notes), giving.group, select)
+    tools = [tool_of(read, each, giving, notes) for each in chosen]
+    if notes.texts and not skip:
+        raise SpecError(SUBJECT, notes.texts)
+    toolset = Toolset(giving.group, tuple(filter(None, tools)))
+    return Taken(toolset, tuple(notes.texts)) if skip else toolset
+
+
+def _giving(
+    document: Document, group: str | None, base_url: str, secrets: Mapping[str, str], manner: Manner, notes: Notes
+) -> Giving:
+    """Return what the host gives; what is wrong with it is noted."""
+    info = document.root.get("info")
+    title = info.get("title", "") if isinstance(info, dict) else ""
+    word = word_of(title) if group is None else canonical(group)
+    if not word or not all(map(is_word, word.split("."))):
+        what = "info.title" if group is None else "group"
+        notes.add("", f"{required_word(title if group is None else group, what)}; give a word as group")
+    if base_url:
+        try:
+            server_at("base_url", base_url)
+        except Unfit as error:
+            notes.add(error.path, error.text)
+    notes.texts.extend(scheme_faults(document, secrets))
+    for name, value, (low, high) in (("seconds", manner.seconds, SECONDS), ("limit", manner.limit, BYTES)):
+        if not low <= value <= high:
+            notes.add(name, f"expected {low} to {high}")
+    return Giving(word, base_url, dict(secrets), manner)
+
+
+def _operations(document: Document, notes: Notes) -> Iterator[Operation]:
+    """Yield the operations in their order."""
+    paths = document.root.get("paths")
+    if not isinstance(paths, dict):
+        notes.add("paths", "expected paths by name")
+        return
+    for route, given in paths.items():
+        if route.startswith("x-"):
+            continue
+        path = at("paths", route)
+        if not route.startswith("/"):
+            notes.add(path, "a path begins with /")
+            continue
+        try:
+            item = document.followed(given, path)
+            for method in METHODS:
+                if method in item:
+                    data = document.followed(item[method], at(path, method))
+                    yield Operation(at(path, method), route, method.upper(), item, data)
+        except Unfit as error:
+            notes.add(error.path, error.text)
+
+
+def _selected(operations: list[Operation], group: str, select: str | Iterable[str] | None) -> list[Operation]:
+    """Return the operations whose tools a pattern matches."""
+    if select is None:
+        return operations
+    patterns = [select] if isinstance(select, str) else list(select)
+    found = []
+    for pattern in patterns:
+        matches = matching(pattern)
+        some = [each for each in operations if matches(f"{group}.{each.name}")]
+        if not some:
+            raise SpecError(SUBJECT, [f"select: no operation has a name that {shown(pattern)} matches"])
+        found.extend(some)
+    return [each for each in operations if any(each is one for one in found)]

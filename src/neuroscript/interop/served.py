@@ -1,0 +1,83 @@
+"""What the server of a model tells as an error, by the word or the number that it has for it.
+
+Source: Anthropic API reference, "Errors"; Google API design guide, "Errors"; RFC 9110, status codes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from neuroscript.errors import LLMError, Retry
+
+WORD: Final = re.compile(r"[a-z0-9_.-]{1,64}")
+"""A word that is told of a server's error; everything else that it says might repeat the conversation."""
+
+KINDS: Final[tuple[tuple[re.Pattern[str], str, Retry], ...]] = (
+    (re.compile(r"rate_limit.*|insufficient_quota|resource_exhausted"), "llm.rate", "later"),
+    (re.compile(r"deadline_exceeded|timeout_error"), "llm.timeout", "later"),
+    (re.compile(r"content_filter|.*policy.*"), "llm.refused", "never"),
+    (
+        re.compile(r"authentication_error|invalid_api_key|billing_error|permission_.*|unauthenticated"),
+        "llm.auth",
+        "host",
+    ),
+    (re.compile(r"(model_)?not_found(_error)?"), "llm.model", "host"),
+    (re.compile(r"context_length_exceeded"), "llm.length", "host"),
+    (
+        re.compile(r"invalid_.*|.*_image.*|failed_precondition|out_of_range|request_too_large"),
+        "llm.request",
+        "host",
+    ),
+)
+"""What the words of OpenAI, Anthropic and Google mean; every other one is a fault of the server."""
+
+STATUSES: Final[Mapping[int, tuple[str, Retry]]] = {
+    401: ("llm.auth", "host"),
+    402: ("llm.auth", "host"),
+    403: ("llm.auth", "host"),
+    404: ("llm.model", "host"),
+    408: ("llm.timeout", "later"),
+    429: ("llm.rate", "later"),
+    504: ("llm.timeout", "later"),
+}
+"""What statuses mean; any other below 500 is ``llm.request``."""
+
+
+def told(word: Any, status: Any = None) -> LLMError:
+    """Return the error that a server told within an answer, by its word, or else by its number.
+
+    >>> told("overloaded_error").text
+    'the server ended the reply with an error (overloaded_error)'
+    """
+    said = word.lower() if isinstance(word, str) else ""
+    code, retry = _meaning(said, int(said) if status is None and re.fullmatch(r"[45]\d\d", said) else status)
+    text = f"the server ended the reply with an error{in_brackets(said if WORD.fullmatch(said) else '')}"
+    return LLMError(text, code=code, retry=retry)
+
+
+def in_brackets(word: str) -> str:
+    """Return a word in brackets after a blank, ``""`` where there is none."""
+    return f" ({word})" if word else ""
+
+
+def word_of(error: Any) -> str:
+    """Return a server's own word for an error, ``""`` where it has none that may be told.
+
+    >>> word_of({"type": "error", "code": 429, "message": "You said ..."})
+    '429'
+    """
+    places = [error.get(key) for key in ("code", "type")] if isinstance(error, Mapping) else [error]
+    texts = [str(each) for each in places if type(each) in (str, int)]
+    return next((text for text in texts if WORD.fullmatch(text)), "")
+
+
+def _meaning(word: str, status: Any) -> tuple[str, Retry]:
+    for pattern, code, retry in KINDS:
+        if pattern.fullmatch(word):
+            return code, retry
+    other: tuple[str, Retry] = ("llm.server", "later")
+    if type(status) is int and 400 <= status < 500:
+        other = ("llm.request", "host")
+    return STATUSES.get(status, other)

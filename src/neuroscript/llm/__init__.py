@@ -1,0 +1,51 @@
+"""Models: clients that reach them, and the loop in which a model calls the tools of an engine.
+
+Every public name is here; the room that holds it is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroscript.lazily import lazy
+
+if TYPE_CHECKING:
+    from neuroscript.llm.clients import Model, model
+    from neuroscript.llm.conversation import (
+        Called,
+        Calling,
+        Conversation,
+        ConversationError,
+        Event,
+        Replied,
+        Retrying,
+        Said,
+    )
+    from neuroscript.llm.loop import aconverse, converse
+    from neuroscript.llm.transcripts import transcript
+
+__all__ = [
+    "Called",
+    "Calling",
+    "Conversation",
+    "ConversationError",
+    "Event",
+    "Model",
+    "Replied",
+    "Retrying",
+    "Said",
+    "aconverse",
+    "converse",
+    "model",
+    "transcript",
+]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "clients": "Model model",
+        "conversation": "Called Calling Conversation ConversationError Event Replied Retrying Said",
+        "loop": "aconverse converse",
+        "transcripts": "transcript",
+    },
+)

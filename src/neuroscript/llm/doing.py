@@ -1,0 +1,133 @@
+"""What carries out the steps of a conversation: a model is asked, calls are made, and whoever listens is told.
+
+Source: issue "Models", the loop; contract section 2.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import attrs
+
+from neuroscript.discreet import redacted_call
+from neuroscript.errors import LLMError
+from neuroscript.llm.conversation import Called, Calling, Event, Replied, Retrying, Said
+from neuroscript.llm.talking import Ask, Run
+from neuroscript.replies import Reply, Retried
+from neuroscript.runtime import LLM, ToolCall, ToolResult
+from neuroscript.session import Session
+from neuroscript.walk import type_name
+
+TOGETHER: Final = 8
+"""How many calls of one turn run at the same time, at most."""
+
+Listener = Callable[[Event], object]
+
+
+class Model(Protocol):
+    """A model that streams, counts and retries, as the clients of `neuroscript.llm` do; any `LLM` can be asked."""
+
+    def reply(
+        self,
+        turns: Any,
+        tools: Any = (),
+        on_text: Callable[[str], object] | None = None,
+        on_retry: Callable[[Retried], object] | None = None,
+    ) -> Reply:
+        """Return the reply after *turns*; its text is given to *on_text* as it comes."""
+
+
+@attrs.define
+class Doer:
+    """Asks and calls for one conversation.
+
+    Attributes:
+        session: Whose tools are called.
+        model: Who is asked.
+        listener: Who is told, or None.
+    """
+
+    session: Session
+    model: LLM | Model
+    listener: Listener | None
+
+    def ask(self, asked: Ask) -> Reply:
+        """Return the model's reply."""
+        reply = self._reply(asked, self.tell)
+        self.tell(Replied(reply))
+        return reply
+
+    async def aask(self, asked: Ask) -> Reply:
+        """Return the model's reply, which is asked for on a thread."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        reply = await asyncio.to_thread(self._reply, asked, lambda event: loop.call_soon_threadsafe(self.tell, event))
+        self.tell(Replied(reply))
+        return reply
+
+    def run(self, asked: Run) -> tuple[ToolResult, ...]:
+        """Make the calls of one turn, each by ``execute``."""
+        if not asked.together:
+            return tuple(self._called(call, asked.seconds) for call in asked.calls)
+        from concurrent.futures import ThreadPoolExecutor
+        from contextvars import copy_context
+
+        pool = ThreadPoolExecutor(min(TOGETHER, len(asked.calls)))
+        try:
+            begun = [pool.submit(copy_context().run, self._called, call, asked.seconds) for call in asked.calls]
+            return tuple(each.result() for each in begun)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def arun(self, asked: Run) -> tuple[ToolResult, ...]:
+        """Make the calls of one turn, each by ``aexecute``."""
+        if not asked.together:
+            return tuple([await self._acalled(call, asked.seconds) for call in asked.calls])
+        import asyncio
+
+        return tuple(await asyncio.gather(*(self._acalled(call, asked.seconds) for call in asked.calls)))
+
+    def tell(self, event: Event) -> None:
+        """Tell whoever listens; what goes wrong there is logged."""
+        if self.listener is None:
+            return
+        try:
+            self.listener(event)
+        except Exception as error:
+            self.session.host.logger_of("llm").warning("a listener of a conversation failed: %s", type_name(error))
+
+    def _called(self, call: ToolCall, seconds: float | None) -> ToolResult:
+        self.tell(Calling(call))
+        return self._ended(call, self.session.execute(call, seconds))
+
+    async def _acalled(self, call: ToolCall, seconds: float | None) -> ToolResult:
+        self.tell(Calling(call))
+        return self._ended(call, await self.session.aexecute(call, seconds))
+
+    def _ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        secrets = self.session.secrets
+        self.tell(Called(call if secrets is None else redacted_call(secrets, call), result))
+        return result
+
+    def _reply(self, asked: Ask, tell: Callable[[Event], object]) -> Reply:
+        started = time.perf_counter()
+        try:
+            if hasattr(self.model, "reply"):
+                return self.model.reply(
+                    asked.turns,
+                    asked.tools,
+                    on_text=lambda text: tell(Said(text)),
+                    on_retry=lambda retried: tell(Retrying(retried)),
+                )
+            turn = self.model.ask_with_tools(asked.turns, asked.tools) if asked.tools else self.model.ask(asked.turns)
+        except LLMError:
+            raise
+        except Exception as error:
+            failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")
+            raise failed from error
+        if turn.content:
+            tell(Said(turn.content))
+        return Reply(turn, "tools" if turn.tool_calls else "end", seconds=time.perf_counter() - started)

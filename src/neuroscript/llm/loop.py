@@ -1,0 +1,201 @@
+"""A conversation in which a model may call the tools of an engine, from sync code and from async code.
+
+Source: issue "Models", the loop; contract sections 2 and 6.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from neuroscript.argtypes import ArgType
+from neuroscript.display import shown
+from neuroscript.errors import LLMError, SpecError
+from neuroscript.llm.answers import answer_spec, instruction
+from neuroscript.llm.conversation import Conversation, ConversationError
+from neuroscript.llm.doing import Doer, Listener
+from neuroscript.llm.talking import Ask, Talk
+from neuroscript.names import canonical
+from neuroscript.runtime import LLM, Turn
+from neuroscript.scopes import tool_matcher
+from neuroscript.session import Session
+from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.walk import type_name
+
+CHARS: Final = 100_000
+"""How many characters a model reads of one result, where a host says nothing else."""
+
+
+def converse(
+    engine: Session,
+    prompt: str,
+    *,
+    tools: str | Iterable[str] = "*",
+    model: LLM | None = None,
+    system: str = "",
+    history: Sequence[Turn] = (),
+    answer: ArgType | str | ArgSpec | None = None,
+    turns: int = 16,
+    calls: int = 64,
+    seconds: float | None = None,
+    chars: int = CHARS,
+    on_event: Listener | None = None,
+) -> Conversation:
+    """Ask a model, make the calls that it asks for, and return the conversation when it has answered.
+
+    Every call is made by ``execute``, under the policy of *engine*; the model is told of each error in words that let
+    it mend its call. The calls of one turn run together where all of their tools only look, and else in order.
+
+    Args:
+        engine: An `Engine`, or a session of one; variables, handles, limits and approvals are its own.
+        prompt: What the model is asked.
+        tools: Patterns over canonical names, such as ``fs.*``: which tools the model may call, of those that may be
+            called at all; ``()`` is none.
+        model: Who is asked; by default the model that the host lends.
+        system: How the model is to answer; it stands before everything else.
+        history: Turns of a conversation that goes on, as `Conversation.turns` gives them.
+        answer: The type of the last answer, or an `ArgSpec`; an answer that does not fit goes back to the model with
+            its problems. None is a text, as it comes.
+        turns: How many replies are asked for, at most.
+        calls: How many calls are made, at most; a turn that asks for more than are left has none of its calls made.
+        seconds: How long all of it may take; what has begun is waited for.
+        chars: How many characters the model reads of one result.
+        on_event: Told of every piece of text, reply, retry and call; what it raises is logged, and the conversation
+            goes on.
+
+    Raises:
+        ConversationError: It came to no answer; all that was said and done is in it.
+        SpecError: No tool matches a pattern, or a limit is none.
+        LLMError: ``llm.none``, where neither *model* nor the host gives a model.
+    """
+    talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
+    doer = Doer(talk.session, _model(engine, model), on_event)
+    with _kept(talk):
+        steps = talk.steps()
+        asked = next(steps)
+        while True:
+            outcome = doer.ask(asked) if isinstance(asked, Ask) else doer.run(asked)
+            try:
+                asked = steps.send(outcome)
+            except StopIteration as done:
+                return _conversation(done)
+
+
+async def aconverse(
+    engine: Session,
+    prompt: str,
+    *,
+    tools: str | Iterable[str] = "*",
+    model: LLM | None = None,
+    system: str = "",
+    history: Sequence[Turn] = (),
+    answer: ArgType | str | ArgSpec | None = None,
+    turns: int = 16,
+    calls: int = 64,
+    seconds: float | None = None,
+    chars: int = CHARS,
+    on_event: Listener | None = None,
+) -> Conversation:
+    """Return what `converse` returns, without holding up the loop that awaits it.
+
+    The model is asked on a thread; one that is being asked when the caller gives up is left behind. *on_event* is
+    called on the loop.
+    """
+    talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
+    doer = Doer(talk.session, _model(engine, model), on_event)
+    with _kept(talk):
+        steps = talk.steps()
+        asked = next(steps)
+        while True:
+            outcome = await (doer.aask(asked) if isinstance(asked, Ask) else doer.arun(asked))
+            try:
+                asked = steps.send(outcome)
+            except StopIteration as done:
+                return _conversation(done)
+
+
+def _conversation(done: StopIteration) -> Conversation:
+    conversation: Conversation = done.value
+    return conversation
+
+
+@contextmanager
+def _kept(talk: Talk) -> Iterator[None]:
+    """Keep what was said and done in the error by which a conversation ends."""
+    try:
+        yield
+    except LLMError as error:
+        conversation = talk.conversation()
+        raise ConversationError(
+            error.text, code=error.code, retry=error.retry, conversation=conversation
+        ) from error.__cause__
+
+
+def _model(engine: Session, model: LLM | None) -> LLM:
+    found = engine.host.llm if model is None else model
+    if found is None:
+        raise LLMError("there is no model to ask: give one, or have the host lend one", code="llm.none")
+    return found
+
+
+def _begun(
+    engine: Session,
+    prompt: str,
+    tools: str | Iterable[str],
+    system: str,
+    history: Sequence[Turn],
+    answer: ArgType | str | ArgSpec | None,
+    limits: tuple[int, int, float | None, int],
+) -> Talk:
+    """Return a conversation at its beginning.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+    """
+    turns, calls, seconds, chars = limits
+    _require_limits({"turns": turns, "calls": calls, "chars": chars}, seconds)
+    patterns = (tools,) if isinstance(tools, str) else tuple(tools)
+    session = engine if patterns == ("*",) else engine.narrowed(engine.policy.narrowed(allow=patterns))
+    spec = None if answer is None else answer_spec(answer)
+    return Talk(
+        session,
+        _offered(session, patterns),
+        [*_opening(system, history, spec), Turn("user", prompt)],
+        turns,
+        calls,
+        chars,
+        None if seconds is None else time.monotonic() + seconds,
+        spec,
+    )
+
+
+def _opening(system: str, history: Sequence[Turn], answer: ToolSpec | None) -> list[Turn]:
+    """Return the turns before the prompt; there is one turn of the system at most, and it comes first."""
+    told = system if answer is None else "\n\n".join(filter(None, (system, instruction(answer))))
+    if not told:
+        return list(history)
+    return [Turn("system", told), *(turn for turn in history if turn.role != "system")]
+
+
+def _offered(session: Session, patterns: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+    matchers = {each: tool_matcher(canonical(each)) for each in patterns if each != "*"}
+    unmatched = [each for each, matches in matchers.items() if not any(map(matches, session.infos))]
+    if unmatched:
+        raise SpecError(
+            "converse", [f"tools: {shown(each)} matches no tool that may be called here" for each in unmatched]
+        )
+    return tuple(info.spec for info in session.infos.values()) if patterns else ()
+
+
+def _require_limits(counts: dict[str, Any], seconds: Any) -> None:
+    faults = [
+        f"{name} must be a whole number above 0, not {type_name(value)}"
+        for name, value in counts.items()
+        if type(value) is not int or value < 1
+    ]
+    if seconds is not None and (type(seconds) not in (int, float) or not 0 < seconds < float("inf")):
+        faults.append(f"seconds must be a number above 0, not {type_name(seconds)}")
+    if faults:
+        raise SpecError("converse", faults)

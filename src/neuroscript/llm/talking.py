@@ -1,0 +1,161 @@
+"""A conversation as steps that do no waiting: what is to be asked, what is to be called, and when it is over.
+
+Source: issue "Models", the loop; design.md, rule 6.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.discreet import redacted_turn
+from neuroscript.errors import ArgumentError, LLMError, Retry
+from neuroscript.llm.answers import complaint, exact_answer
+from neuroscript.llm.conversation import Conversation
+from neuroscript.modeltext import shortened
+from neuroscript.names import from_wire
+from neuroscript.replies import Reply, whole
+from neuroscript.runtime import ToolCall, ToolInfo, ToolResult, Turn
+from neuroscript.session import Session
+from neuroscript.spec import ToolSpec
+
+SEES: Final = frozenset({"pure", "reads", "net", "clock", "random"})
+"""Effects of which a tool that only looks has at least one."""
+
+ACTS: Final = frozenset({"writes", "deletes", "exec", "prompts", "model"})
+"""Effects of which it has none."""
+
+
+@attrs.frozen
+class Ask:
+    """Ask the model for its next turn."""
+
+    turns: tuple[Turn, ...]
+    tools: tuple[ToolSpec, ...]
+
+
+@attrs.frozen
+class Run:
+    """Make the calls of one turn; the answer is the result of each, in order.
+
+    Attributes:
+        together: Whether they may run at the same time.
+        seconds: How long each may take, or None.
+    """
+
+    calls: tuple[ToolCall, ...]
+    together: bool
+    seconds: float | None
+
+
+Steps = Generator[Ask | Run, Any, Conversation]
+
+
+@attrs.define
+class Talk:
+    """One conversation as far as it has come.
+
+    Attributes:
+        session: Whose tools are called.
+        tools: Those that the model is told of.
+        turns: What was said.
+        most_turns: How many replies are asked for, at most.
+        most_calls: How many calls are made, at most.
+        most_chars: How many characters the model reads of one result.
+        until: When it has to be over, on the clock of `time.monotonic`, or None.
+        answer: The spec of its last answer, or None where a text will do.
+    """
+
+    session: Session
+    tools: tuple[ToolSpec, ...]
+    turns: list[Turn]
+    most_turns: int
+    most_calls: int
+    most_chars: int
+    until: float | None
+    answer: ToolSpec | None
+    replies: list[Reply] = attrs.Factory(list)
+    made: int = 0
+
+    def conversation(self, answer: Any = None) -> Conversation:
+        """Return what there is of it, without the secrets that were met on the way."""
+        secrets = self.session.secrets
+        if secrets is None:
+            return Conversation(tuple(self.turns), tuple(self.replies), answer)
+        replies = tuple(attrs.evolve(reply, turn=redacted_turn(secrets, reply.turn)) for reply in self.replies)
+        return Conversation(self._sent(), replies, secrets.plain(answer))
+
+    def steps(self) -> Steps:
+        """Go on until the model has answered.
+
+        Raises:
+            LLMError: The model refused or had no more room, or a limit was reached; what is thrown in passes.
+        """
+        fault = ""
+        while True:
+            self._require_turn(fault)
+            reply: Reply = yield Ask(self._sent(), self.tools)
+            self.replies.append(reply)
+            self.turns.append(reply.turn)
+            whole(reply)
+            if reply.turn.tool_calls:
+                results: Sequence[ToolResult] = yield self._run(reply.turn.tool_calls)
+                self.turns.append(
+                    Turn("tool", tool_results=tuple(shortened(each, self.most_chars) for each in results))
+                )
+                self._require_open()
+                fault = ""
+                continue
+            try:
+                return self.conversation(self._answered(reply.turn.content))
+            except ArgumentError as error:
+                fault = str(error)
+                self.turns.append(Turn("user", complaint(error)))
+
+    def _sent(self) -> tuple[Turn, ...]:
+        secrets = self.session.secrets
+        return tuple(self.turns) if secrets is None else tuple(redacted_turn(secrets, turn) for turn in self.turns)
+
+    def _answered(self, text: str) -> Any:
+        return text if self.answer is None else exact_answer(self.answer, text)
+
+    def _require_turn(self, fault: str) -> None:
+        if len(self.replies) >= self.most_turns:
+            if fault:
+                raise _ended(
+                    f"none of {self.most_turns} turns gave an answer that fits: {fault}", "llm.answer", "never"
+                )
+            raise _ended(f"the model came to no end in {self.most_turns} turns", "llm.turns")
+        if self.until is not None and time.monotonic() >= self.until:
+            raise _ended("the conversation came to no end in its time", "llm.seconds")
+
+    def _run(self, calls: tuple[ToolCall, ...]) -> Run:
+        self.made += len(calls)
+        if self.made > self.most_calls:
+            raise _ended(f"the model asked for more than {self.most_calls} calls", "llm.calls")
+        left = None if self.until is None else max(0.001, self.until - time.monotonic())
+        infos = self.session.infos
+        together = len(calls) > 1 and all(only_looks(infos.get(from_wire(call.name))) for call in calls)
+        return Run(calls, together, left)
+
+    def _require_open(self) -> None:
+        if self.session.is_stopped or self.session.is_closed:
+            raise _ended("the session was ended while the model called its tools", "llm.stopped")
+
+
+def only_looks(tool: ToolInfo | None) -> bool:
+    """Tell whether a tool changes nothing and asks nobody, as its policy declares.
+
+    What declares no effects is not known to only look, nor is what is not found by that name.
+    """
+    if tool is None:
+        return False
+    effects = tool.policy.effects
+    return not SEES.isdisjoint(effects) and ACTS.isdisjoint(effects) and not tool.policy.requires_approval
+
+
+def _ended(text: str, code: str, retry: Retry = "host") -> LLMError:
+    return LLMError(text, code=code, retry=retry)

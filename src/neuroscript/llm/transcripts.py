@@ -1,0 +1,88 @@
+"""A conversation to read: a line for each turn, call, repair, refusal and retry.
+
+Source: issue "Models", transcript.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from neuroscript.data import result_to_data
+from neuroscript.display import escaped
+from neuroscript.jsonable import plain
+from neuroscript.llm.conversation import Conversation
+from neuroscript.modeltext import result_text
+from neuroscript.replies import Reply
+from neuroscript.runtime import ToolCall, ToolResult, Turn
+
+
+def transcript(conversation: Conversation) -> str:
+    """Return a conversation as lines in which nothing steers a terminal; it holds what was said and given.
+
+    >>> from neuroscript import Turn
+    >>> print(transcript(Conversation((Turn("user", "Hello?"), Turn("assistant", "Hello.")))))
+    user: Hello?
+    assistant: Hello.
+    """
+    return "\n".join(line for turn, reply in _with_replies(conversation) for line in _lines(turn, reply))
+
+
+def _with_replies(conversation: Conversation) -> Iterator[tuple[Turn, Reply | None]]:
+    """Yield each turn with the reply that it stands in; those of the history have none."""
+    said = sum(turn.role == "assistant" for turn in conversation.turns)
+    replies = [*[None] * (said - len(conversation.replies)), *conversation.replies]
+    for turn in conversation.turns:
+        yield turn, replies.pop(0) if turn.role == "assistant" else None
+
+
+def _lines(turn: Turn, reply: Reply | None) -> Iterator[str]:
+    for retried in reply.retries if reply else ():
+        yield f"{turn.role}: asked again after {retried.seconds:.2g} s ({retried.code})"
+    if turn.content or not (turn.tool_calls or turn.tool_results):
+        yield f"{turn.role}: {_indented(turn.content)}"
+    yield from (f"{turn.role}: calls {call_line(call)}" for call in turn.tool_calls)
+    yield from (f"{turn.role}: {result_line(result)}" for result in turn.tool_results)
+
+
+def call_line(call: ToolCall) -> str:
+    """Return a call as its model wrote it, in one line."""
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(plain(call.arguments), default=str)
+    return escaped(f"{call.name} {arguments}")
+
+
+def result_line(result: ToolResult) -> str:
+    """Return what came of a call, with its repairs, in one line."""
+    repairs = ", ".join(f"{each.where}: {each.got} -> {each.became}" for each in result.repairs)
+    return escaped(f"{result.tool}: {result_text(result)}" + (f" (repaired {repairs})" if repairs else ""))
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(map(escaped, text.splitlines()))
+
+
+def conversation_to_data(conversation: Conversation) -> dict[str, Any]:
+    """Return a conversation as plain data that JSON can hold: its turns, its tokens and its answer."""
+    usage = conversation.usage
+    return {
+        "answer": plain(conversation.answer),
+        "turns": [_turn_to_data(turn) for turn in conversation.turns],
+        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+        "retries": [
+            {"code": each.code, "seconds": each.seconds} for reply in conversation.replies for each in reply.retries
+        ],
+    }
+
+
+def _turn_to_data(turn: Turn) -> dict[str, Any]:
+    data: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    if turn.tool_calls:
+        data["tool_calls"] = _calls_to_data(turn.tool_calls)
+    if turn.tool_results:
+        data["tool_results"] = [result_to_data(each) for each in turn.tool_results]
+    return data
+
+
+def _calls_to_data(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
+    return [{"id": call.id, "name": call.name, "arguments": plain(call.arguments)} for call in calls]

@@ -1,0 +1,76 @@
+"""What a model answered: its turn, why it ended, what it cost in tokens, and what it took to get it.
+
+Source: issue "Models: clients, the loop in which a model calls tools, and every model API's own shapes".
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from neuroscript.errors import LLMError
+from neuroscript.runtime import Turn
+
+Stop = Literal["end", "tools", "length", "refused"]
+"""Why a turn ended: all was said, tools are asked for, there was no more room, or the model would not answer."""
+
+
+@attrs.frozen
+class Usage:
+    """How many tokens were counted, by the model's own count; 0 where it tells none.
+
+    >>> Usage(10, 2) + Usage(5, 1)
+    Usage(input_tokens=15, output_tokens=3)
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+
+
+@attrs.frozen
+class Retried:
+    """A request that was made again.
+
+    Attributes:
+        code: Why, as the code of an `LLMError`: ``llm.rate``.
+        seconds: How long was waited before the next one.
+    """
+
+    code: str
+    seconds: float
+
+
+@attrs.frozen
+class Reply:
+    """One answer of a model.
+
+    Attributes:
+        turn: What it said and what it asks for; the names of tools are canonical.
+        stop: Why it ended.
+        usage: What it cost.
+        retries: One for each request that had to be made again.
+        seconds: How long it took, with all retries.
+    """
+
+    turn: Turn
+    stop: Stop = "end"
+    usage: Usage = Usage()
+    retries: tuple[Retried, ...] = ()
+    seconds: float = 0.0
+
+
+def whole(reply: Reply) -> Turn:
+    """Return the turn of a reply, if the model said all that it would have.
+
+    Raises:
+        LLMError: ``llm.refused`` or ``llm.length``.
+    """
+    if reply.stop == "refused":
+        raise LLMError("the model refused to answer", code="llm.refused", retry="never")
+    if reply.stop == "length":
+        raise LLMError("the reply was cut, for there was no more room for it", code="llm.length", retry="host")
+    return reply.turn

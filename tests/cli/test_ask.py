@@ -1,0 +1,415 @@
+"""``neuroscript ask``: real processes, a real server of models, a real terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import ROOT, Ran, asked_of, process, start
+from tests.cli.test_approvals import PLUGIN
+from tests.llm.server import APIS, ModelServer, Said, asks, call, cut_after, hangs, html, refuses, says, status
+from tests.terminals import PATIENCE, Terminal
+
+ADD = call("math__add", {"num1": "2", "num2": 3})
+ADDED = """\
+neuroscript: calls math.add {"num1": "2", "num2": 3}
+neuroscript: math.add: 5.0 (repaired num1: str -> float, num2: int -> float)
+"""
+LOGIN = '''
+"""A tool that takes a secret."""
+
+from neuroscript import ArgSpec, ArgType, ToolSpec
+
+
+def register(registrar):
+    args = (ArgSpec("user", ArgType.STRING), ArgSpec("password", ArgType.STRING, secret=True))
+    spec = ToolSpec("login", "s", args, return_type=ArgType.BOOL)
+    registrar.toolset("s").add(spec, lambda rt, user, password: True)
+'''
+HOSTILE = "a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec\td\ne"
+
+
+def ask(server: ModelServer, *words: str, api: str = "openai-chat", **how: Any) -> Ran:
+    """Ask the model of a server in a process of its own."""
+    return process(*asked_of(server, "ask", *words, api=api), **how)
+
+
+# Answers
+
+
+@pytest.mark.parametrize("words", [(), ("--no-stream",)], ids=["streamed", "whole"])
+@pytest.mark.parametrize("api", APIS)
+def test_the_answer_is_written_and_the_calls_are_told(api: str, words: tuple[str, ...], models: ModelServer) -> None:
+    """In each of the three APIs; the text before a call stands on lines of its own."""
+    models.script(asks(ADD, call("nope__x"), text="Let me see."), says("It is\nfive."))
+
+    ran = ask(models, "--tools", "math.*", *words, "How much is it?", api=api)
+
+    assert (ran.code, ran.out) == (0, "Let me see.\nIt is\nfive.\n")
+    assert ran.err == (
+        f"{ADDED}neuroscript: calls nope.x {{}}\n"
+        "neuroscript: nope.x: error tool.not_found: no tool of that name can be called here. "
+        "Mend the call and make it again.\n"
+    )
+    assert [asked.streamed for asked in models.requests] == [not words] * 2
+
+
+def test_no_tool_is_offered_unless_one_is_named(models: ModelServer) -> None:
+    """And one that is called all the same does not run."""
+    models.script(asks(ADD), says("no"))
+
+    ran = ask(models, "How much?")
+
+    assert (ran.code, ran.out) == (0, "no\n")
+    assert "error tool.not_found" in ran.err or "error policy" in ran.err
+    assert "tools" not in models.requests[0].body
+
+
+def test_only_the_tools_of_the_patterns_are_offered(models: ModelServer) -> None:
+    """The option may be repeated."""
+    models.script(says("ok"))
+
+    ask(models, "--tools", "math.add", "--tools", "math.sq*", "hi")
+
+    names = [tool["function"]["name"] for tool in models.requests[0].body["tools"]]
+    assert names == ["math__add", "math__sqrt"]
+
+
+@pytest.mark.parametrize("words", [(), ("-",)], ids=["none", "-"])
+def test_the_prompt_comes_from_a_pipe(words: tuple[str, ...], models: ModelServer) -> None:
+    """Of several lines, without the end of the last."""
+    models.script(says("ok"))
+
+    ran = ask(models, "--system", "Be short.", *words, stdin="How\nmuch é?\n".encode())
+
+    assert ran == Ran(0, "ok\n")
+    assert models.requests[0].body["messages"] == [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": "How\nmuch é?"},
+    ]
+
+
+def test_an_exact_answer_is_all_that_is_written(models: ModelServer) -> None:
+    """What did not fit goes back to the model, and is not shown."""
+    models.script(says("Five!"), says("```json\n5\n```"))
+
+    assert ask(models, "--answer", "int", "How much?") == Ran(0, "5\n")
+    assert len(models.requests) == 2
+
+
+def test_the_environment_names_the_model_and_has_the_key_of_an_address(models: ModelServer) -> None:
+    """A key of OpenAI is sent to no other server."""
+    models.script(says("a"), says("b"))
+    words = ("ask", "--base-url", models.base_url(), "hi")
+
+    process(*words, NEUROSCRIPT_MODEL="small", OPENAI_API_KEY="sk-canary")
+    process(*words, NEUROSCRIPT_MODEL="small", NEUROSCRIPT_MODEL_KEY="sk-mine")
+
+    assert [asked.body["model"] for asked in models.requests] == ["small", "small"]
+    keys = [asked.headers["Authorization"] for asked in models.requests]
+    assert ("canary" not in keys[0], keys[1]) == (True, "Bearer sk-mine")
+
+
+def test_all_of_the_conversation_is_one_value_of_json(models: ModelServer) -> None:
+    """The sentences stay what they are."""
+    models.script(asks(call("math__add", {"num1": "2", "num2": 3}, "c1"), text="Well."), says("five"))
+
+    ran = ask(models, "--tools", "math.*", "--json", "hi")
+
+    data = json.loads(ran.out)
+    assert type(data["turns"][2]["tool_results"][0].pop("seconds")) is float
+    assert (ran.code, ran.err) == (0, ADDED)
+    assert data == {
+        "answer": "five",
+        "turns": [
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "content": "Well.",
+                "tool_calls": [{"id": "c1", "name": "math.add", "arguments": '{"num1": "2", "num2": 3}'}],
+            },
+            {
+                "role": "tool",
+                "content": "",
+                "tool_results": [
+                    {
+                        "id": "c1",
+                        "tool": "math.add",
+                        "ok": True,
+                        "value": 5.0,
+                        "repairs": [
+                            {"where": "num1", "got": "str", "became": "float"},
+                            {"where": "num2", "got": "int", "became": "float"},
+                        ],
+                    }
+                ],
+            },
+            {"role": "assistant", "content": "five"},
+        ],
+        "usage": {"input_tokens": 20, "output_tokens": 6},
+        "retries": [],
+    }
+
+
+def test_a_request_that_is_made_again_is_told(models: ModelServer) -> None:
+    """And stands in the data."""
+    models.script(status(503), says("ok"))
+
+    ran = ask(models, "--json", "hi")
+
+    assert ran.err.startswith("neuroscript: asking again in 0.") and ran.err.endswith(" s (llm.server)\n")
+    assert ["llm.server"] == [each["code"] for each in json.loads(ran.out)["retries"]]
+
+
+# Failures
+
+FAILURES = {
+    "html": (html(), 1, "llm.format", "host", 1),
+    "auth": (status(401), 1, "llm.auth", "host", 1),
+    "cut": (cut_after(900, Said("one two three four five six seven"), True), 1, "llm.cut", "later", 1),
+    "refused": (refuses(), 1, "llm.refused", "never", 1),
+    "no end": (asks(ADD), 4, "llm.turns", "host", 3),
+    "silence": (hangs(20), 124, "llm.timeout", "later", 1),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_failure_is_a_sentence_a_code_and_a_transcript(kind: str, models: ModelServer, tmp_path: Path) -> None:
+    """Within the limits, which the requests are counted for; never a traceback."""
+    step, code, word, retry, count = FAILURES[kind]
+    models.script(forever=step)
+    file = tmp_path / "transcript.txt"
+    limits = ("--turns", "3", "--timeout", "1" if kind == "silence" else "20")
+
+    ran = ask(models, *limits, "--tools", "math.add", "--json", "--transcript", str(file), "hi")
+
+    data = json.loads(ran.out)
+    assert (ran.code, data["error"]["code"], data["error"]["retry"]) == (code, word, retry)
+    assert ran.err.splitlines()[-1] == f"neuroscript: {data['error']['message']} ({word}, retry: {retry})"
+    assert len(models.requests) == count
+    assert "Traceback" not in ran.err
+    kept = file.read_text().splitlines()
+    assert (kept[0], kept[-1]) == ("user: hi", f"ended: {data['error']['message']} ({word}, retry: {retry})")
+    assert ("assistant: one two" in file.read_text()) is (kind == "cut")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["--model", "nosuch"], "no model is called nosuch; see: neuroscript models list", id="model"),
+        pytest.param(
+            ["--api", "anthropic", "--model", "x"],
+            "there is no key for this model; set ANTHROPIC_API_KEY, or run: llm keys set anthropic",
+            id="key",
+        ),
+        pytest.param(
+            [], "there is no key for this model; set OPENAI_API_KEY, or run: llm keys set openai", id="default"
+        ),
+    ],
+)
+def test_a_model_that_can_not_be_asked_is_a_usage_error(words: list[str], said: str) -> None:
+    """Before anything is asked; with --json there is a value all the same."""
+    ran = process("ask", *words, "--json", "hi")
+
+    assert (ran.code, json.loads(ran.out)["error"]["message"]) == (2, said)
+    assert ran.err.startswith(f"neuroscript: {said} (llm.")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--base-url", "http://\x01", "hi"], "argument --base-url: expected an address such as http://127.0.0.1:8080/v1"),
+        (["--base-url", "nowhere", "hi"], "argument --base-url: expected an address such as http://127.0.0.1:8080/v1"),
+        (["--base-url", "http://[", "hi"], "argument --base-url: expected an address such as http://127.0.0.1:8080/v1"),
+        (["--turns", "0", "hi"], "argument --turns: expected a whole number above 0"),
+        (["--timeout", "nan", "hi"], "argument --timeout: expected a number of seconds above 0"),
+        (["--answer", "number", "hi"], "argument --answer: expected the type of an argument, such as int or []string"),
+        ([" "], "the prompt is empty"),
+        ([], "the prompt is empty"),
+        (["--base-url", "http://127.0.0.1:9", "--tools", "zz*", "hi"], "--tools zz* matches no tool that may be called here"),
+    ],
+)  # fmt: skip
+def test_words_that_mean_nothing_are_refused(words: list[str], said: str) -> None:
+    """With 2, and nothing is asked."""
+    ran = process("ask", *words)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.removesuffix("\n").removesuffix(" (see neuroscript ask --help)") == f"neuroscript: {said}"
+
+
+def test_a_key_is_no_word() -> None:
+    """It would stand in the list of processes, and in the history of the shell."""
+    ran = process("ask", "--key", "sk-canary", "hi")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "neuroscript: unrecognized arguments: --key hi (see neuroscript --help)\n"
+
+
+@pytest.mark.parametrize("missing", ["llm", "openai"])
+def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(missing: str, tmp_path: Path) -> None:
+    """Of an installation that has the core alone."""
+    (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError({missing!r}, name={missing!r})\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    words = ("--base-url", "http://127.0.0.1:9", "--model", "x") if missing == "openai" else ()
+
+    ran = process("ask", *words, "hi", PYTHONPATH=path)
+
+    assert (ran.code, 'pip install "neuroscript[' in ran.err, "Traceback" in ran.err) == (2, True, False), ran
+
+
+def test_an_interrupt_ends_it_and_keeps_what_was_said(models: ModelServer, tmp_path: Path) -> None:
+    """The calls that were made, with their results, and the beginning of the answer."""
+    models.script(asks(ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    file = tmp_path / "transcript.txt"
+    child = start(*asked_of(models, "ask", "--tools", "math.*", "--transcript", str(file), "hi"))
+    assert child.stdout is not None
+    said = child.stdout.read(3)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=20)
+
+    assert (said, child.returncode, err.decode().splitlines()[-1]) == (b"one", 130, "neuroscript: interrupted")
+    lines = file.read_text().splitlines()
+    assert lines[:3] == [
+        "user: hi",
+        'assistant: calls math.add {"num1": "2", "num2": 3}',
+        "tool: math.add: 5.0 (repaired num1: str -> float, num2: int -> float)",
+    ]
+    assert lines[3].startswith("assistant: one") and lines[4:] == ["ended: interrupted"]
+
+
+def test_no_secret_is_told_or_kept(models: ModelServer, tmp_path: Path) -> None:
+    """Not where it is interrupted either; the results stand behind their calls all the same."""
+    (tmp_path / "login.py").write_text(LOGIN)
+    login = call("s__login", {"user": "eve", "password": "canary-12345678"}, "c1")
+    models.script(asks(login, ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    file = tmp_path / "transcript.txt"
+    words = ("-p", str(tmp_path / "login.py"), "--tools", "s.*", "--tools", "math.add", "--transcript", str(file), "hi")
+    child = start(*asked_of(models, "ask", *words))
+    assert child.stdout is not None
+    child.stdout.read(3)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=20)
+
+    assert (child.returncode, b"canary" in err, "canary" in file.read_text()) == (130, False, False)
+    assert b"neuroscript: calls s.login (its arguments are secret)\n" in err
+    lines = file.read_text().splitlines()
+    assert lines[1].startswith("assistant: calls s.login ") and "eve" in lines[1]
+    assert [line.partition(" (")[0] for line in lines[3:5]] == ["tool: s.login: true", "tool: math.add: 5.0"]
+
+
+def test_a_reader_that_has_gone_ends_it(models: ModelServer) -> None:
+    """No further call is made for nobody."""
+    models.script(asks(ADD, text="a text"), says("never asked for"))
+
+    ran = ask(models, "--tools", "math.*", "hi", shell="| true; exit ${PIPESTATUS[0]}", before="sleep 0;")
+
+    assert ran.code == 5
+    assert len(models.requests) == 1
+
+
+# On a terminal
+
+BEGIN = """
+import sys
+sys.path.insert(0, {root!r})
+from neuroscript.cli import main
+sys.exit(main({words!r}))
+"""
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    """Takes the words of a command, and gives the terminal on which it was typed; there is a plugin."""
+    (tmp_path / "tools.py").write_text(PLUGIN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "dumb")
+    terminals: list[Terminal] = []
+
+    def typed(*words: str) -> Terminal:
+        terminals.append(Terminal(BEGIN.format(root=str(ROOT), words=words)))
+        return terminals[-1]
+
+    yield typed
+    for each in terminals:
+        each.child.kill()
+        each.child.wait()
+
+
+def came(seen: Terminal, text: str) -> None:
+    """Wait until a text has come, whatever stands behind it."""
+    all_of_it = b""
+    while text.encode() not in all_of_it:
+        assert select.select([seen.ours], [], [], PATIENCE)[0], all_of_it
+        all_of_it += os.read(seen.ours, 1024)
+
+
+def test_nothing_that_a_model_says_steers_a_terminal(terminal: Callable[..., Terminal], models: ModelServer) -> None:
+    """Of its text, of its calls, and of the names in them; lines and tabs stay."""
+    models.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
+    seen = terminal(*asked_of(models, "ask", "hi"))
+    told = seen.rest()
+    seen.close(0)
+
+    assert told.startswith(r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\r\ne\r\n")
+    assert told.replace("\r\n", "").replace("\t", "").isprintable()
+
+
+def test_a_text_comes_piece_by_piece(terminal: Callable[..., Terminal], models: ModelServer) -> None:
+    """The first is there while the server is still silent about the rest."""
+    models.script(hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    seen = terminal(*asked_of(models, "ask", "hi"))
+    came(seen, "one ")
+    threading.Timer(0, models.reset).start()
+    rest = seen.rest()
+    seen.close(0)
+
+    assert rest.endswith("ten\r\n")
+
+
+def test_whoever_sits_there_sees_that_the_model_is_waited_for(
+    terminal: Callable[..., Terminal], models: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sign is gone before the text."""
+    monkeypatch.setenv("TERM", "xterm")
+    models.script(hangs(20, 0, Said("here")))
+    seen = terminal(*asked_of(models, "ask", "hi"))
+    came(seen, "waiting for the model")
+    threading.Timer(0, models.reset).start()
+    rest = seen.rest()
+    seen.close(0)
+
+    assert rest.endswith("\x1b[2Khere\r\n")
+
+
+def test_a_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], models: ModelServer) -> None:
+    """By the question that other commands ask; the model reads the result, or that it was refused."""
+    models.script(asks(call("p__delete", {"path": "a"}), call("p__delete", {"path": "b"})), says("done"))
+    seen = terminal(*asked_of(models, "ask", "-p", "tools.py", "--tools", "p.*", "hi"))
+    seen.see("[n] ")
+    seen.type("y\n")
+    seen.see("[n] ")
+    seen.type("n because it is mine\n")
+    rest = seen.rest()
+    seen.close(0)
+
+    assert rest.endswith("done\r\n")
+    assert Path("ran").read_text() == "delete a False\n"
+    told = [each["content"] for each in models.requests[1].body["messages"] if each["role"] == "tool"]
+    assert (told[0], "it is mine" in told[1]) == ("3", True)
+
+
+def test_a_transcript_is_for_its_owner(models: ModelServer, tmp_path: Path) -> None:
+    """It has what was said and given, so nobody else may read it."""
+    models.script(says("ok"))
+    ask(models, "--transcript", str(tmp_path / "t"), "hi")
+
+    assert (tmp_path / "t").read_text() == "user: hi\nassistant: ok\n"
+    assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == 0o600

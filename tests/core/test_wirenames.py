@@ -1,0 +1,93 @@
+"""Names of tools as the APIs of models take them, and the way back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuroscript import Engine, RegistryError, ToolInfo, ToolPolicy, ToolSpec
+from neuroscript.wirenames import LONGEST, WireNames, cut, spec_of
+
+WORDS = st.from_regex(r"[a-z](_?[a-z0-9]){0,40}_?", fullmatch=True)
+PATHS = st.lists(WORDS, min_size=2, max_size=4).map(".".join)
+LONG = ToolSpec("x" * 80, "g")
+
+
+def spec(name: str) -> ToolSpec:
+    """Return a spec of a canonical name."""
+    group, _, word = name.rpartition(".")
+    return ToolSpec(word, group)
+
+
+@given(st.lists(PATHS, unique=True, max_size=5))
+def test_each_name_comes_back(names: list[str]) -> None:
+    """Long and short: as the APIs take them, one for each tool, and the way back is that tool."""
+    table = WireNames.of(map(spec, names))
+
+    wires = [table.wire(name) for name in names]
+
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", wire) for wire in wires)
+    assert len(set(wires)) == len(names)
+    assert [table.tool(wire) for wire in wires] == names
+
+
+@given(PATHS)
+def test_a_name_in_no_table_is_spelt_by_the_rule(name: str) -> None:
+    """And comes back as long as it was not cut."""
+    wire = WireNames().wire(name)
+
+    assert wire == WireNames.of([spec(name)]).wire(name)
+    if len(name.replace(".", "__")) <= LONGEST:
+        assert WireNames().tool(wire) == name
+
+
+def test_long_names_that_begin_alike_stay_different() -> None:
+    """Each is cut to 64 characters, of which the last nine tell it from others."""
+    one, other = cut("x" * 80), cut("x" * 81)
+
+    assert one != other
+    assert [len(one), len(other), one[:55], one[55]] == [64, 64, "x" * 55, "_"]
+    assert cut("x" * 64) == "x" * 64
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    """A tool may be called as another one is cut to; both are named, in whichever order they come."""
+    other = ToolSpec(WireNames().wire(LONG.full_name).removeprefix("g__"), "g")
+
+    with pytest.raises(RegistryError) as caught:
+        WireNames.of([LONG, other])
+    with pytest.raises(RegistryError):
+        WireNames.of([other, LONG])
+    wire = WireNames().wire(LONG.full_name)
+    assert str(caught.value) == f"g.{'x' * 62}… and {other.full_name} would both be called {wire}"
+
+
+def test_one_tool_twice_is_one_tool() -> None:
+    """Whoever lists it twice means it once."""
+    assert WireNames.of([LONG, LONG]) == WireNames.of([LONG])
+
+
+def test_what_a_model_makes_up_is_told_as_it_wrote_it() -> None:
+    """In the spelling of tools, with dots or without."""
+    table = WireNames.of([spec("math.add")])
+
+    assert [table.tool(name) for name in ("math__add", "Math.Add", "tool.math.add", "made__up", "made up")] == [
+        "math.add",
+        "math.add",
+        "math.add",
+        "made.up",
+        "made up",
+    ]
+
+
+def test_names_are_taken_of_every_form_of_a_tool() -> None:
+    """Implementations, what a tool knows of others, and specs."""
+    with Engine() as engine:
+        tool = engine.tools["math.add"]
+    info = ToolInfo(tool.spec, ToolPolicy(), "host")
+
+    assert [spec_of(each) for each in (tool, info, tool.spec)] == [tool.spec] * 3
+    assert WireNames.of([tool]) == WireNames.of([info]) == WireNames.of([tool.spec])

@@ -1,0 +1,306 @@
+"""Anthropic's Messages: tools and conversations that its SDK's own types take, and what is made of its replies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from anthropic import types
+from pydantic import TypeAdapter
+from tests.generator import Generator
+from tests.interop.recorded import message
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    Engine,
+    Example,
+    LLMError,
+    ToolCall,
+    ToolFailed,
+    ToolImplementation,
+    ToolResult,
+    ToolSpec,
+    Turn,
+    spec_from_schema,
+    spec_to_schema,
+)
+from neuroscript.interop import anthropic
+from neuroscript.replies import Usage
+from neuroscript.wirenames import WireNames
+
+TOOL = TypeAdapter(types.ToolParam)
+MESSAGE = TypeAdapter(types.MessageParam)
+
+
+def check_tool(told: dict[str, Any]) -> None:
+    """Assert that the SDK's types take a tool, and lose nothing of it."""
+    taken = TOOL.validate_python(told, strict=True)
+    plain = json.loads(json.dumps(told))
+    examples = [*taken.pop("input_examples", [])]
+    assert {**taken, **({"input_examples": examples} if examples else {})} == plain
+    assert told["input_schema"]["type"] == "object"
+    assert len(told["name"]) <= 64
+
+
+def test_every_tool_of_ours_is_told_as_the_sdk_takes_it() -> None:
+    """With a description, a schema and examples that fit to it."""
+    with Engine() as engine:
+        found = anthropic.to_tools(engine.tools.values())
+
+    assert len(found) == len(engine.tools) > 0
+    for told in found:
+        check_tool(told)
+    assert any("input_examples" in told for told in found)
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_generated_specs_are_told_as_the_sdk_takes_them(count: int) -> None:
+    """Five hundred of them, with whatever fits into a spec."""
+    for seed in range(125):
+        spec = Generator(seed).spec(count)
+        (told,) = anthropic.to_tools([spec])
+        check_tool(told)
+        assert told["input_schema"] == spec_to_schema(spec, exact=False)
+
+
+def test_a_tool_is_told_once_and_can_not_be_changed() -> None:
+    """What it is made of stays with the spec; another name is another tool."""
+    spec = ToolSpec("ping", "net", deprecated="use net.find", description="Ask.", when_to_use="When in doubt.")
+    (told,) = anthropic.to_tools([ToolImplementation(spec, lambda rt: None)])
+
+    assert told["name"] == "net__ping"
+    assert told["description"] == "Deprecated: use net.find. Ask. When in doubt."
+    assert anthropic.to_tools([spec])[0] is told
+    with pytest.raises(TypeError, match="can not be changed"):
+        told["name"] = "x"
+    (other,) = anthropic.to_tools([spec], names=WireNames({"net.ping": "p"}, {"p": "net.ping"}))
+    assert other["name"] == "p"
+
+
+def test_examples_fit_and_hide_nothing() -> None:
+    """By name or in order; none that fails, does not fit as it is, or tells a secret."""
+    args = (ArgSpec("host", ArgType.STRING), ArgSpec("key", ArgType.STRING, required=False, secret=True))
+    examples = (
+        Example({"host": "a"}, True),
+        Example(("b",)),
+        Example({"host": "c"}, error="net.gone"),
+        Example({"host": 5}),
+        Example({"host": "d", "key": "sesame"}),
+        Example({"host": "e", "more": 1}),
+        Example(("f", "sesame", 7)),
+    )
+    (told,) = anthropic.to_tools([ToolSpec("ping", "net", args, examples=examples)])
+
+    assert told["input_examples"] == [{"host": "a"}, {"host": "b"}]
+
+
+def test_what_the_api_refuses_at_a_root_is_asked_of_the_call() -> None:
+    """A schema of others may say it; the line still does."""
+    schema = {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    (told,) = anthropic.to_tools([spec_from_schema("shop.order", schema)])
+
+    assert told["input_schema"] == {"type": "object", "properties": {"a": {}, "b": {}}}
+
+
+CALL = ToolCall("math.add", {"num1": 2}, id="t1")
+SECOND = ToolCall("net.ping", '{"host": "h"', id="t2")
+RESULTS = (
+    ToolResult("t2", "net.ping", error=ToolFailed("no answer", tool="net.ping", retry="later")),
+    ToolResult("t1", "math.add", 5),
+)
+
+
+def conversation(*turns: Turn) -> dict[str, Any]:
+    """Return a conversation whose every message the SDK's types take."""
+    found = anthropic.conversation(turns, WireNames())
+    for each in found["messages"]:
+        MESSAGE.validate_python(each)
+        assert each["content"]
+    return found
+
+
+def test_a_conversation_has_its_results_in_one_message_right_after_the_calls() -> None:
+    """In the order of the calls, with what the user then says behind them; text that is no JSON is told as it was."""
+    said = conversation(
+        Turn("system", "Be brief."),
+        Turn("user", "Add."),
+        Turn("user", "Now."),
+        Turn("assistant", "So be it.", (CALL, SECOND)),
+        Turn("tool", tool_results=RESULTS[:1]),
+        Turn("tool", tool_results=RESULTS[1:]),
+        Turn("user", "And?"),
+        Turn("assistant", " \n"),
+    )
+
+    assert said == {
+        "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Add."}, {"type": "text", "text": "Now."}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "So be it."},
+                    {"type": "tool_use", "id": "t1", "name": "math__add", "input": {"num1": 2}},
+                    {"type": "tool_use", "id": "t2", "name": "net__ping", "input": {"INVALID_JSON": '{"host": "h"'}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "t1", "content": "5"},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t2",
+                        "content": "error tool.failed: no answer. The same call may succeed later.",
+                        "is_error": True,
+                    },
+                    {"type": "text", "text": "And?"},
+                ],
+            },
+        ],
+    }
+
+
+def test_results_can_be_told_alone() -> None:
+    """As the blocks of whatever message carries them."""
+    found = anthropic.to_content(RESULTS[1:])
+
+    assert found == [{"type": "tool_result", "tool_use_id": "t1", "content": "5"}]
+
+
+def test_a_call_without_a_result_is_told_to_be_unmade() -> None:
+    """For the API refuses a conversation that leaves one open."""
+    said = conversation(Turn("user", "Add."), Turn("assistant", "", (CALL,)), Turn("user", "Stop."))
+
+    assert said["messages"][2]["content"] == [
+        {
+            "type": "tool_result",
+            "tool_use_id": "t1",
+            "content": "error call.failed: this call was not made. The same call may succeed later.",
+            "is_error": True,
+        },
+        {"type": "text", "text": "Stop."},
+    ]
+
+
+def test_ids_of_other_apis_are_told_once_each() -> None:
+    """Gemini's begin anew in each turn, some servers give none; the results go with them."""
+    calls = (ToolCall("a.b", {}, id="call_1"), ToolCall("a.b", {}, id=""), ToolCall("a.b", {}, id=""))
+    results = tuple(ToolResult(call.id, "a.b", number) for number, call in enumerate(calls))
+    said = conversation(*[Turn("user", "Go."), Turn("assistant", "", calls), Turn("tool", tool_results=results)] * 2)
+
+    asked = [each["id"] for at in (1, 3) for each in said["messages"][at]["content"] if "id" in each]
+    told = [
+        (each["tool_use_id"], each["content"])
+        for one in said["messages"]
+        for each in one["content"]
+        if "tool_use_id" in each
+    ]
+    assert len(set(asked)) == 6
+    assert told == list(zip(asked, ["0", "1", "2"] * 2, strict=True))
+
+
+def test_a_turn_of_its_own_goes_back_as_it_was() -> None:
+    """Signed thoughts and all; but for a text that is blank, which the API writes and does not take."""
+    whole = message([CALL], "Hm.")
+    whole["content"].append({"type": "text", "text": ""})
+    reply = anthropic.read(types.Message.model_validate(whole), WireNames())
+
+    said = conversation(Turn("user", "Add."), reply.turn, Turn("tool", tool_results=RESULTS[1:]))
+
+    assert said["messages"][1] == {"role": "assistant", "content": whole["content"][:-1]}
+    assert said["messages"][2]["content"][0]["tool_use_id"] == "t1"
+
+
+@pytest.mark.parametrize(
+    ("reason", "calls", "stop"),
+    [
+        ("end_turn", [], "end"),
+        ("stop_sequence", [], "end"),
+        ("pause_turn", [], "end"),
+        ("tool_use", [CALL], "tools"),
+        (None, [CALL], "tools"),
+        ("another", [], "end"),
+        ("max_tokens", [CALL], "length"),
+        ("model_context_window_exceeded", [], "length"),
+        ("refusal", [], "refused"),
+    ],
+)
+def test_a_reply_tells_why_it_ended(reason: Any, calls: list[ToolCall], stop: str) -> None:
+    """With what it cost, all that was read counted as input."""
+    reply = anthropic.read(message(calls, "Hello.", stop_reason=reason))
+
+    assert reply.stop == stop
+    assert reply.usage == Usage(17, 20)
+    assert (reply.turn.content, list(reply.turn.tool_calls)) == ("Hello.", calls)
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "text"),
+    [
+        ("<html>", "llm.format", "what the server sent is no reply: expected a map, got str"),
+        ({"content": "x"}, "llm.format", "what the server sent is no reply: it has no list under content"),
+        (
+            {"content": [{"type": "tool_use", "id": "t", "input": {}}]},
+            "llm.format",
+            "what the server sent is no reply: it asks for a call that is none: "
+            "name: expected the name of a tool, got nothing",
+        ),
+        (
+            {"content": ["x"]},
+            "llm.format",
+            "what the server sent is no reply: content: expected a list of maps, got list",
+        ),
+        (message([]), "llm.empty", "the model said nothing"),
+        (
+            {"type": "error", "error": {"type": "overloaded_error", "message": "canary"}},
+            "llm.server",
+            "the server ended the reply with an error (overloaded_error)",
+        ),
+        (
+            {"type": "error", "error": {"type": "Can not say: canary"}},
+            "llm.server",
+            "the server ended the reply with an error",
+        ),
+    ],
+)
+def test_what_is_no_reply_says_so(data: Any, code: str, text: str) -> None:
+    """With what is wrong, and nothing of what was said."""
+    with pytest.raises(LLMError) as caught:
+        anthropic.read(data)
+
+    assert (caught.value.code, caught.value.text) == (code, text)
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "retry"),
+    [
+        ("authentication_error", "llm.auth", "host"),
+        ("permission_error", "llm.auth", "host"),
+        ("not_found_error", "llm.model", "host"),
+        ("invalid_request_error", "llm.request", "host"),
+        ("request_too_large", "llm.request", "host"),
+        ("rate_limit_error", "llm.rate", "later"),
+        ("timeout_error", "llm.timeout", "later"),
+        ("api_error", "llm.server", "later"),
+    ],
+)
+def test_an_error_of_the_server_has_a_code_of_ours(word: str, code: str, retry: str) -> None:
+    """And says who can do something about it."""
+    with pytest.raises(LLMError) as caught:
+        anthropic.MessageAssembler(WireNames()).take({"type": "error", "error": {"type": word, "message": "canary"}})
+
+    assert (caught.value.code, caught.value.retry) == (code, retry)
+    assert "canary" not in str(caught.value)
+
+
+def test_the_wire_is_made_of_the_public_functions() -> None:
+    """So that a transport needs to know nothing else."""
+    wire = anthropic.MESSAGES
+    names = WireNames.of([ToolSpec("add", "math")])
+
+    assert wire.tools([ToolSpec("add", "math")], names) == anthropic.to_tools([ToolSpec("add", "math")])
+    assert wire.read(message([CALL]), names).turn.tool_calls == (CALL,) == tuple(anthropic.read_calls(message([CALL])))
+    assert wire.conversation([Turn("user", "Hi")], names)["messages"][0]["role"] == "user"

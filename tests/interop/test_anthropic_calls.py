@@ -1,0 +1,206 @@
+"""Calls as Anthropic's API sends them: as objects, as data, in pieces, and over a connection; all are the same calls."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import process_time
+from typing import Any
+
+import anthropic as sdk
+import pytest
+from anthropic import types
+from pydantic import TypeAdapter
+from tests.interop.recorded import EVERYTHING, THOUGHT, events, message, sse, texts_of, turns
+
+from neuroscript import LLMError, ToolCall, Turn
+from neuroscript.interop import anthropic
+from neuroscript.replies import Reply, Usage
+from neuroscript.wirenames import WireNames
+
+EVENT: TypeAdapter[Any] = TypeAdapter(types.RawMessageStreamEvent)
+TURNS = turns()
+SAID = "Let me see: é😀\n"
+NAMES = WireNames()
+
+
+def assembled(pieces: Iterable[Any]) -> tuple[Reply, str]:
+    """Return what an assembler makes of pieces, and the text that it told while it did."""
+    assembler = anthropic.MESSAGES.assembler(NAMES)
+    said = "".join([assembler.take(piece) for piece in pieces])
+    return assembler.reply(), said
+
+
+def check(reply: Reply, calls: list[ToolCall]) -> None:
+    """Assert that a reply asks for these calls, and that all of it goes back as it was."""
+    whole = message(calls, SAID)
+    assert texts_of(reply.turn) == (SAID, tuple(calls))
+    assert [type(each.arguments) for each in reply.turn.tool_calls] == [dict] * len(calls)
+    assert reply.turn.native == {"anthropic.messages": whole["content"]}
+    assert (reply.stop, reply.usage) == ("tools", Usage(17, 20))
+
+
+def test_recorded_calls_arrive_as_objects_and_as_data() -> None:
+    """An SDK's message, what it dumps, and the JSON text of the server."""
+    for calls in TURNS:
+        whole = message(calls, SAID)
+        for each in (whole, types.Message.model_validate(whole), json.loads(json.dumps(whole))):
+            check(anthropic.read(each, NAMES), calls)
+            assert anthropic.read_calls(each) == calls
+        dumped = types.Message.model_validate(whole).model_dump()
+        assert texts_of(anthropic.read(dumped, NAMES).turn) == (SAID, tuple(calls))
+
+
+def test_recorded_calls_arrive_in_pieces_of_one_character() -> None:
+    """As the SDK's events and as plain data; the text is told as it comes."""
+    for calls in TURNS:
+        pieces = list(events(message(calls, SAID)))
+        objects = [EVENT.validate_python(each) for each in pieces if each["type"] != "ping"]  # which the SDK keeps
+        for each in (pieces, objects):
+            reply, said = assembled(each)
+            check(reply, calls)
+            assert said == SAID
+
+
+def test_recorded_calls_arrive_in_pieces_of_every_size() -> None:
+    """From one character to all of the JSON at once."""
+    for calls in TURNS if EVERYTHING else TURNS[:12]:
+        longest = max(len(json.dumps(call.arguments)) for call in calls)
+        for step in range(1, longest + 1):
+            check(assembled(events(message(calls, SAID), step))[0], calls)
+
+
+class Server(ThreadingHTTPServer):
+    """A server that answers the next of its bodies, every byte in a chunk of its own."""
+
+    daemon_threads = True
+    bodies: list[bytes]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection to it."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        """Answer a request, whatever it asks."""
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        assert isinstance(self.server, Server)
+        for byte in self.server.bodies.pop(0):
+            self.wfile.write(b"1\r\n%c\r\n" % byte)
+        self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served(bodies: list[bytes]) -> Iterator[sdk.Anthropic]:
+    """Give a client of a server on loopback that answers these bodies."""
+    server = Server(("127.0.0.1", 0), Handler)
+    server.bodies = bodies
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}"
+        with sdk.Anthropic(api_key="k", base_url=address, max_retries=0, timeout=30) as client:
+            yield client
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def request(client: sdk.Anthropic) -> dict[str, Any]:
+    return {"model": "claude", "max_tokens": 100, **anthropic.conversation([Turn("user", "Go.")], NAMES)}
+
+
+def test_recorded_calls_arrive_over_a_connection_byte_by_byte() -> None:
+    """Read by the SDK from a real server that sends each byte of the events alone; its helpers' events say it once."""
+    chosen = TURNS if EVERYTHING else TURNS[:15]
+    bodies = [sse(events(message(calls, SAID), 3)) for calls in chosen for _ in range(2)]
+    with served(bodies) as client:
+        for calls in chosen:
+            with client.messages.create(**request(client), stream=True) as stream:
+                reply, said = assembled(stream)
+            check(reply, calls)
+            with client.messages.stream(**request(client)) as helped:
+                again, told = assembled(helped)
+            check(again, calls)
+            assert said == told == SAID
+
+
+def test_a_stream_that_ends_early_is_cut() -> None:
+    """Wherever that is; what came of it is no reply."""
+    pieces = list(events(message(TURNS[0], SAID), 5))
+    for count in range(len(pieces)):
+        with pytest.raises(LLMError) as caught:
+            assembled(pieces[:count])
+        assert (caught.value.code, caught.value.retry) == ("llm.cut", "later")
+        assert str(caught.value) == "the reply ended before it was whole"
+
+
+def test_json_without_an_end_goes_on_as_it_is() -> None:
+    """So that the engine can tell the model what is wrong with it; it goes back as a map, for the API takes no other."""
+    text = '{"path": "a.txt", "text": "no end'
+    calls = [ToolCall("fs.read", text, id="t1"), ToolCall("math.add", "[1, 2]", id="t2")]
+    reply, _ = assembled(events(message(calls, stop_reason="max_tokens"), 4))
+    sent = anthropic.conversation([Turn("user", "Go."), reply.turn], NAMES)["messages"][1]["content"]
+
+    assert reply.stop == "length"
+    assert reply.turn.tool_calls == (
+        ToolCall("fs.read", text, id="t1"),
+        ToolCall("math.add", [1, 2], id="t2"),
+    )
+    assert [each["input"] for each in sent[-2:]] == [{"INVALID_JSON": text}, {"arguments": [1, 2]}]
+    assert sent[0] == THOUGHT
+
+
+@pytest.mark.parametrize(
+    ("piece", "text"),
+    [
+        ("<html>", "expected a map, got str"),
+        ({"kind": "x"}, "a piece of it has no type"),
+        ({"type": "content_block_delta", "index": 3, "delta": {}}, "a piece of it belongs to a block that never began"),
+        ({"type": "content_block_start", "content_block": {}}, "a piece of it has no index"),
+        ({"type": "message_start", "message": "x"}, "message: expected a map, got str"),
+    ],
+)
+def test_what_is_no_event_says_so(piece: Any, text: str) -> None:
+    """With what is wrong, and nothing of what was said."""
+    with pytest.raises(LLMError) as caught:
+        anthropic.MessageAssembler(NAMES).take(piece)
+
+    assert (caught.value.code, caught.value.text) == ("llm.format", f"what the server sent is no reply: {text}")
+
+
+def test_unknown_events_and_pieces_are_passed_over() -> None:
+    """As the API asks of its clients, for there will be more of them."""
+    whole = message(TURNS[0], SAID)
+    new = {"type": "content_block_delta", "index": 0, "delta": {"type": "future_delta", "future": "x"}}
+    pieces = list(events(whole))
+
+    reply, _ = assembled([*pieces[:3], {"type": "future"}, new, *pieces[3:]])
+
+    check(reply, TURNS[0])
+
+
+def test_the_time_of_a_stream_grows_with_its_length() -> None:
+    """However small its pieces are: eight times the pieces take at most about eight times as long."""
+
+    def seconds(length: int) -> float:
+        calls = [ToolCall("fs.read", {"text": "x" * length}, id="t1")]
+        pieces = list(events(message(calls)))
+        started = process_time()
+        assembled(pieces)
+        return process_time() - started
+
+    small, large = (min(seconds(length) for _ in range(3)) for length in (5_000, 40_000))
+    assert large < 24 * small

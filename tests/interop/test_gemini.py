@@ -1,0 +1,362 @@
+"""Google's Gemini: tools, conversations and calls that its SDK's own types take and give, whole and in pieces."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from base64 import b64decode
+from collections.abc import Iterable
+from time import process_time
+from typing import Any
+
+import pytest
+from tests.generator import Generator
+from tests.interop.recorded import (
+    EVERYTHING,
+    SIGNATURE,
+    chunk,
+    chunks,
+    partial_chunks,
+    response,
+    texts_of,
+    turns,
+    unnumbered,
+)
+
+from neuroscript import (
+    Engine,
+    LLMError,
+    ToolCall,
+    ToolFailed,
+    ToolResult,
+    ToolSpec,
+    Turn,
+    spec_to_schema,
+)
+from neuroscript.interop import gemini
+from neuroscript.replies import Reply, Usage
+from neuroscript.wirenames import WireNames
+
+with warnings.catch_warnings():  # the SDK warns where it is imported
+    warnings.simplefilter("ignore")
+    from google.genai import types
+
+TURNS = turns()
+SAID = "Let me see: é😀\n"
+NAMES = WireNames()
+
+
+def check_tools(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the declarations, which the SDK's types take and lose nothing of."""
+    (tool,) = told
+    taken = types.Tool.model_validate(tool)
+    assert taken.model_dump(mode="json", by_alias=True, exclude_unset=True) == tool
+    found: list[dict[str, Any]] = tool["functionDeclarations"]
+    assert all(len(each["name"]) <= 64 for each in found)
+    return found
+
+
+def test_every_tool_of_ours_is_told_as_the_sdk_takes_it() -> None:
+    """All in one entry."""
+    with Engine() as engine:
+        found = check_tools(gemini.to_tools(engine.tools.values()))
+
+    assert len(found) == len(engine.tools) > 0
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_generated_specs_are_told_as_the_sdk_takes_them(count: int) -> None:
+    """Five hundred of them, the schema as it is."""
+    for seed in range(125):
+        spec = Generator(seed).spec(count)
+        (told,) = check_tools(gemini.to_tools([spec]))
+        assert told["parametersJsonSchema"] == spec_to_schema(spec, exact=False)
+
+
+def test_a_tool_is_told_once_and_can_not_be_changed() -> None:
+    """What it is made of stays with the spec; without tools nothing is told."""
+    spec = ToolSpec("ping", "net", description="Ask.")
+    (told,) = gemini.to_tools([spec])[0]["functionDeclarations"]
+
+    assert told["description"] == "Ask."
+    assert gemini.to_tools([spec])[0]["functionDeclarations"][0] is told
+    assert gemini.to_tools([]) == []
+    with pytest.raises(TypeError, match="can not be changed"):
+        told["name"] = "x"
+
+
+CALL = ToolCall("math.add", {"num1": 2}, id="t1")
+SECOND = ToolCall("net.ping", '{"host": "h"', id="t2")
+RESULTS = (
+    ToolResult("t2", "net.ping", error=ToolFailed("no answer", tool="net.ping", retry="later")),
+    ToolResult("t1", "math.add", {"sum": [5, b"x"]}),
+)
+
+
+def conversation(*turns: Turn) -> dict[str, Any]:
+    """Return a conversation whose every content the SDK's types take."""
+    found = gemini.conversation(turns, NAMES)
+    for each in [*found["contents"], *([found["systemInstruction"]] if "systemInstruction" in found else [])]:
+        taken = types.Content.model_validate(each)
+        assert taken.model_dump(mode="json", by_alias=True, exclude_unset=True).keys() == each.keys()
+        assert each["parts"]
+    return found
+
+
+def test_a_conversation_has_its_results_right_after_the_calls() -> None:
+    """As many as there were calls, in their order; of a turn of other APIs no id is told."""
+    said = conversation(
+        Turn("system", "Be brief."),
+        Turn("user", "Add."),
+        Turn("assistant", "So be it.", (CALL, SECOND, CALL)),
+        Turn("tool", tool_results=RESULTS),
+        Turn("user", "And?"),
+    )
+
+    assert said == {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "Add."}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "So be it."},
+                    {"functionCall": {"name": "math__add", "args": {"num1": 2}}},
+                    {"functionCall": {"name": "net__ping", "args": {"INVALID_JSON": '{"host": "h"'}}},
+                    {"functionCall": {"name": "math__add", "args": {"num1": 2}}},
+                ],
+            },
+            {
+                "role": "user",
+                "parts": [
+                    _response("math__add", {"result": {"sum": [5, {"$base64": "eA=="}]}}),
+                    _response("net__ping", {"error": "error tool.failed: no answer. The same call may succeed later."}),
+                    _response(
+                        "math__add",
+                        {"error": "error call.failed: this call was not made. The same call may succeed later."},
+                    ),
+                ],
+            },
+            {"role": "user", "parts": [{"text": "And?"}]},
+        ],
+    }
+
+
+def _response(name: str, said: dict[str, Any]) -> dict[str, Any]:
+    return {"functionResponse": {"name": name, "response": said}}
+
+
+def test_an_id_that_was_made_up_is_not_sent_back() -> None:
+    """A call that came without one is answered without one."""
+    (call,) = gemini.read_calls({"candidates": [{"content": {"parts": [{"functionCall": {"name": "math__add"}}]}}]})
+
+    (part,) = gemini.to_parts([ToolResult(call.id, call.name, 5)])
+
+    assert call.id == "call_1"
+    assert part == {"functionResponse": {"name": "math__add", "response": {"result": 5}}}
+
+
+def test_results_can_be_told_alone() -> None:
+    """With the ids that they have."""
+    found = gemini.to_parts([ToolResult("t1", "math.add", 5)])
+
+    assert found == [{"functionResponse": {"id": "t1", "name": "math__add", "response": {"result": 5}}}]
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_a_turn_of_its_own_goes_back_as_it_was(has_ids: bool) -> None:
+    """With its signatures, and an id where one came and nowhere else."""
+    whole = response([CALL, CALL], "Hm.", ids=has_ids)
+    del whole["candidates"][0]["content"]["parts"][0]["thought"]
+    taken = types.GenerateContentResponse.model_validate(whole)
+    for each in (whole, taken, taken.model_dump()):
+        turn = gemini.read(each, NAMES).turn
+        results = tuple(ToolResult(call.id, call.name, 5) for call in turn.tool_calls)
+
+        said = conversation(Turn("user", "Add."), turn, Turn("tool", tool_results=results))["contents"]
+
+        assert _signed(said[1]) == _signed(whole["candidates"][0]["content"])
+        told = [each["functionResponse"] for each in said[2]["parts"]]
+        assert [each.get("id") for each in told] == ([CALL.id] * 2 if has_ids else [None] * 2)
+
+
+def _signed(content: Any) -> Any:
+    """Return a content with its bytes decoded, for there are two alphabets of Base64."""
+    return types.Content.model_validate(content).model_dump(exclude_none=True)
+
+
+def assembled(pieces: Iterable[Any]) -> tuple[Reply, str]:
+    """Return what an assembler makes of pieces, and the text that it told while it did."""
+    assembler = gemini.GENERATE.assembler(NAMES)
+    said = "".join([assembler.take(piece) for piece in pieces])
+    return assembler.reply(), said
+
+
+def sdk(data: dict[str, Any]) -> types.GenerateContentResponse:
+    return types.GenerateContentResponse.model_validate(data)
+
+
+def test_recorded_calls_arrive_as_objects_and_as_data() -> None:
+    """With the ids of the API, or with ours; under the names of the wire and those of the SDK."""
+    for calls in TURNS:
+        for ids, expected in ((True, tuple(calls)), (False, unnumbered(calls))):
+            whole = response(calls, SAID, ids=ids)
+            for each in (whole, sdk(whole), sdk(whole).model_dump(), json.loads(json.dumps(whole))):
+                reply = gemini.read(each, NAMES)
+                assert texts_of(reply.turn) == (SAID, expected)
+                assert (reply.stop, reply.usage) == ("tools", Usage(10, 25))
+            assert tuple(gemini.read_calls(whole)) == expected
+
+
+def test_recorded_calls_arrive_in_pieces() -> None:
+    """The text in pieces of every size, calls whole; the signatures stay where they were."""
+    for calls in TURNS if EVERYTHING else TURNS[:40]:
+        whole = response(calls, SAID)
+        for step in range(1, len(SAID) + 1):
+            reply, said = assembled(chunks(whole, step))
+            assert said == SAID
+            assert texts_of(reply.turn) == (SAID, tuple(calls))
+            assert reply.turn.native is not None
+            assert reply.turn.native["gemini.generate"][:-1] == whole["candidates"][0]["content"]["parts"]
+            assert (reply.stop, reply.usage) == ("tools", Usage(10, 25))
+
+
+def test_recorded_calls_arrive_value_by_value() -> None:
+    """Texts character by character; as plain data and as the SDK's objects, whose numbers are floats."""
+    for calls in turns(has_empty=False):
+        whole = response(calls, SAID)
+        for pieces in (list(partial_chunks(whole)), [sdk(each) for each in partial_chunks(whole)]):
+            reply, _ = assembled(pieces)
+            assert texts_of(reply.turn) == (SAID, tuple(calls))
+            assert reply.turn.native is not None
+            assert _parts(reply)[2]["functionCall"]["args"] == calls[0].arguments
+            assert _signed({"parts": _parts(reply)[2:3]})["parts"][0]["thought_signature"] == b64decode(SIGNATURE)
+
+
+def _parts(reply: Reply) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (reply.turn.native or {})["gemini.generate"]
+    return found
+
+
+def test_calls_that_follow_each_other_in_pieces_are_kept_apart() -> None:
+    """By a name, or by another id, where no piece said that one has ended."""
+    first = {"name": "a__b", "partialArgs": [{"jsonPath": "$.x", "stringValue": "1"}], "willContinue": True}
+    pieces = [chunk({"functionCall": first}), chunk({"functionCall": {**first, "willContinue": False}})]
+    reply, _ = assembled([*pieces, chunk({"text": ""}, finishReason="STOP")])
+
+    assert reply.turn.tool_calls == (ToolCall("a.b", {"x": "1"}, id="call_1"), ToolCall("a.b", {"x": "1"}, id="call_2"))
+
+
+def test_a_call_that_is_not_told_to_its_end_has_arguments_that_are_no_json() -> None:
+    """So that the engine can tell the model; it goes back as a map."""
+    call = {"name": "a__b", "partialArgs": [{"jsonPath": "$.x", "stringValue": "1"}], "willContinue": True}
+    reply, _ = assembled([chunk({"functionCall": call}), chunk({"text": ""}, finishReason="MAX_TOKENS")])
+
+    assert reply.stop == "length"
+    assert reply.turn.tool_calls == (ToolCall("a.b", '{"x": "1"', id="call_1"),)
+    assert _parts(reply)[0] == {"functionCall": {"name": "a__b", "args": {"INVALID_JSON": '{"x": "1"'}}}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ([{"stringValue": "x"}], "a piece of a call has no path"),
+        ([{"jsonPath": "$..x"}], "a piece of a call has a path that can not be read"),
+        ([{"jsonPath": "$", "stringValue": "x"}], "a piece of a call is of no argument"),
+        ([{"jsonPath": "$.x[1]", "stringValue": "x"}], "the pieces of a call do not fit together"),
+        (
+            [{"jsonPath": "$.x", "numberValue": 1}, {"jsonPath": "$.x.y", "numberValue": 1}],
+            "the pieces of a call do not fit together",
+        ),
+        (
+            [{"jsonPath": "$.x.y", "numberValue": 1}, {"jsonPath": "$.x", "numberValue": 1}],
+            "two pieces of a call are of one place",
+        ),
+    ],
+)
+def test_pieces_of_calls_that_make_no_sense_say_so(pieces: list[dict[str, Any]], text: str) -> None:
+    """With what is wrong, and nothing of what was said."""
+    with pytest.raises(LLMError) as caught:
+        assembled([chunk({"functionCall": {"name": "a__b", "partialArgs": pieces}}, finishReason="STOP")])
+
+    assert (caught.value.code, caught.value.text) == ("llm.format", f"what the server sent is no reply: {text}")
+
+
+def test_a_stream_that_ends_early_is_cut() -> None:
+    """Wherever that is; what came of it is no reply."""
+    pieces = list(chunks(response(TURNS[0], SAID)))
+    for count in range(len(pieces)):
+        with pytest.raises(LLMError) as caught:
+            assembled(pieces[:count])
+        assert (caught.value.code, caught.value.retry) == ("llm.cut", "later")
+
+
+@pytest.mark.parametrize("reason", list(types.FinishReason), ids=str)
+def test_every_reason_to_end_is_known(reason: types.FinishReason) -> None:
+    """Refusals and want of room say so; every other end with something said is one."""
+    reply = gemini.read(sdk(response([], "Hello.", finishReason=reason.value)), NAMES)
+
+    no_room = reason.value in ("MAX_TOKENS", "CONTINUATION")
+    others = {"FINISH_REASON_UNSPECIFIED", "STOP", "OTHER", "IMAGE_OTHER", "NO_IMAGE", "TOO_MANY_TOOL_CALLS"}
+    others |= {"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "MISSING_THOUGHT_SIGNATURE"}
+    assert reply.stop == ("length" if no_room else "end" if reason.value in others else "refused")
+
+
+def test_a_prompt_that_was_blocked_is_refused() -> None:
+    """Whole and in pieces."""
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}
+    for reply in (gemini.read(sdk(blocked)), assembled([blocked])[0], gemini.read(sdk(blocked).model_dump())):
+        assert (reply.stop, reply.turn.content, reply.usage) == ("refused", "", Usage(4, 0))
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "text"),
+    [
+        ("<html>", "llm.format", "what the server sent is no reply: expected a map, got str"),
+        ({"content": "x"}, "llm.format", "what the server sent is no reply: it has no candidates"),
+        ({"candidates": []}, "llm.empty", "the model said nothing"),
+        (response([], ""), "llm.empty", "the model said nothing"),
+        (
+            response([], "", finishReason="MALFORMED_FUNCTION_CALL"),
+            "llm.empty",
+            "the model wrote what its own server could not read",
+        ),
+        (
+            chunk({"functionCall": {"args": {}}}),
+            "llm.format",
+            "what the server sent is no reply: it asks for a call that is none: "
+            "functionCall['name']: expected the name of a tool, got nothing",
+        ),
+        (
+            {"error": {"code": 503, "status": "UNAVAILABLE", "message": "canary"}},
+            "llm.server",
+            "the server ended the reply with an error (unavailable)",
+        ),
+        (
+            {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}},
+            "llm.rate",
+            "the server ended the reply with an error (resource_exhausted)",
+        ),
+        ({"error": {"code": 404}}, "llm.model", "the server ended the reply with an error"),
+        ({"error": {"code": 418}}, "llm.request", "the server ended the reply with an error"),
+    ],
+)
+def test_what_is_no_reply_says_so(data: Any, code: str, text: str) -> None:
+    """With what is wrong, and nothing of what was said."""
+    with pytest.raises(LLMError) as caught:
+        gemini.read(data)
+
+    assert (caught.value.code, caught.value.text) == (code, text)
+
+
+def test_the_time_of_a_stream_grows_with_its_length() -> None:
+    """However small its pieces are: eight times the pieces take at most about eight times as long."""
+
+    def seconds(length: int) -> float:
+        pieces = list(partial_chunks(response([ToolCall("fs.read", {"text": "x" * length})], "y")))
+        started = process_time()
+        assembled(pieces)
+        return process_time() - started
+
+    small, large = (min(seconds(length) for _ in range(3)) for length in (1_000, 8_000))
+    assert large < 24 * small

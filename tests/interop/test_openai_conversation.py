@@ -1,0 +1,227 @@
+"""Conversations as OpenAI's APIs take them: in their own types, and back to the same turns."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+from openai.types.responses import Response
+from openai.types.responses.response_input_item_param import ResponseInputItemParam
+from pydantic import TypeAdapter
+from pytest_httpserver import HTTPServer
+from tests.interop import openai_wire as wire
+
+from neuroscript import Engine, ExecutionPolicy, ToolCall, ToolResult
+from neuroscript.errors import ToolNotFound
+from neuroscript.interop.openai import CHAT, RESPONSES, to_items, to_messages
+from neuroscript.runtime import Turn
+from neuroscript.wirenames import WireNames
+
+NAMES = WireNames()
+MESSAGES: TypeAdapter[Any] = TypeAdapter(list[ChatCompletionMessageParam])
+ITEMS: TypeAdapter[Any] = TypeAdapter(list[ResponseInputItemParam])
+
+CALLS = (
+    ToolCall("math.add", '{"a": 1', id="c1"),
+    ToolCall("fs.read", {"path": "é"}, id="c2"),
+    ToolCall("a.b", id="c3"),
+)
+RESULTS = (ToolResult("c1", "math.add", 3), ToolResult("c2", "fs.read", "text"), ToolResult("c3", "a.b", None))
+TURNS = (
+    Turn("system", "Be brief."),
+    Turn("user", "Add."),
+    Turn("assistant", "Wait.", CALLS),
+    Turn("tool", tool_results=RESULTS),
+    Turn("assistant", "3"),
+)
+
+
+def test_a_conversation_as_chat_messages() -> None:
+    """Arguments that are a map go out as JSON text, and text goes out as the model wrote it."""
+    said = CHAT.conversation(TURNS, NAMES)
+
+    assert said == {
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Add."},
+            {
+                "role": "assistant",
+                "content": "Wait.",
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "math__add", "arguments": '{"a": 1'}},
+                    {"id": "c2", "type": "function", "function": {"name": "fs__read", "arguments": '{"path": "é"}'}},
+                    {"id": "c3", "type": "function", "function": {"name": "a__b", "arguments": "{}"}},
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "3"},
+            {"role": "tool", "tool_call_id": "c2", "content": "text"},
+            {"role": "tool", "tool_call_id": "c3", "content": "null"},
+            {"role": "assistant", "content": "3"},
+        ]
+    }
+    MESSAGES.validate_python(said["messages"])
+
+
+def test_a_conversation_as_input_items() -> None:
+    """The system's turns at the beginning are the instructions."""
+    said = RESPONSES.conversation([Turn("system", "You add."), *TURNS], NAMES)
+
+    assert said == {
+        "instructions": "You add.\n\nBe brief.",
+        "input": [
+            {"type": "message", "role": "user", "content": "Add."},
+            {"type": "message", "role": "assistant", "content": "Wait."},
+            {"type": "function_call", "call_id": "c1", "name": "math__add", "arguments": '{"a": 1'},
+            {"type": "function_call", "call_id": "c2", "name": "fs__read", "arguments": '{"path": "é"}'},
+            {"type": "function_call", "call_id": "c3", "name": "a__b", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "3"},
+            {"type": "function_call_output", "call_id": "c2", "output": "text"},
+            {"type": "function_call_output", "call_id": "c3", "output": "null"},
+            {"type": "message", "role": "assistant", "content": "3"},
+        ],
+    }
+    ITEMS.validate_python(said["input"])
+
+
+def test_a_later_turn_of_the_system_stays_where_it_is() -> None:
+    """In both APIs; and without any there are no instructions."""
+    turns = [Turn("user", "Hello."), Turn("system", "Be brief.")]
+
+    assert [each["role"] for each in CHAT.conversation(turns, NAMES)["messages"]] == ["user", "system"]
+    assert RESPONSES.conversation(turns, NAMES) == {
+        "input": [
+            {"type": "message", "role": "user", "content": "Hello."},
+            {"type": "message", "role": "system", "content": "Be brief."},
+        ]
+    }
+
+
+def test_what_the_model_sent_goes_back_as_it_was() -> None:
+    """To its own API alone; the other one gets what turns have words for."""
+    calls = wire.turns(1)[0]
+    output = [
+        wire.REASONING,
+        wire.said({"type": "output_text", "text": "Wait.", "annotations": []}),
+        *map(wire.item, calls),
+    ]
+    turn = RESPONSES.read(Response.model_validate(wire.response(output)), NAMES).turn
+    chat = CHAT.read(ChatCompletion.model_validate(wire.chat_reply(calls, reasoning_content="Hm.")), NAMES).turn
+
+    (message,) = CHAT.conversation([chat], NAMES)["messages"]
+
+    assert RESPONSES.conversation([turn], NAMES) == {"input": output}
+    assert message["reasoning_content"] == "Hm."
+    assert message["tool_calls"] == [wire.chat_call(call) for call in calls]
+    assert CHAT.conversation([turn], NAMES)["messages"] == [
+        {"role": "assistant", "content": "Wait.", "tool_calls": [wire.chat_call(call) for call in calls]}
+    ]
+    ITEMS.validate_python(RESPONSES.conversation([turn, chat], NAMES)["input"])
+    MESSAGES.validate_python(CHAT.conversation([turn, chat], NAMES)["messages"])
+
+
+def test_what_goes_out_is_read_as_the_same_calls() -> None:
+    """What one API was told of a turn is what the other one would have said."""
+    for calls in wire.turns(300):
+        (message,) = CHAT.conversation([Turn("assistant", tool_calls=tuple(calls))], NAMES)["messages"]
+        items = RESPONSES.conversation([Turn("assistant", tool_calls=tuple(calls))], NAMES)["input"]
+
+        assert (message["content"], len(items)) == (None, len(calls))
+        assert list(CHAT.read({"choices": [{"message": message}]}, NAMES).turn.tool_calls) == calls
+        assert list(RESPONSES.read({"output": items}, NAMES).turn.tool_calls) == calls
+
+
+def test_calls_without_ids_match_their_results() -> None:
+    """A turn of another API may have none; both get them by their place."""
+    turns = [
+        Turn("assistant", tool_calls=(ToolCall("a.b"), ToolCall("a.b"))),
+        Turn("tool", tool_results=(ToolResult("", "a.b", 1), ToolResult("", "a.b", 2))),
+    ]
+
+    assistant, *results = CHAT.conversation(turns, NAMES)["messages"]
+    items = RESPONSES.conversation(turns, NAMES)["input"]
+
+    assert (
+        [call["id"] for call in assistant["tool_calls"]]
+        == [each["tool_call_id"] for each in results]
+        == ["call_1", "call_2"]
+    )
+    assert [item["call_id"] for item in items] == ["call_1", "call_2"] * 2
+
+
+def test_an_error_goes_back_with_what_to_do_about_it() -> None:
+    """With the names that the model knows the tools by."""
+    missing = ToolResult("c1", "math.plus", error=ToolNotFound("math.plus", near=("math.add",)))
+    names = WireNames({"math.add": "sum"}, {"sum": "math.add"})
+
+    (message,), (item,) = to_messages([missing], names=names), to_items([missing], names=names)
+
+    assert message["content"] == item["output"]
+    assert "did you mean sum?" in item["output"]
+
+
+def test_a_turn_of_tools_with_text_says_it() -> None:
+    """Nothing that stands in a turn is left out, whoever wrote it."""
+    turn = Turn("tool", "Nobody answered.")
+
+    assert CHAT.conversation([turn], NAMES)["messages"] == [{"role": "user", "content": "Nobody answered."}]
+    assert RESPONSES.conversation([turn], NAMES)["input"] == [
+        {"type": "message", "role": "user", "content": "Nobody answered."}
+    ]
+
+
+def test_a_turn_in_which_nothing_was_said_is_still_a_turn() -> None:
+    """A user may say nothing, and the server decides what to think of that."""
+    turn = Turn("user")
+
+    assert CHAT.conversation([turn], NAMES)["messages"] == [{"role": "user", "content": ""}]
+    assert RESPONSES.conversation([turn], NAMES)["input"] == [{"type": "message", "role": "user", "content": ""}]
+
+
+@pytest.mark.parametrize("wire_", [CHAT, RESPONSES], ids=["chat", "responses"])
+def test_a_turn_is_not_changed_by_going_out(wire_: Any) -> None:
+    """Whoever changes the request does not change what was kept."""
+    calls = wire.turns(1)[0]
+    reply = wire.chat_reply(calls) if wire_ is CHAT else wire.response([wire.item(call) for call in calls])
+    turn = wire_.read(reply, NAMES).turn
+    before = copy.deepcopy(turn)
+
+    for messages in wire_.conversation([turn], NAMES).values():
+        messages[0].clear()
+
+    assert turn == before
+    assert turn.native == before.native
+
+
+def test_a_model_behind_the_sdk_gets_what_its_calls_gave(httpserver: HTTPServer) -> None:
+    """Tools, turns and results go through the SDK to a server, by either API, and the calls run."""
+    calls = [ToolCall("math.add", '{"num1": "2", "num2": 3}', id="c1"), ToolCall("math.add", "{", id="c2")]
+    answers = {
+        "/v1/chat/completions": wire.chat_reply(calls),
+        "/v1/responses": wire.response([wire.REASONING, *map(wire.item, calls)]),
+    }
+    for path, answer in answers.items():
+        httpserver.expect_request(path).respond_with_json(answer)
+    with (
+        Engine(policy=ExecutionPolicy(allow=("math.*",))) as engine,
+        openai.OpenAI(api_key="k", base_url=httpserver.url_for("/v1"), max_retries=0) as client,
+    ):
+        tools = [engine.tools["math.add"]]
+        for api, create in ((CHAT, client.chat.completions.create), (RESPONSES, client.responses.create)):
+            ask: Any = create
+            turns = [Turn("system", "Add."), Turn("user", "2 and 3")]
+            request = {"model": "m", "tools": api.tools(tools, NAMES)}
+            turn = api.read(ask(**request, **api.conversation(turns, NAMES)), NAMES).turn
+            results = tuple(engine.execute(call) for call in turn.tool_calls)
+            turns += [turn, Turn("tool", tool_results=results)]
+            ask(**request, **api.conversation(turns, NAMES))
+
+    sent = [request.get_json() for request, _ in httpserver.log]
+    chat, responses = sent[1]["messages"][-2:], sent[3]["input"]
+    assert sent[0]["tools"][0]["function"]["strict"] is True
+    assert responses[1:4] == [wire.REASONING, *map(wire.item, calls)]
+    assert [each["content"] for each in chat] == [each["output"] for each in responses[4:]]
+    assert chat[0] == {"role": "tool", "tool_call_id": "c1", "content": "5.0"}
+    assert chat[1]["content"].startswith("error arg.not_json: ")

@@ -1,0 +1,473 @@
+"""The operations of a description as tools: called through an engine, answered by a real server on loopback."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import pytest
+from pytest_httpserver import HTTPServer
+from tests.interop.openapi_shop import LENT, NOTHING, PETS, SECRETS, Shop, ok, opened, served
+from werkzeug import Response
+
+from neuroscript import ArgumentError, Engine, ExecutionPolicy, PolicyError, Recording, ToolCall, ToolFailed
+from neuroscript.interop.openapi import from_openapi
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[HTTPServer]:
+    """A server for all of them."""
+    with served() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(server: HTTPServer) -> Shop:
+    """That server, which was asked nothing yet."""
+    return opened(server)
+
+
+@pytest.fixture
+def engine(shop: Shop) -> Iterator[Engine]:
+    """The pet store, at that server, with all that it needs."""
+    tools = from_openapi(PETS, base_url=shop.url, secrets=SECRETS, private=[shop.place])
+    with shop.engine(tools, "secret:read:*", secrets=LENT) as engine:
+        yield engine
+
+
+def with_paths(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> dict[str, Any]:
+    """Return a description of these paths."""
+    return {"openapi": version, "info": {"title": "t", "version": "1"}, "paths": paths, **more}
+
+
+def posted(schema: Any, media_type: str = "application/json", **body: Any) -> dict[str, Any]:
+    """Return the paths of one operation, ``t.post_a``, that takes a body."""
+    content = {media_type: {"schema": schema}}
+    return {"/a": {"post": {"requestBody": {"required": True, **body, "content": content}, "responses": NOTHING}}}
+
+
+def sent(shop: Shop, document: dict[str, Any], arguments: dict[str, Any], tool: str = "t.post_a") -> bytes:
+    """Return the body that a call makes."""
+    with shop.engine(from_openapi(document, base_url=shop.url, private=[shop.place])) as engine:
+        engine.call_named(tool, arguments)
+    return shop.asked[-1].body
+
+
+def test_the_description_of_these_tests_is_a_valid_one() -> None:
+    """By the models of another project."""
+    models = pytest.importorskip("openapi_pydantic")
+
+    assert "3.1.0" == models.OpenAPI.model_validate(PETS).openapi
+
+
+def test_operations_are_named_by_their_ids_or_by_method_and_path(engine: Engine) -> None:
+    """In the group that the title names."""
+    names = [name.removeprefix("pet_store.") for name in engine.tools if name.startswith("pet_store.")]
+
+    assert {
+        *("list_pets", "create_pet", "get_pet_by_id", "pets_replace", "update_pet", "delete_pet", "plant", "login"),
+        *("get_pets_pet_id_photo", "put_pets_pet_id_note", "count_pets", "health", "me", "me_basic", "me_cookie"),
+        *("me_query", "open_id"),
+    } == set(names)
+
+
+def test_a_query_is_coerced_and_sent(shop: Shop, engine: Engine) -> None:
+    """Names with brackets too; defaults and secrets are added, and what was not given is left out."""
+    shop.says(200, [{"id": 1}])
+
+    came = engine.call_named("pet_store.list_pets", {"tags": '["a b"]', "filter_name": "x", "X-Trace": "t"})
+
+    assert [{"id": 1}] == came
+    [asked] = shop.asked
+    assert ("GET", "/pets?limit=20&tags=a%20b&filter%5Bname%5D=x") == (asked.method, asked.target)
+    assert ("t", "k-2f61c0aa", "application/json") == tuple(
+        asked.headers[name] for name in ("X-Trace", "X-Api-Key", "Accept")
+    )
+
+
+def test_what_does_not_fit_is_refused_before_a_request(shop: Shop, engine: Engine) -> None:
+    """With each problem, as for any tool."""
+    with pytest.raises(ArgumentError) as caught:
+        engine.call_named("pet_store.list_pets", {"limit": 101, "status": "lost", "other": 1})
+
+    assert ["limit", "other", "status"] == sorted(problem.where for problem in caught.value.problems)
+    assert [] == shop.asked
+
+
+def test_texts_of_a_description_are_one_safe_line(engine: Engine) -> None:
+    """No control character of it reaches a model or a terminal."""
+    spec = engine.tools["pet_store.list_pets"].spec
+
+    assert "List all pets. Those that are there, \\x1b[2J in pages." == spec.description
+    assert "(deprecated)" == next(arg.description for arg in spec.args if arg.name == "status")
+    assert engine.tools["pet_store.delete_pet"].spec.deprecated
+
+
+def test_effects_and_needs_are_those_of_the_method(shop: Shop, engine: Engine) -> None:
+    """The host of the server is all of the network that is needed."""
+    place, lan = shop.place, f"lan:reach:{shop.place.replace(':', chr(92) + ':')}"
+    policies = {name: engine.tools[f"pet_store.{name}"].policy for name in ("list_pets", "pets_replace", "delete_pet")}
+
+    assert {
+        "list_pets": ("net", "reads", "idempotent"),
+        "pets_replace": ("net", "writes", "idempotent"),
+        "delete_pet": ("net", "deletes", "idempotent"),
+    } == {name: tuple(policy.effects) for name, policy in policies.items()}
+    assert (f"net:read:{place}", lan, "secret:read:shop-key") == policies["list_pets"].capabilities
+    assert f"net:read,write:{place}" == policies["delete_pet"].capabilities[0]
+
+
+def test_properties_of_a_body_are_arguments(shop: Shop, engine: Engine) -> None:
+    """Those that the server sets are none, not even as required ones."""
+    shop.says(201, {"id": 1})
+
+    engine.call_named("pet_store.create_pet", {"name": "Ada", "price": "1.5"})
+
+    assert ("application/json", {"name": "Ada", "price": 1.5}) == (
+        shop.asked[0].headers["Content-Type"],
+        json.loads(shop.asked[0].body),
+    )
+    names = {arg.name for arg in engine.tools["pet_store.create_pet"].spec.args}
+    assert {"X-Trace", "name", "tags", "price"} == names
+
+
+def test_null_and_absence_are_told_apart_in_a_body(shop: Shop, engine: Engine) -> None:
+    """A property that may be both leaves the body one argument."""
+    shop.says(200, {})
+
+    engine.call_named("pet_store.update_pet", {"petId": 1, "body": {"owner": None}})
+    engine.call_named("pet_store.update_pet", {"petId": 1, "body": {"name": "Eve"}})
+
+    assert [{"owner": None}, {"name": "Eve"}] == [json.loads(each.body) for each in shop.asked]
+    assert "application/merge-patch+json" == shop.asked[0].headers["Content-Type"]
+
+
+def test_a_schema_that_holds_itself_is_asked_at_every_level(shop: Shop, engine: Engine) -> None:
+    """A tree goes out as it is, and a broken leaf deep in it does not."""
+    tree: dict[str, Any] = {"value": 1, "children": [{"value": 2, "children": [{"value": 3}]}]}
+    shop.says(200, tree)
+
+    assert tree == engine.call_named("pet_store.plant", tree)
+    tree["children"][0]["children"][0] = {"value": "x"}
+    with pytest.raises(ArgumentError):
+        engine.call_named("pet_store.plant", tree)
+
+    assert 1 == len(shop.asked)
+
+
+def test_a_form_is_sent_as_its_fields_say(shop: Shop, engine: Engine) -> None:
+    """A list as several fields, an object as JSON, and by a style where one is said; a password is a secret."""
+    shop.says(200, "token", "text/plain")
+    given = {"user": "a&b", "word": "ä +", "roles": ["x", "y"], "more": {"x": 1}, "codes": [1, 2]}
+
+    assert "token" == engine.call_named("pet_store.login", given)
+
+    pairs = parse_qsl(shop.asked[0].body.decode())
+    expected = [("user", "a&b"), ("word", "ä +"), ("roles", "x"), ("roles", "y"), ("more", '{"x":1}'), ("codes", "1,2")]
+    assert sorted(expected) == sorted(pairs)
+    assert next(arg.secret for arg in engine.tools["pet_store.login"].spec.args if arg.name == "word")
+
+
+def test_a_text_is_sent_as_text_and_names_are_told_apart(shop: Shop, engine: Engine) -> None:
+    """A parameter of the query that has the name of one of the path says where it stands."""
+    engine.call_named("pet_store.put_pets_pet_id_note", {"petId": "7", "query_petId": "true", "body": "grün"})
+    engine.call_named("pet_store.put_pets_pet_id_note", {"petId": "7"})
+
+    first, second = shop.asked
+    assert ("/pets/7/note?petId=true", "grün".encode()) == (first.target, first.body)
+    assert ("/pets/7/note", b"", None) == (second.target, second.body, second.headers.get("Content-Type"))
+
+
+AUTHORIZED: Final = {
+    "me": ("Authorization", "Bearer t-77d1e9b2"),
+    "open_id": ("Authorization", "Bearer t-77d1e9b2"),
+    "me_basic": ("Authorization", f"Basic {base64.b64encode(b'ada:open sesame').decode()}"),
+    "me_cookie": ("Cookie", "sid=s-51a0f3cc"),
+    "list_pets": ("X-Api-Key", "k-2f61c0aa"),
+}
+
+
+@pytest.mark.parametrize("name", AUTHORIZED)
+def test_a_secret_of_the_host_is_sent_as_its_scheme_says(shop: Shop, engine: Engine, name: str) -> None:
+    """And is no argument."""
+    shop.says(200, [])
+
+    engine.call_named(f"pet_store.{name}", {})
+
+    header, value = AUTHORIZED[name]
+    assert value == shop.asked[0].headers[header]
+
+
+def test_a_secret_in_the_query_is_no_argument(shop: Shop, engine: Engine) -> None:
+    """The parameter that the description has for it is gone, and no free key can stand for it."""
+    shop.says(200, {})
+
+    engine.call_named("pet_store.me_query", {"any": {"a": "1"}})
+    refused = engine.execute(ToolCall("pet_store.me_query", {"any": {"api_key": "mine"}}))
+
+    assert ["/me/query?api_key=q%26%3D95b1d0&a=1"] == [each.target for each in shop.asked]
+    assert "pet_store.me_query: any: expected keys that are no names of other fields" == str(refused.error)
+
+
+def test_a_secret_that_comes_back_is_hidden(shop: Shop, engine: Engine) -> None:
+    """An echo of the server does not show it to the model."""
+    shop.answer = lambda request: Response(
+        json.dumps({"seen": request.headers["Authorization"]}), 200, mimetype="application/json"
+    )
+
+    result = engine.execute(ToolCall("pet_store.me", {}))
+
+    assert "t-77d1e9b2" not in str(result.value)
+
+
+def test_no_recording_has_a_secret_of_a_request(shop: Shop, tmp_path: Path) -> None:
+    """Neither a password in a form nor a key in a query or a header, in whichever form it is sent."""
+    tools = from_openapi(PETS, base_url=shop.url, secrets=SECRETS, private=[shop.place])
+    file = tmp_path / "calls.jsonl"
+    with shop.engine(tools, "secret:read:*", secrets=LENT, recording=Recording(file)) as engine:
+        engine.execute(ToolCall("pet_store.login", {"user": "ada", "word": "correct horse"}))
+        engine.execute(ToolCall("pet_store.me_basic"))
+        engine.execute(ToolCall("pet_store.me_query"))
+
+    told = file.read_text()
+    assert 6 == len(told.splitlines())
+    for secret in ("correct", "open", base64.b64encode(b"ada:open sesame").decode(), "95b1d0"):
+        assert secret not in told
+
+
+def test_without_the_grant_of_a_secret_nothing_is_sent(shop: Shop) -> None:
+    """The need is the tool's own."""
+    tools = from_openapi(PETS, base_url=shop.url, secrets=SECRETS, private=[shop.place])
+    with shop.engine(tools, secrets=LENT) as engine, pytest.raises(PolicyError) as caught:
+        engine.call_named("pet_store.me", {})
+
+    assert ("secret:read", []) == (caught.value.need, shop.asked)
+
+
+def test_a_host_that_is_not_granted_is_not_asked(shop: Shop) -> None:
+    """Nor a private address that is."""
+    document = with_paths({"/a": {"get": {"responses": NOTHING}}})
+    for private, grants in (((shop.place,), ()), ((), (f"net:read:{shop.place}",))):
+        tools = from_openapi(document, base_url=shop.url, private=private)
+        policy = ExecutionPolicy(grants=grants)
+        with Engine(toolsets=[shop.http, tools], plugins="none", policy=policy) as engine:
+            result = engine.execute(ToolCall("t.get_a"))
+        assert result.error is not None
+        assert result.error.code in ("policy.capability", "http.private")
+
+    assert [] == shop.asked
+
+
+def test_without_the_http_toolset_the_host_is_told() -> None:
+    """The model can do nothing about it."""
+    tools = from_openapi(with_paths({"/a": {"get": {"responses": NOTHING}}}), base_url="https://x.example")
+    policy = ExecutionPolicy(grants=("net:read:*",))
+    with Engine(toolsets=[tools], plugins="none", policy=policy) as engine, pytest.raises(ToolFailed) as caught:
+        engine.call("t.get_a")
+
+    assert ("openapi.no_http", "host") == (caught.value.code, caught.value.retry)
+
+
+STATUSES: Final = {
+    400: ("400 bad request", "model"),
+    401: ("401 unauthorized", "host"),
+    403: ("403 forbidden", "host"),
+    404: ("404 not found", "model"),
+    405: ("405 method not allowed", "host"),
+    408: ("408 request timeout", "later"),
+    409: ("409 conflict", "model"),
+    429: ("429 too many requests", "later"),
+    500: ("500 internal server error", "later"),
+    503: ("503 service unavailable", "later"),
+    599: ("599", "later"),
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_status_is_an_error_without_a_word_of_the_server(shop: Shop, engine: Engine, status: int) -> None:
+    """Only the status is told, and who can do something about it."""
+    shop.says(status, {"error": "the word of the server"})
+
+    with pytest.raises(ToolFailed) as caught:
+        engine.call("pet_store.get_pet_by_id", (7,))
+
+    text, retry = STATUSES[status]
+    assert (text, retry, "openapi.status") == (
+        caught.value.text.removeprefix("the server answered "),
+        caught.value.retry,
+        caught.value.code,
+    )
+
+
+ANSWERS: Final = {
+    "map": ("get_pet_by_id", (7,), {"id": 1}, "application/json", {"id": 1}),
+    "problem": ("get_pet_by_id", (7,), {"id": 1}, "application/json", {"id": 1}),
+    "null": ("count_pets", (), None, "application/json", None),
+    "int": ("count_pets", (), 3, "application/json", 3),
+    "bytes": ("get_pets_pet_id_photo", ("7",), b"\x89PNG", "image/png", b"\x89PNG"),
+    "any json": ("me", (), [1], "application/json", [1]),
+    "any text": ("me", (), "hello", "text/plain", "hello"),
+    "any bytes": ("me", (), b"\xff", "application/octet-stream", b"\xff"),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_an_answer_is_decoded(shop: Shop, engine: Engine, case: str) -> None:
+    """By its media type, and held to the type that the description promises."""
+    name, args, body, media_type, expected = ANSWERS[case]
+    shop.says(200, body, media_type)
+
+    assert expected == engine.call(f"pet_store.{name}", args)
+
+
+UNLIKE: Final = {
+    "another type": (200, [1], "application/json", "another type than its description says"),
+    "no json": (200, "<html>", "text/html", "something else than its description says"),
+    "broken": (200, '{"a":', "application/vnd.x+json", "what is no JSON"),
+    "twice": (200, '{"a": 1, "a": 2}', "application/vnd.x+json", "what is no JSON"),
+    "nothing": (200, "", "text/plain", "nothing"),
+}
+
+
+@pytest.mark.parametrize("case", UNLIKE)
+def test_an_answer_of_another_kind_is_an_error(shop: Shop, engine: Engine, case: str) -> None:
+    """A model gets no page of HTML for a pet."""
+    status, body, media_type, told = UNLIKE[case]
+    shop.says(status, body, media_type)
+
+    with pytest.raises(ToolFailed) as caught:
+        engine.call("pet_store.get_pet_by_id", (7,))
+
+    assert ("openapi.answer", "never", f"the server answered {told}") == (
+        caught.value.code,
+        caught.value.retry,
+        caught.value.text,
+    )
+
+
+def test_a_redirect_leads_to_no_other_host(shop: Shop, engine: Engine) -> None:
+    """Within the server a GET follows; a POST is not sent twice."""
+    shop.answer = lambda request: (
+        Response("[]", 200, mimetype="application/json")
+        if request.path == "/there"
+        else Response(status=302, headers={"Location": "/there" if "limit=1" in request.url else "http://evil.test/"})
+    )
+
+    assert [] == engine.call_named("pet_store.list_pets", {"limit": 1})
+    results = [
+        engine.execute(ToolCall("pet_store.list_pets", {"limit": 2})),
+        engine.execute(ToolCall("pet_store.create_pet", {"name": "Ada"})),
+    ]
+
+    assert [("http.redirect", "host"), ("openapi.status", "host")] == [
+        (each.error.code, each.error.retry) for each in results if each.error
+    ]
+    assert ["/pets?limit=1", "/there", "/pets?limit=2", "/pets"] == [each.target for each in shop.asked]
+
+
+def test_an_answer_that_is_too_large_is_the_hosts_to_permit(shop: Shop) -> None:
+    """A model can not raise the limit."""
+    shop.says(200, "x" * 100, "text/plain")
+    document = with_paths({"/a": {"get": {"responses": ok({})}}})
+
+    tools = from_openapi(document, base_url=shop.url, private=[shop.place], limit=50)
+    with shop.engine(tools) as engine, pytest.raises(ToolFailed) as caught:
+        engine.call("t.get_a")
+
+    assert ("http.too_large", "host") == (caught.value.code, caught.value.retry)
+
+
+def test_only_what_is_selected_is_looked_at() -> None:
+    """A secret that the others ask for is not missed."""
+    tools = from_openapi(PETS, group="shop", select=["shop.login", "shop.heal*"])
+
+    assert ["shop.login", "shop.health"] == [tool.name for tool in tools]
+    assert "net:read,write:eu.pets.example:443" == tools.tools[0].policy.capabilities[0]
+
+
+def test_a_description_is_json_text_too() -> None:
+    """And gives the same tools."""
+    as_text = from_openapi(json.dumps(PETS), secrets=SECRETS)
+
+    assert [tool.spec for tool in from_openapi(PETS, secrets=SECRETS)] == [tool.spec for tool in as_text]
+
+
+def test_a_description_stays_what_it_was() -> None:
+    """Taking its operations changes nothing in it."""
+    before = copy.deepcopy(PETS)
+
+    from_openapi(PETS, secrets=SECRETS)
+
+    assert before == PETS
+
+
+def test_a_parsed_yaml_may_have_statuses_as_numbers(shop: Shop) -> None:
+    """As YAML reads them where nobody quotes them."""
+    responses: dict[Any, Any] = {200: ok({"type": "integer"})["200"]}
+    tools = from_openapi(with_paths({"/a": {"get": {"responses": responses}}}), base_url=shop.url)
+
+    assert ["int"] == [tool.spec.return_type for tool in tools]
+
+
+OLD: Final = {
+    "type": "object",
+    "required": ["low", "none"],
+    "properties": {
+        "low": {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": False},
+        "none": {"type": "string", "nullable": True, "enum": ["a"]},
+        "id": {"type": "integer", "readOnly": True},
+    },
+}
+
+
+def test_null_and_bounds_are_read_as_version_3_0_says_them(shop: Shop) -> None:
+    """An exclusive bound is a truth value there, and null is ``nullable``."""
+    document = with_paths(posted(OLD), "3.0.4")
+
+    assert {"low": 0.5, "none": None} == json.loads(sent(shop, document, {"low": 0.5, "none": None}))
+    for wrong in ({"low": 0, "none": None}, {"low": 9.5, "none": "a"}, {"low": 1, "none": "b"}):
+        with pytest.raises(ArgumentError):
+            sent(shop, document, wrong)
+    assert 1 == len(shop.asked)
+
+
+def test_rules_beyond_a_spec_are_held(shop: Shop) -> None:
+    """A pattern, a format, a multiple, and one of several."""
+    schema = {
+        "type": "object",
+        "required": ["code", "at", "step", "way"],
+        "properties": {
+            "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
+            "at": {"type": "string", "format": "date-time"},
+            "step": {"type": "integer", "multipleOf": 5},
+            "way": {"oneOf": [{"type": "integer"}, {"type": "boolean"}]},
+        },
+    }
+    good = {"code": "ABC", "at": "2026-11-21T00:00:00Z", "step": 10, "way": True}
+
+    assert good == json.loads(sent(shop, with_paths(posted(schema)), good))
+    for name, wrong in (("code", "abc"), ("at", "soon"), ("step", 3), ("way", "x")):
+        with pytest.raises(ArgumentError) as caught:
+            sent(shop, with_paths(posted(schema)), {**good, name: wrong})
+        assert [name] == [problem.where for problem in caught.value.problems]
+
+
+def test_a_body_that_is_no_object_is_one_argument(shop: Shop) -> None:
+    """A list, and a map that may have any key."""
+    assert b"[1,2]" == sent(
+        shop, with_paths(posted({"type": "array", "items": {"type": "integer"}})), {"body": ["1", 2]}
+    )
+    free = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": True}
+    assert {"a": 1, "b": 2} == json.loads(sent(shop, with_paths(posted(free)), {"body": {"a": "1", "b": 2}}))
+
+
+def test_a_body_that_may_be_left_out_is_left_out(shop: Shop) -> None:
+    """And there is one as soon as something of it is given."""
+    document = with_paths(posted({"type": "object", "properties": {"a": {"type": "integer"}}}, required=False))
+
+    assert [b"", b'{"a":1}'] == [sent(shop, document, {}), sent(shop, document, {"a": 1})]

@@ -1,0 +1,490 @@
+"""A server of models for tests: real HTTP on loopback in the shapes of three APIs, where each answer is a step of a script.
+
+It speaks OpenAI Chat, OpenAI Responses and Anthropic Messages, whole and streamed, as the request asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+import attrs
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+Api = Literal["openai-chat", "openai-responses", "anthropic"]
+PATHS: Final[Mapping[str, Api]] = {
+    "/v1/chat/completions": "openai-chat",
+    "/v1/responses": "openai-responses",
+    "/v1/messages": "anthropic",
+}
+APIS: Final[tuple[Api, ...]] = ("openai-chat", "openai-responses", "anthropic")
+MODELS: Final = ("tiny", "small")
+"""What ``GET /v1/models`` lists."""
+
+Event = tuple[str, Any]
+"""One event of a stream: its name (``""`` for none) and its data."""
+
+
+@attrs.frozen
+class Call:
+    """A call that the model asks for; *name* as a wire spells it, *arguments* a map or the text that a model wrote."""
+
+    name: str
+    arguments: Mapping[str, Any] | str
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        """The arguments as a text."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@attrs.frozen
+class Said:
+    """An answer of the model itself, in no API's words."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    stop: Literal["end", "tools", "length", "refused", "empty"] = "end"
+
+
+@attrs.frozen
+class Raw:
+    """An answer that is not the model's: what stands in the way of one."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@attrs.frozen
+class Cut:
+    """An answer of which the first *bytes* bytes arrive; then the connection breaks, or ends as if that were all."""
+
+    bytes: int
+    said: Said
+    politely: bool
+
+
+@attrs.frozen
+class Hang:
+    """Silence for some seconds before an answer, or after the first *bytes* bytes of it."""
+
+    seconds: float
+    bytes: int
+    said: Said
+
+
+@attrs.frozen
+class Drip:
+    """An answer whose bytes come a few at a time, with *seconds* between them."""
+
+    seconds: float
+    said: Said
+
+
+Step = Said | Raw | Cut | Hang | Drip
+
+
+def says(text: str) -> Said:
+    """The model says *text* and is done."""
+    return Said(text)
+
+
+def call(name: str, arguments: Mapping[str, Any] | str = "{}", id: str = "") -> Call:
+    """A call for `asks`: ``call("math__add", {"a": "2", "b": 3})``; without *id* the server numbers it."""
+    return Call(name, arguments, id)
+
+
+def asks(*calls: Call, text: str = "") -> Said:
+    """The model asks for calls in one turn, after it has said *text*."""
+    return Said(text, calls, "tools")
+
+
+def overflows(text: str = "so far") -> Said:
+    """The model stops in the middle, because there is no more room."""
+    return Said(text, (), "length")
+
+
+def refuses() -> Said:
+    """The model, or a filter before it, would not answer."""
+    return Said("", (), "refused")
+
+
+def empty() -> Said:
+    """An answer in which there is nothing: no choice, no item, no block."""
+    return Said("", (), "empty")
+
+
+def status(code: int, headers: Mapping[str, str] | None = None, word: str = "some_error") -> Raw:
+    """An error of HTTP; its body has a code *word* and a sentence that must not be shown to anybody."""
+    data = {"type": "error", "error": {"type": word, "code": word, "message": "PRIVATE words of a server"}}
+    return Raw(code, json.dumps(data).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+
+def html(code: int = 200) -> Raw:
+    """A page for people, as a proxy or a login in between sends it."""
+    return Raw(code, b"<html><body>Sign in</body></html>\n", {"Content-Type": "text/html; charset=utf-8"})
+
+
+def sends(data: Any, code: int = 200) -> Raw:
+    """JSON of any other shape."""
+    return Raw(code, json.dumps(data).encode(), {"Content-Type": "application/json"})
+
+
+def cut_after(bytes: int, said: Said = Said("one two three four five six seven eight"), politely: bool = False) -> Cut:
+    """An answer that ends after so many bytes of its body: the connection breaks, or *politely* it just ends."""
+    return Cut(bytes, said, politely)
+
+
+def hangs(seconds: float, after: int = 0, said: Said = Said("at last")) -> Hang:
+    """An answer that comes after so many seconds, or of which *after* bytes come before the silence."""
+    return Hang(seconds, after, said)
+
+
+def drips(seconds: float, said: Said = Said("word " * 200)) -> Drip:
+    """An answer that never stops coming and is never whole: 16 bytes at a time, with so many seconds between them."""
+    return Drip(seconds, said)
+
+
+@attrs.frozen
+class Asked:
+    """One request as it arrived."""
+
+    api: Api
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def streamed(self) -> bool:
+        """Whether a stream was asked for."""
+        return bool(self.body.get("stream"))
+
+
+class ModelServer:
+    """A running server. Give it a script, then talk to it; `requests` is what arrived, in order.
+
+    >>> with ModelServer() as server:
+    ...     server.script(asks(call("math__add", {"a": "2", "b": 3})), says("five"))
+    ...     # model("tiny", base_url=server.base_url("openai-chat"), api="openai-chat")
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[Asked] = []
+        self._steps: list[Step] = []
+        self._forever: Step | None = None
+        self._calls = 0
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._http = HTTPServer(host="127.0.0.1", threaded=True)
+        self._http.expect_request("/v1/models").respond_with_handler(self._list)
+        self._http.expect_request("/v1/embeddings").respond_with_handler(self._embed)
+        self._http.expect_request(re.compile("/.*")).respond_with_handler(self._answer)
+
+    def __enter__(self) -> ModelServer:
+        self._http.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._http.stop()
+
+    def base_url(self, api: str = "openai-chat") -> str:
+        """The address to give to a client of an API."""
+        return f"http://127.0.0.1:{self._http.port}{'' if api == 'anthropic' else '/v1'}"
+
+    def script(self, *steps: Step, forever: Step | None = None) -> None:
+        """Set what is answered, one step for each request from now on.
+
+        Args:
+            forever: What is answered after the last step; by default that is an error of HTTP, 400 ``script_ended``.
+        """
+        self._steps = [*steps]
+        self._forever = forever
+
+    def reset(self) -> None:
+        """Forget the script and the requests, and end every silence."""
+        self._closing.set()
+        self._closing = threading.Event()
+        self.requests.clear()
+        self._calls = 0
+        self.script()
+
+    @property
+    def left(self) -> int:
+        """How many steps of the script were not asked for."""
+        return len(self._steps)
+
+    def _next(self) -> Step:
+        with self._lock:
+            return self._steps.pop(0) if self._steps else self._forever or status(400, word="script_ended")
+
+    def _numbered(self, said: Said) -> Said:
+        with self._lock:
+            calls = []
+            for one in said.calls:
+                self._calls += 1
+                calls.append(one if one.id else attrs.evolve(one, id=f"call_{self._calls}"))
+            return attrs.evolve(said, calls=tuple(calls))
+
+    def _answer(self, request: Request) -> Response:
+        api = PATHS.get(request.path)
+        if api is None:
+            return Response("{}", 404, content_type="application/json")
+        asked = Asked(api, dict(request.headers), json.loads(request.get_data()))
+        self.requests.append(asked)
+        match self._next():
+            case Raw(code, body, headers):
+                return Response(body, code, headers=dict(headers))
+            case Said() as said:
+                return self._given(asked, [self._body(asked, said)])
+            case Cut(count, said, politely):
+                body = self._body(asked, said)[:count]
+                return self._given(asked, [body], 0 if politely else len(body) + 1)
+            case Hang(seconds, count, said):
+                return self._given(asked, self._hanging(seconds, count, self._body(asked, said)))
+            case Drip(seconds, said):
+                return self._given(asked, self._dripping(seconds, self._body(asked, said)))
+
+    def _dripping(self, seconds: float, body: bytes) -> Iterator[bytes]:
+        closing = self._closing
+        for at in range(0, len(body), 16):
+            yield body[at : at + 16]
+            if closing.wait(seconds):
+                return
+
+    def _hanging(self, seconds: float, count: int, body: bytes) -> Iterator[bytes]:
+        closing = self._closing
+        if count:
+            yield body[:count]
+        closing.wait(seconds)
+        yield body[count:]
+
+    def _body(self, asked: Asked, said: Said) -> bytes:
+        said = self._numbered(said)
+        if not asked.streamed:
+            return json.dumps(WHOLE[asked.api](said)).encode()
+        return b"".join(written(event) for event in STREAMED[asked.api](said))
+
+    def _given(self, asked: Asked, body: Iterable[bytes], promised: int = 0) -> Response:
+        """Return a response; one that promises more bytes than it has ends with a broken connection."""
+        response = Response(iter(body), content_type="text/event-stream" if asked.streamed else "application/json")
+        if promised:
+            response.headers["Content-Length"] = str(promised)
+        return response
+
+    def _list(self, request: Request) -> Response:
+        data = {"object": "list", "data": [{"id": name, "object": "model"} for name in MODELS]}
+        return Response(json.dumps(data), content_type="application/json")
+
+    def _embed(self, request: Request) -> Response:
+        data = {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.5, -1.0, 2.0]}]}
+        return Response(json.dumps(data), content_type="application/json")
+
+
+def written(event: Event) -> bytes:
+    """Return an event as it stands in a stream."""
+    name, data = event
+    text = data if isinstance(data, str) else json.dumps(data)
+    return f"{f'event: {name}' + chr(10) if name else ''}data: {text}\n\n".encode()
+
+
+def pieces(text: str, size: int = 4) -> list[str]:
+    """Return a text in pieces of a few characters."""
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+# ---------------------------------------------------------------- OpenAI Chat
+
+CHAT_STOPS: Final = {"end": "stop", "tools": "tool_calls", "length": "length", "refused": "content_filter"}
+
+
+def chat_whole(said: Said) -> dict[str, Any]:
+    """Return a chat completion."""
+    message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
+    if said.calls:
+        message["tool_calls"] = [chat_call(one) for one in said.calls]
+    if said.stop == "refused":
+        message["refusal"] = "no"
+    choices = [{"index": 0, "message": message, "finish_reason": CHAT_STOPS.get(said.stop)}]
+    usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
+    return chat_frame("chat.completion", [] if said.stop == "empty" else choices) | {"usage": usage}
+
+
+def chat_frame(kind: str, choices: list[Any]) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "tiny", "choices": choices}
+
+
+def chat_call(one: Call) -> dict[str, Any]:
+    return {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.text}}
+
+
+def chat_streamed(said: Said) -> Iterator[Event]:
+    """Yield the chunks of a chat completion."""
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in pieces(said.text)]
+    for index, one in enumerate(said.calls):
+        head = chat_call(one) | {"index": index}
+        deltas.append({"tool_calls": [head | {"function": {"name": one.name, "arguments": ""}}]})
+        deltas += [{"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in pieces(one.text)]
+    if said.stop == "refused":
+        deltas.append({"refusal": "no"})
+    if said.stop != "empty":
+        for delta in deltas:
+            yield chat_chunk(delta, None)
+        yield chat_chunk({}, CHAT_STOPS[said.stop])
+    usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
+    yield "", chat_frame("chat.completion.chunk", []) | {"usage": usage}
+    yield "", "[DONE]"
+
+
+def chat_chunk(delta: Any, stop: str | None) -> Event:
+    return "", chat_frame("chat.completion.chunk", [{"index": 0, "delta": delta, "finish_reason": stop}])
+
+
+# ----------------------------------------------------------- OpenAI Responses
+
+
+def responses_whole(said: Said) -> dict[str, Any]:
+    """Return a response."""
+    usage = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13}
+    return responses_frame(said, responses_items(said)) | {"usage": usage}
+
+
+def responses_frame(said: Said, output: list[Any]) -> dict[str, Any]:
+    cut = said.stop == "length"
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": "tiny",
+        "status": "incomplete" if cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+        "error": None,
+        "output": output,
+    }
+
+
+def responses_items(said: Said) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    if said.text or said.stop == "refused":
+        text = {"type": "output_text", "text": said.text, "annotations": []}
+        part = {"type": "refusal", "refusal": "no"} if said.stop == "refused" else text
+        items.append({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]})
+    for index, one in enumerate(said.calls):
+        known = {"call_id": one.id, "name": one.name, "arguments": one.text}
+        items.append({"id": f"fc_{index}", "type": "function_call", "status": "completed", **known})
+    return items
+
+
+def responses_streamed(said: Said) -> Iterator[Event]:
+    """Yield the events of a response, numbered as the API numbers them."""
+    for number, data in enumerate(responses_events(said)):
+        yield data["type"], data | {"sequence_number": number}
+
+
+def responses_events(said: Said) -> Iterator[dict[str, Any]]:
+    begun = responses_frame(attrs.evolve(said, stop="end"), []) | {"status": "in_progress"}
+    yield {"type": "response.created", "response": begun}
+    for index, item in enumerate(responses_items(said)):
+        yield from responses_item(index, item)
+    kind = "response.incomplete" if said.stop == "length" else "response.completed"
+    yield {"type": kind, "response": responses_whole(said)}
+
+
+def responses_item(index: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    at = {"output_index": index, "item_id": item["id"]}
+    called = item["type"] == "function_call"
+    fresh: dict[str, Any] = {"arguments": ""} if called else {"content": []}
+    yield {
+        "type": "response.output_item.added",
+        "output_index": index,
+        "item": item | fresh | {"status": "in_progress"},
+    }
+    if called:
+        for piece in pieces(item["arguments"]):
+            yield {"type": "response.function_call_arguments.delta", **at, "delta": piece}
+        yield {"type": "response.function_call_arguments.done", **at, "arguments": item["arguments"]}
+    else:
+        yield from responses_part({**at, "content_index": 0}, item["content"][0])
+    yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def responses_part(at: dict[str, Any], part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    member = "refusal" if part["type"] == "refusal" else "text"
+    kind = "refusal" if member == "refusal" else "output_text"
+    yield {"type": "response.content_part.added", **at, "part": part | {member: ""}}
+    for piece in pieces(part[member]):
+        yield {"type": f"response.{kind}.delta", **at, "delta": piece}
+    yield {"type": f"response.{kind}.done", **at, member: part[member]}
+    yield {"type": "response.content_part.done", **at, "part": part}
+
+
+# --------------------------------------------------------- Anthropic Messages
+
+ANTHROPIC_STOPS: Final = {"end": "end_turn", "tools": "tool_use", "length": "max_tokens", "refused": "refusal"}
+
+
+def anthropic_whole(said: Said) -> dict[str, Any]:
+    """Return a message."""
+    usage = {"input_tokens": 10, "output_tokens": 3}
+    return anthropic_frame(said, anthropic_blocks(said)) | {"usage": usage}
+
+
+def anthropic_frame(said: Said, content: list[Any]) -> dict[str, Any]:
+    stop = ANTHROPIC_STOPS.get(said.stop, "end_turn")
+    known = {"model": "tiny", "stop_reason": stop, "stop_sequence": None}
+    return {"id": "msg_1", "type": "message", "role": "assistant", "content": content, **known}
+
+
+def anthropic_blocks(said: Said) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
+    for one in said.calls:
+        known = {"id": one.id, "name": one.name, "input": json.loads(one.text)}
+        blocks.append({"type": "tool_use", **known})
+    return blocks
+
+
+def anthropic_streamed(said: Said) -> Iterator[Event]:
+    """Yield the events of a message."""
+    for data in anthropic_events(said):
+        yield data["type"], data
+
+
+def anthropic_events(said: Said) -> Iterator[dict[str, Any]]:
+    begun = anthropic_frame(said, []) | {"stop_reason": None, "usage": {"input_tokens": 10, "output_tokens": 1}}
+    yield {"type": "message_start", "message": begun}
+    yield {"type": "ping"}
+    index = 0
+    if said.text:
+        fresh = {"type": "text", "text": ""}
+        yield from anthropic_block(index, fresh, [{"type": "text_delta", "text": one} for one in pieces(said.text)])
+        index += 1
+    for one in said.calls:
+        fresh_call = {"type": "tool_use", "id": one.id, "name": one.name, "input": {}}
+        parts = [{"type": "input_json_delta", "partial_json": part} for part in ["", *pieces(one.text)]]
+        yield from anthropic_block(index, fresh_call, parts)
+        index += 1
+    stop = ANTHROPIC_STOPS.get(said.stop, "end_turn")
+    ended = {"delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 3}}
+    yield {"type": "message_delta", **ended}
+    yield {"type": "message_stop"}
+
+
+def anthropic_block(index: int, fresh: dict[str, Any], deltas: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    yield {"type": "content_block_start", "index": index, "content_block": fresh}
+    for delta in deltas:
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "content_block_stop", "index": index}
+
+
+WHOLE: Final = {"openai-chat": chat_whole, "openai-responses": responses_whole, "anthropic": anthropic_whole}
+STREAMED: Final = {
+    "openai-chat": chat_streamed,
+    "openai-responses": responses_streamed,
+    "anthropic": anthropic_streamed,
+}

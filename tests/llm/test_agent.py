@@ -1,0 +1,95 @@
+"""``docs/examples/agent.py``, as a program, against a real server in the shapes of three APIs, streamed and whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.llm.server import APIS, ModelServer, asks, call, cut_after, refuses, says, status
+
+ROOT = Path(__file__).parents[2]
+AGENT = ROOT / "docs" / "examples" / "agent.py"
+
+
+@pytest.fixture(params=["streamed", "whole"])
+def whole(request: pytest.FixtureRequest) -> list[str]:
+    """The words that ask for whole replies, or for none."""
+    return ["--whole"] if request.param == "whole" else []
+
+
+def run(server: ModelServer, api: str, whole: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end."""
+    words = ["Total and tidy up.", "--base-url", server.base_url(api), "--api", api, *whole]
+    return subprocess.run(
+        [sys.executable, str(AGENT), *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+
+
+def test_the_program_is_short() -> None:
+    """Forty lines at most."""
+    assert len(AGENT.read_text().splitlines()) <= 40
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, whole: list[str]) -> None:
+    """Parallel calls twice, wrong types, no such tool, a denied one, a busy server: each stands in the transcript."""
+    server.script(
+        asks(call("fs__read", {"filepath": "prices.txt"}), call("math__plus", {"a": 1}), text="Let me see."),
+        status(429, {"Retry-After": "0"}),
+        asks(call("math__add", {"num1": "184.50", "num2": " 96.20 "}), call("math__add", {"num1": "many", "num2": 1})),
+        asks(call("fs__delete", {"path": "prices.txt"})),
+        says("The total is 280.7."),
+    )
+
+    done = run(server, api, whole)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "user: Total and tidy up.",
+        "assistant: Let me see.",
+        'assistant: calls fs.read {"filepath": "prices.txt"}',
+        'assistant: calls math.plus {"a": 1}',
+        "tool: fs.read: 184.50 and 96.20",
+        "tool: math.plus: error tool.not_found: no tool of that name can be called here; did you mean "
+        "math__abs or math__sqrt or math__ceil? Mend the call and make it again.",
+        "assistant: asked again after 0 s (llm.rate)",
+        'assistant: calls math.add {"num1": "184.50", "num2": " 96.20 "}',
+        'assistant: calls math.add {"num1": "many", "num2": 1}',
+        "tool: math.add: 280.7 (repaired num1: str -> float, num2: str -> float)",
+        "tool: math.add: error coercion.format: num1: expected float, got str "
+        "(a text must be a decimal number, such as -1.5e3). Mend the call and make it again.",
+        'assistant: calls fs.delete {"path": "prices.txt"}',
+        "tool: fs.delete: error policy.denied: is denied by the host. "
+        "Only the host can change that: do not make this call again.",
+        "assistant: The total is 280.7.",
+        "tokens: 40 in, 12 out",
+    ]
+    assert [request.streamed for request in server.requests] == [not whole] * 5
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_an_agent_that_comes_to_no_answer_shows_what_was_done(server: ModelServer, api: str, whole: list[str]) -> None:
+    """A refusal, a model that never stops, a cut reply: what was done until then, and why it ended."""
+    read = asks(call("fs__read", {"filepath": "prices.txt"}))
+    server.script(read, refuses())
+    refused = run(server, api, whole)
+    server.script(forever=read)
+    endless = run(server, api, whole)
+    server.requests.clear()
+    server.script(read, forever=cut_after(60))
+    cut = run(server, api, whole)
+
+    assert refused.returncode == endless.returncode == cut.returncode == 1
+    assert refused.stderr == "llm.refused: the model refused to answer\n"
+    assert endless.stderr == "llm.turns: the model came to no end in 8 turns\n"
+    assert cut.stderr.startswith("llm.cut: ")
+    assert len(server.requests) == 1 + 3
+    for done, times in ((refused, 1), (endless, 8), (cut, 1)):
+        assert done.stdout.count("tool: fs.read: 184.50 and 96.20") == times

@@ -1,0 +1,454 @@
+"""Models at a real server, in three shapes of API, streamed and whole."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import attrs
+import pytest
+from tests.llm.server import (
+    APIS,
+    WHOLE,
+    Api,
+    ModelServer,
+    Said,
+    Step,
+    asks,
+    call,
+    cut_after,
+    drips,
+    empty,
+    hangs,
+    html,
+    overflows,
+    refuses,
+    says,
+    sends,
+    status,
+)
+
+from neuroscript import ArgSpec, ArgType, LLMError, SpecError, ToolCall, ToolResult, ToolSpec, Turn
+from neuroscript.interop.prompted import Prompted
+from neuroscript.llm import Model, model
+from neuroscript.replies import Retried, Usage
+
+Reach = Callable[..., Model]
+
+ADD = ToolSpec(
+    "add", "math", args=(ArgSpec("a", ArgType.INT), ArgSpec("b", ArgType.INT)), description="Add two numbers."
+)
+HI = (Turn("user", "hi"),)
+LONG = Said("one two three four five six seven eight")
+
+apis = pytest.mark.parametrize("api", APIS)
+streams = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+@apis
+@streams
+def test_a_text_arrives_with_what_it_cost(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """Its pieces are told while it is said."""
+    server.script(says("good morning to you"))
+    heard: list[str] = []
+
+    reply = reach(api, stream=stream).reply(HI, on_text=heard.append)
+
+    assert (reply.turn.role, reply.turn.content, reply.stop) == ("assistant", "good morning to you", "end")
+    assert (reply.usage, reply.retries) == (Usage(10, 3), ())
+    assert "".join(heard) == "good morning to you"
+    assert (len(heard) > 1) is stream
+    assert [asked.streamed for asked in server.requests] == [stream]
+
+
+@apis
+@streams
+def test_calls_of_several_turns_go_both_ways(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """With canonical names here, wire names there, and the results where the API wants them."""
+    server.script(asks(call("math__add", {"a": "2", "b": 3}), call("math__add", {"a": 1, "b": 1})), says("five, two"))
+    client = reach(api, stream=stream)
+
+    first = client.reply(HI, [ADD])
+    results = tuple(
+        ToolResult(each.id, each.name, value) for each, value in zip(first.turn.tool_calls, (5, 2), strict=True)
+    )
+    second = client.reply([*HI, first.turn, Turn("tool", tool_results=results)], [ADD])
+
+    assert (first.stop, second.turn.content) == ("tools", "five, two")
+    assert [each.name for each in first.turn.tool_calls] == ["math.add", "math.add"]
+    sent = str(server.requests[1].body)
+    assert all(each.id in sent for each in first.turn.tool_calls)
+    assert "math__add" in sent
+    assert "math.add" not in sent
+
+
+@pytest.mark.parametrize(
+    ("api", "stream"),
+    [
+        ("openai-chat", False),
+        ("openai-chat", True),
+        ("openai-responses", False),
+        ("openai-responses", True),
+        ("anthropic", True),
+    ],
+)
+def test_arguments_that_are_no_json_reach_the_caller(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """As the text that the model wrote, so that the error goes back to it."""
+    server.script(asks(call("math__add", '{"a": 2,')))
+
+    reply = reach(api, stream=stream).reply(HI, [ADD])
+
+    assert reply.turn.tool_calls == (ToolCall("math.add", '{"a": 2,', id="call_1"),)
+
+
+@attrs.frozen
+class Failure:
+    """What a server does always, and what comes of it: the error's code, who acts, and how many requests are made."""
+
+    step: Step
+    code: str
+    retry: str
+    requests: int
+
+
+FAILURES = {
+    "401": Failure(status(401, word="invalid_api_key"), "llm.auth", "host", 1),
+    "403": Failure(status(403), "llm.auth", "host", 1),
+    "400": Failure(status(400), "llm.request", "host", 1),
+    "422": Failure(status(422), "llm.request", "host", 1),
+    "404": Failure(status(404), "llm.model", "host", 1),
+    "408": Failure(status(408), "llm.timeout", "later", 3),
+    "429": Failure(status(429), "llm.rate", "later", 3),
+    "429 with a wait": Failure(status(429, {"Retry-After": "0"}), "llm.rate", "later", 3),
+    "429 with a long wait": Failure(status(429, {"Retry-After": "61"}), "llm.rate", "later", 1),
+    "429 without money": Failure(status(429, word="insufficient_quota"), "llm.rate", "host", 1),
+    "500": Failure(status(500), "llm.server", "later", 3),
+    "503": Failure(status(503), "llm.server", "later", 3),
+    "529": Failure(status(529, word="overloaded_error"), "llm.server", "later", 3),
+    "503 of html": Failure(html(503), "llm.server", "later", 3),
+    "html": Failure(html(), "llm.format", "host", 1),
+    "other json": Failure(sends({"status": "fine"}), "llm.format", "host", 1),
+    "a list": Failure(sends([1]), "llm.format", "host", 1),
+    "no bytes": Failure(cut_after(0, LONG), "llm.cut", "later", 3),
+    "broken": Failure(cut_after(70, LONG), "llm.cut", "later", 3),
+    "ended": Failure(cut_after(70, LONG, politely=True), "llm.cut", "later", 3),
+    "empty": Failure(empty(), "llm.empty", "later", 3),
+}
+
+
+@apis
+@streams
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_has_its_code_and_its_count_of_requests(
+    name: str, api: Api, stream: bool, server: ModelServer, reach: Reach
+) -> None:
+    """What can succeed later is asked three times, all else once; nothing that a server says is told."""
+    failure = FAILURES[name]
+    server.script(forever=failure.step)
+    told: list[Retried] = []
+
+    with pytest.raises(LLMError) as caught:
+        reach(api, stream=stream, key="sk-canary").reply(HI, on_retry=told.append)
+
+    assert (caught.value.code, caught.value.retry) == (failure.code, failure.retry)
+    assert len(server.requests) == failure.requests
+    assert [each.code for each in told] == [failure.code] * (failure.requests - 1)
+    assert "PRIVATE" not in str(caught.value)
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+@apis
+@streams
+def test_silence_ends_after_its_timeout(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """Of a server that says nothing at all."""
+    server.script(forever=hangs(30))
+    began = time.monotonic()
+
+    with pytest.raises(LLMError) as caught:
+        reach(api, stream=stream, timeout=0.2, attempts=2).reply(HI)
+
+    assert (caught.value.code, len(server.requests)) == ("llm.timeout", 2)
+    assert time.monotonic() - began < 5
+
+
+@apis
+def test_silence_in_the_middle_is_not_tried_again(api: Api, server: ModelServer, reach: Reach) -> None:
+    """Where some text was told: it would be told twice."""
+    server.script(hangs(30, after=2500, said=Said("word " * 200)))
+    heard: list[str] = []
+
+    with pytest.raises(LLMError) as caught:
+        reach(api, timeout=0.5).reply(HI, on_text=heard.append)
+
+    assert (caught.value.code, len(server.requests)) == ("llm.timeout", 1)
+    assert "".join(heard).startswith("word")
+
+
+@apis
+def test_a_stream_cut_after_text_was_told_is_not_tried_again(api: Api, server: ModelServer, reach: Reach) -> None:
+    """But the same cut is, where nobody has heard the text."""
+    server.script(cut_after(1500, Said("word " * 200)), says("whole"))
+    heard: list[str] = []
+
+    with pytest.raises(LLMError) as caught:
+        reach(api).reply(HI, on_text=heard.append)
+
+    assert (caught.value.code, len(server.requests)) == ("llm.cut", 1)
+    assert heard
+    assert reach(api).reply(HI).turn.content == "whole"
+    server.script(cut_after(1500, Said("word " * 200)), says("whole"))
+    reply = reach(api).reply(HI)
+    assert (reply.turn.content, [each.code for each in reply.retries]) == ("whole", ["llm.cut"])
+
+
+@apis
+@streams
+def test_a_reply_that_never_ends_is_given_up(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """However many bytes arrive in time, the whole has a time of its own."""
+    server.script(drips(0.1))
+
+    with pytest.raises(LLMError) as caught:
+        reach(api, stream=stream, longest=0.35).reply(HI)
+
+    assert str(caught.value) == "the model's reply was not whole after 0.35 s"
+    assert (caught.value.code, len(server.requests)) == ("llm.timeout", 1)
+
+
+@apis
+@streams
+def test_retries_end_in_the_reply_and_are_counted(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """Each with its code and its wait."""
+    server.script(status(500), status(429, {"retry-after-ms": "20"}), says("at last"))
+
+    reply = reach(api, stream=stream).reply(HI)
+
+    assert (reply.turn.content, len(server.requests)) == ("at last", 3)
+    assert [each.code for each in reply.retries] == ["llm.server", "llm.rate"]
+    assert reply.retries[1].seconds == 0.02
+    assert reply.seconds >= 0.02
+
+
+def test_a_wait_may_be_a_date(server: ModelServer, reach: Reach) -> None:
+    """As HTTP has it; one in the past is no wait."""
+    past = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+    server.script(status(503, {"Retry-After": past}), says("ready"))
+
+    assert reach("openai-chat").reply(HI).retries == (Retried("llm.server", 0.0),)
+
+
+def test_a_long_wait_is_told_and_not_waited_for(server: ModelServer, reach: Reach) -> None:
+    """So that a host can plan."""
+    server.script(status(429, {"Retry-After": "3600"}))
+
+    with pytest.raises(LLMError) as caught:
+        reach("openai-chat").reply(HI)
+
+    assert str(caught.value) == (
+        "the model's server takes no more requests at present (429 some_error); it asks to wait 3600 s"
+    )
+
+
+@apis
+@streams
+@pytest.mark.parametrize(("step", "stop"), [(refuses(), "refused"), (overflows(), "length")], ids=["refused", "length"])
+def test_a_turn_that_ends_otherwise_says_so(
+    step: Said, stop: str, api: Api, stream: bool, server: ModelServer, reach: Reach
+) -> None:
+    """It is a reply, and asked for once."""
+    server.script(step)
+
+    assert reach(api, stream=stream).reply(HI).stop == stop
+    assert len(server.requests) == 1
+
+
+@apis
+def test_a_server_that_can_not_be_reached_is_tried_again(api: Api) -> None:
+    """As many times as was asked for."""
+    told: list[Retried] = []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with model("tiny", base_url=address, api=api, pause=0.001) as client, pytest.raises(LLMError) as caught:
+        client.reply(HI, on_retry=told.append)
+
+    assert (str(caught.value), caught.value.code) == ("the model's server can not be reached", "llm.connect")
+    assert [each.code for each in told] == ["llm.connect"] * 2
+
+
+@apis
+def test_a_server_that_does_not_stream_is_understood(api: Api, server: ModelServer, reach: Reach) -> None:
+    """It answers in one piece although a stream was asked for."""
+    server.script(sends(WHOLE[api](says("all at once"))))
+    heard: list[str] = []
+
+    reply = reach(api).reply(HI, on_text=heard.append)
+
+    assert (reply.turn.content, heard) == ("all at once", ["all at once"])
+
+
+@apis
+def test_what_a_listener_raises_passes_as_it_is(api: Api, server: ModelServer, reach: Reach) -> None:
+    """It is no error of the model, and nothing is tried again."""
+    server.script(forever=says("good morning"))
+
+    def deaf(text: str) -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        reach(api).reply(HI, on_text=deaf)
+
+    assert len(server.requests) == 1
+
+
+@apis
+def test_the_requests_hold_what_was_asked_for(api: Api, server: ModelServer, reach: Reach) -> None:
+    """The model's name, the options, and the bound of its answer in the API's own words."""
+    server.script(says("ok"))
+
+    reach(api, max_tokens=99, options={"temperature": 0}).reply(HI, [ADD])
+
+    body = server.requests[0].body
+    bound = "max_output_tokens" if api == "openai-responses" else "max_tokens"
+    assert (body["model"], body["temperature"], body[bound]) == ("tiny", 0, 99)
+    assert "math__add" in str(body["tools"])
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_tools_are_strict_where_it_is_asked_for(api: Api, strict: bool, server: ModelServer, reach: Reach) -> None:
+    """And only there."""
+    server.script(says("ok"))
+
+    reach(api, strict=strict).reply(HI, [ADD])
+
+    tool = server.requests[0].body["tools"][0]
+    assert tool.get("function", tool)["strict"] is strict
+
+
+@apis
+def test_a_key_is_sent_and_shown_nowhere(api: Api, server: ModelServer, reach: Reach) -> None:
+    """Not in the representation, and not in an error."""
+    server.script(forever=status(401))
+    client = reach(api, key=lambda: "sk-canary")
+
+    with pytest.raises(LLMError) as caught:
+        client.ask(HI)
+
+    headers = server.requests[0].headers
+    assert "sk-canary" in (headers.get("X-Api-Key", ""), headers.get("Authorization", "").removeprefix("Bearer "))
+    assert repr(client) == "Model(name='tiny')"
+    assert "sk-canary" not in f"{caught.value!r}{client._way!r}"
+
+
+@apis
+def test_an_address_of_your_own_gets_no_key_of_the_environment(
+    api: Api, server: ModelServer, reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It might be anybody's."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.setenv(name, "sk-canary")
+    server.script(says("ok"))
+
+    reach(api).ask(HI)
+
+    assert "sk-canary" not in str(server.requests[0].headers)
+
+
+def test_the_protocol_of_tools_is_spoken(server: ModelServer, reach: Reach) -> None:
+    """As a host lends a model."""
+    server.script(says("ready"), asks(call("math__add", {"a": 1, "b": 2})))
+    client = reach("openai-chat")
+
+    assert client.ask(HI).content == "ready"
+    assert [each.name for each in client.ask_with_tools(HI, [ADD]).tool_calls] == ["math.add"]
+    assert client.embed("tea") == [0.5, -1.0, 2.0]
+    assert client.names() == ["small", "tiny"]
+
+
+@apis
+@streams
+def test_no_redirection_is_followed(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """The key and the conversation go to the address that was given, and to no other."""
+    server.script(forever=status(307, {"Location": f"{server.base_url(api)}/elsewhere"}))
+
+    with pytest.raises(LLMError) as caught:
+        reach(api, stream=stream).ask(HI)
+
+    assert str(caught.value) == "the model's server sends requests elsewhere; is the address right? (307 some_error)"
+    assert (caught.value.code, len(server.requests)) == ("llm.format", 1)
+
+
+@apis
+def test_a_server_lists_its_models(api: Api, reach: Reach) -> None:
+    """In order."""
+    assert reach(api).names() == ["small", "tiny"]
+
+
+@pytest.mark.parametrize("length", [1])
+def test_an_answer_of_another_shape_is_no_list_of_models(length: int, server: ModelServer) -> None:
+    """Nor an embedding."""
+    with model("tiny", base_url=f"{server.base_url()}/{'x' * length}", pause=0.001) as client:
+        for ask in (client.names, lambda: client.embed("tea")):
+            with pytest.raises(LLMError) as caught:
+                ask()
+            assert caught.value.code == "llm.model"
+
+
+def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
+    """It has no such API."""
+    with pytest.raises(LLMError) as caught:
+        reach("anthropic").embed("tea")
+
+    assert (str(caught.value), caught.value.code) == ("Anthropic gives no embeddings", "llm.request")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"api": "gopher"}, "model: api: expected one of openai-chat, openai-responses, anthropic, got gopher"),
+        ({"timeout": 0}, "model: timeout: expected a number above zero"),
+        ({"attempts": 0}, "model: attempts: expected a number above zero"),
+        ({"max_tokens": -1}, "model: max_tokens: expected a number above zero"),
+        (
+            {"base_url": "http://\x01", "timeout": 0},
+            "model: base_url: expected an address such as http://127.0.0.1:8080/v1; timeout: expected a number above zero",
+        ),
+        ({"base_url": "127.0.0.1:8080"}, "model: base_url: expected an address such as http://127.0.0.1:8080/v1"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], text: str) -> None:
+    """At once, before anything is asked."""
+    with pytest.raises(SpecError) as caught:
+        model("tiny", **{"base_url": "http://127.0.0.1:1", **settings})  # type: ignore[arg-type]
+
+    assert str(caught.value) == text
+
+
+@apis
+@pytest.mark.parametrize(("step", "code"), [(refuses(), "llm.refused"), (overflows(), "llm.length")], ids=["no", "cut"])
+def test_who_only_asks_gets_no_half_of_an_answer(
+    api: Api, step: Step, code: str, server: ModelServer, reach: Reach
+) -> None:
+    """``ask`` and ``ask_with_tools`` raise, where ``reply`` tells why the turn ended; each makes one request."""
+    server.script(forever=step)
+    client = reach(api)
+
+    with pytest.raises(LLMError) as asked:
+        client.ask(HI)
+    with pytest.raises(LLMError) as offered:
+        client.ask_with_tools(HI, [ADD])
+
+    assert (asked.value.code, offered.value.code, len(server.requests)) == (code, code, 2)
+
+
+def test_a_prompted_model_counts_what_the_model_counts(server: ModelServer, reach: Reach) -> None:
+    """Its tokens and its retries are those of the model below."""
+    server.script(status(503), says("Yes."))
+
+    reply = Prompted(reach("openai-chat")).reply(HI)
+
+    assert (reply.turn.content, reply.usage) == ("Yes.", Usage(10, 3))
+    assert [retried.code for retried in reply.retries] == ["llm.server"]

@@ -1,0 +1,530 @@
+"""The loop in which a model calls tools: repairs, refusals, order, limits, answers, and what is kept of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    Engine,
+    ExecutionPolicy,
+    Host,
+    LLMError,
+    Runtime,
+    SpecError,
+    ToolCall,
+    ToolFailed,
+    ToolPolicy,
+    ToolResult,
+    Toolset,
+    ToolSpec,
+    Turn,
+)
+from neuroscript.approval import Approval
+from neuroscript.llm import (
+    Called,
+    Calling,
+    Conversation,
+    ConversationError,
+    Replied,
+    Retrying,
+    Said,
+    aconverse,
+    converse,
+    transcript,
+)
+from neuroscript.llm.conversation import Event
+from neuroscript.llm.transcripts import conversation_to_data
+from neuroscript.replies import Reply, Retried, Usage
+
+
+@attrs.define
+class Script:
+    """A model that says what a test wrote down, one turn for each time that it is asked."""
+
+    turns: list[Turn | Exception]
+    heard: list[tuple[Turn, ...]] = attrs.Factory(list)
+    offered: list[list[str]] = attrs.Factory(list)
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        return self.ask_with_tools(turns, ())
+
+    def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
+        self.heard.append(tuple(turns))
+        self.offered.append([spec.full_name for spec in tools])
+        turn = self.turns.pop(0)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+    def embed(self, text: str) -> Sequence[float]:
+        return [0.0]
+
+
+@attrs.define
+class Streaming(Script):
+    """The same model, that streams, counts and retries."""
+
+    def reply(self, turns: Any, tools: Any = (), on_text: Any = None, on_retry: Any = None) -> Reply:
+        retried = Retried("llm.rate", 0.5)
+        on_retry(retried)
+        turn = self.ask_with_tools(turns, tools)
+        for letter in turn.content:
+            on_text(letter)
+        return Reply(turn, "tools" if turn.tool_calls else "end", Usage(10, 2), (retried,), 0.1)
+
+
+@attrs.frozen
+class Stopping:
+    """A model whose only reply ends for a reason."""
+
+    stop: Any
+
+    def reply(self, turns: Any, tools: Any = (), on_text: Any = None, on_retry: Any = None) -> Reply:
+        return Reply(Turn("assistant", "Well"), self.stop)
+
+
+def says(text: str) -> Turn:
+    return Turn("assistant", text)
+
+
+def asks(*calls: tuple[str, Any]) -> Turn:
+    return Turn("assistant", tool_calls=tuple(ToolCall(n, a, id=f"c{i}") for i, (n, a) in enumerate(calls, start=1)))
+
+
+class Doors:
+    """Both ways to converse, so that each test goes through each."""
+
+    @staticmethod
+    def sync(*args: Any, **options: Any) -> Conversation:
+        return converse(*args, **options)
+
+    @staticmethod
+    def awaited(*args: Any, **options: Any) -> Conversation:
+        return asyncio.run(aconverse(*args, **options))
+
+
+@pytest.fixture(params=["sync", "awaited"])
+def talk(request: pytest.FixtureRequest) -> Any:
+    """Each of the two doors."""
+    return getattr(Doors, request.param)
+
+
+def made(**options: Any) -> Engine:
+    """Return an engine with a toolset for these tests."""
+    toolset = Toolset("t")
+    log: list[str] = options.pop("log", [])
+    barrier: threading.Barrier = options.pop("barrier", None)
+
+    def note(rt: Runtime, text: str) -> str:
+        log.append(text)
+        return text
+
+    def look(rt: Runtime, text: str) -> str:
+        if barrier is not None:
+            barrier.wait(10)
+        return text
+
+    def fail(rt: Runtime) -> str:
+        raise ToolFailed("the disk is full", retry="later")
+
+    def total(rt: Runtime, numbers: list[int]) -> int:
+        return sum(numbers)
+
+    text = (ArgSpec("text", ArgType.STRING),)
+    toolset.add(ToolSpec("note", "t", text, return_type=ArgType.STRING), note, policy=ToolPolicy(effects=("writes",)))
+    toolset.add(ToolSpec("look", "t", text, return_type=ArgType.STRING), look, policy=ToolPolicy(effects=("reads",)))
+    toolset.add(ToolSpec("fail", "t", return_type=ArgType.STRING), fail)
+    numbers = (ArgSpec("numbers", ArgType.SLICE_INT),)
+    toolset.add(ToolSpec("total", "t", numbers, return_type=ArgType.INT), total, policy=ToolPolicy(effects=("pure",)))
+    return Engine(toolsets=[toolset], plugins="none", **options)
+
+
+def test_a_model_that_calls_nothing_answers(talk: Any) -> None:
+    """The text of the only reply is the answer, and the prompt stands before it."""
+    model = Script([says("Hello.")])
+
+    conversation = talk(made(), "Hello?", model=model, system="Be brief.")
+
+    assert conversation.answer == "Hello."
+    assert [(turn.role, turn.content) for turn in conversation.turns] == [
+        ("system", "Be brief."), ("user", "Hello?"), ("assistant", "Hello."),
+    ]  # fmt: skip
+    assert model.offered == [["t.fail", "t.look", "t.note", "t.total"]]
+
+
+def test_a_repair_reaches_the_tool_and_the_transcript(talk: Any) -> None:
+    """The tool gets exact values, the model the result, the transcript what was converted."""
+    model = Script([asks(("t__total", '{"numbers": ["1", 2.0]}')), says("3")])
+
+    conversation = talk(made(), "Sum?", model=model)
+
+    assert model.heard[1][-1].tool_results[0].value == 3
+    assert transcript(conversation).splitlines() == [
+        "user: Sum?",
+        'assistant: calls t__total {"numbers": ["1", 2.0]}',
+        "tool: t.total: 3 (repaired numbers[0]: str -> int, numbers[1]: float -> int)",
+        "assistant: 3",
+    ]
+
+
+def test_what_goes_wrong_goes_back_to_the_model_with_what_it_may_do(talk: Any) -> None:
+    """Wrong types, no such tool, a refusal, a failure and broken JSON: each is told in the model's own terms."""
+    calls = [
+        ("t.total", {"numbers": "x"}),
+        ("t.totals", {}),
+        ("t.note", {"text": "a"}),
+        ("t.fail", {}),
+        ("t.look", "{"),
+    ]
+    model = Script([asks(*calls), says("So be it.")])
+    policy = ExecutionPolicy(deny=("t.note",))
+
+    lines = transcript(talk(made(policy=policy), "Go.", model=model)).splitlines()
+
+    assert lines[6:11] == [
+        "tool: t.total: error coercion.type: numbers: expected list of int, got str (a text must be a JSON array). "
+        "Mend the call and make it again.",
+        "tool: t.totals: error tool.not_found: no tool of that name can be called here; did you mean t__total? "
+        "Mend the call and make it again.",
+        "tool: t.note: error policy.denied: is denied by the host. "
+        "Only the host can change that: do not make this call again.",
+        "tool: t.fail: error tool.failed: the disk is full. The same call may succeed later.",
+        "tool: t.look: error arg.not_json: expected arguments as JSON, got str (line 1, column 2 is not JSON). "
+        "Mend the call and make it again.",
+    ]
+
+
+def test_calls_of_tools_that_only_look_run_at_the_same_time(talk: Any) -> None:
+    """Two calls that wait for each other both end, and the results stand in the order of the calls."""
+    engine = made(barrier=threading.Barrier(2))
+    model = Script([asks(("t.look", ["a"]), ("t.look", ["b"])), says("Done.")])
+
+    conversation = talk(engine, "Go.", model=model)
+
+    assert [result.value for result in conversation.results] == ["a", "b"]
+
+
+def test_a_turn_with_a_call_that_changes_something_runs_in_order(talk: Any) -> None:
+    """One that may write makes all calls of its turn run one after another."""
+    log: list[str] = []
+    model = Script([asks(*[("t.note", [str(number)]) for number in range(20)], ("t.look", ["z"])), says("Done.")])
+
+    conversation = talk(made(log=log), "Go.", model=model)
+
+    assert log == [str(number) for number in range(20)]
+    assert [result.id for result in conversation.results] == [f"c{number}" for number in range(1, 22)]
+
+
+def test_a_tool_that_needs_an_approval_is_never_called_beside_others() -> None:
+    """Who approves is asked one call at a time, though the tool only looks."""
+    asked: list[int] = []
+
+    def approver(request: Any) -> Approval:
+        asked.append(threading.get_ident())
+        return Approval.approve()
+
+    toolset = Toolset("a")
+    policy = ToolPolicy(effects=("reads",), requires_approval=True)
+    toolset.add(ToolSpec("look", "a", return_type=ArgType.STRING), lambda rt: "x", policy=policy)
+    engine = Engine(toolsets=[toolset], plugins="none", policy=ExecutionPolicy(approver=approver))
+
+    converse(engine, "Go.", model=Script([asks(("a.look", ()), ("a.look", ())), says("Done.")]))
+
+    assert asked == [threading.get_ident()] * 2
+
+
+def test_tools_narrow_what_the_model_may_call(talk: Any) -> None:
+    """What was not offered is refused by the line itself, and recorded as any refusal."""
+    engine = made()
+    model = Script([asks(("t.note", ["a"])), says("No.")])
+
+    conversation = talk(engine, "Go.", model=model, tools=("t.look", "t.tot*"))
+
+    assert model.offered[0] == ["t.look", "t.total"]
+    assert conversation.results[0].error.code == "policy.not_allowed"
+    assert [record.code for record in engine.refusals] == ["policy.not_allowed"]
+
+
+def test_without_tools_a_model_is_just_asked() -> None:
+    """No tool is offered, and none is called."""
+    model = Script([asks(("t.look", ["a"])), says("No.")])
+
+    conversation = converse(made(), "Go.", model=model, tools=())
+
+    assert model.offered == [[], []]
+    assert conversation.results[0].error is not None
+
+
+def test_a_pattern_that_matches_nothing_is_refused_before_anything_is_asked(talk: Any) -> None:
+    """With all of its faults, and limits that are none too."""
+    model = Script([])
+
+    with pytest.raises(SpecError) as caught:
+        talk(made(), "Go.", model=model, tools=("x.*", "t.*", "y"))
+    with pytest.raises(SpecError) as limits:
+        talk(made(), "Go.", model=model, turns=0, calls=True, seconds=0)
+
+    assert str(caught.value) == (
+        "converse: tools: x.* matches no tool that may be called here; tools: y matches no tool that may be called here"
+    )
+    assert str(limits.value) == (
+        "converse: turns must be a whole number above 0, not int; calls must be a whole number above 0, not bool; "
+        "seconds must be a number above 0, not int"
+    )
+
+
+def test_variables_outlast_a_conversation(tmp_path: Path) -> None:
+    """The caller's own variables are used, though the tools are narrowed."""
+    toolset = Toolset("v")
+    toolset.add(ToolSpec("keep", "v", (ArgSpec("x", ArgType.INT),)), lambda rt, x: rt.set_var("x", x))
+    toolset.add(ToolSpec("kept", "v", return_type=ArgType.ANY, return_nullable=True), lambda rt: rt.get_var("x"))
+    engine = Engine(toolsets=[toolset], plugins="none")
+    session = engine.session()
+
+    converse(session, "Go.", model=Script([asks(("v.keep", [7])), says("Done.")]), tools="v.keep")
+
+    assert session.call("v.kept") == 7
+    assert engine.call("v.kept") is None
+
+
+def test_a_conversation_goes_on_from_its_turns(talk: Any) -> None:
+    """The history is told first, and its system turn only where no other is given."""
+    first = talk(made(), "One?", model=Script([says("1")]), system="Count.")
+    model = Script([says("2")])
+    talk(made(), "Two?", model=model, history=first.turns)
+    other = Script([says("2")])
+    talk(made(), "Two?", model=other, history=first.turns, system="Else.")
+
+    assert [turn.content for turn in model.heard[0]] == ["Count.", "One?", "1", "Two?"]
+    assert [turn.content for turn in other.heard[0]] == ["Else.", "One?", "1", "Two?"]
+
+
+def test_an_answer_of_a_type_is_exact_and_its_faults_go_back(talk: Any) -> None:
+    """Text, fences and wrong types are mended; what does not fit is asked for again."""
+    model = Script([says("five"), says('Here:\n```json\n["1", 2]\n```\n')])
+
+    conversation = talk(made(), "Numbers?", model=model, answer=ArgType.SLICE_INT)
+
+    assert conversation.answer == [1, 2]
+    assert conversation.turns[0].content == (
+        "Give your last answer as JSON that fits this JSON Schema, and nothing besides: "
+        '{"type": "array", "items": {"type": "integer"}}'
+    )
+    assert conversation.turns[3].content == (
+        "That answer does not fit: answer: expected list of int, got str (a text must be a JSON array). Answer again."
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "exact"),
+    [
+        ("string", '{"a": 1}', '{"a": 1}'),
+        ("int", " 5\n", 5),
+        ("bool", "TRUE", True),
+        ("float", "```\n2\n```", 2.0),
+        (ArgSpec("pet", "map", keys=(ArgSpec("age", "int"),)), '{"age": "3"}', {"age": 3}),
+        (ArgSpec("size", "string", choices=("s", "m")), "m", "m"),
+    ],
+)
+def test_answers_of_many_types_are_read(answer: Any, text: str, exact: Any) -> None:
+    """As a model writes them, into the exact value."""
+    answered = converse(made(), "Go.", model=Script([says(text)]), answer=answer).answer
+
+    assert (type(answered), answered) == (type(exact), exact)
+
+
+def test_an_answer_that_never_fits_is_an_error_that_says_so(talk: Any) -> None:
+    """After as many turns as there may be, with what was wrong with the last."""
+    model = Script([says("x"), says("y")])
+
+    with pytest.raises(ConversationError) as caught:
+        talk(made(), "Go.", model=model, answer="int", turns=2)
+
+    assert (caught.value.code, caught.value.retry) == ("llm.answer", "never")
+    assert caught.value.text == (
+        "none of 2 turns gave an answer that fits: answer: expected int, got str "
+        "(a text must be decimal digits, such as 42)"
+    )
+    assert len(caught.value.conversation.replies) == 2
+
+
+def test_a_model_that_never_stops_is_stopped_by_turns_and_by_calls(talk: Any) -> None:
+    """Exactly as many turns and calls are made as there may be, and all is kept."""
+    log: list[str] = []
+    with pytest.raises(ConversationError) as turns:
+        talk(made(), "Go.", model=Script([asks(("t.look", ["a"]))] * 9), turns=3)
+    with pytest.raises(ConversationError) as calls:
+        talk(made(log=log), "Go.", model=Script([asks(("t.note", ["a"]), ("t.note", ["b"]))] * 9), calls=5)
+
+    assert (turns.value.code, turns.value.text) == ("llm.turns", "the model came to no end in 3 turns")
+    assert len(turns.value.conversation.replies) == len(turns.value.conversation.results) == 3
+    assert (calls.value.code, calls.value.text) == ("llm.calls", "the model asked for more than 5 calls")
+    assert (len(log), len(calls.value.conversation.results)) == (4, 4)
+
+
+def test_a_conversation_ends_when_its_time_is_over(talk: Any) -> None:
+    """A call has no more time than the conversation, and nothing is asked after it."""
+    toolset = Toolset("s")
+    toolset.add(
+        ToolSpec("sleep", "s", return_type=ArgType.NIL), lambda rt: time.sleep(0.4), policy=ToolPolicy(blocking=True)
+    )
+    model = Script([asks(("s.sleep", ())), says("never asked")])
+
+    with Engine(toolsets=[toolset], plugins="none") as engine, pytest.raises(ConversationError) as caught:
+        talk(engine, "Go.", model=model, seconds=0.1)
+
+    assert caught.value.code == "llm.seconds"
+    assert [result.error.code for result in caught.value.conversation.results] == ["call.timeout"]
+    assert len(model.heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "retry"), [("refused", "llm.refused", "never"), ("length", "llm.length", "host")]
+)
+def test_a_reply_that_is_none_ends_it_with_the_transcript_kept(talk: Any, stop: str, code: str, retry: str) -> None:
+    """A refusal of the model, and a reply for which there was no room."""
+    with pytest.raises(ConversationError) as caught:
+        talk(made(), "Go.", model=Stopping(stop))
+
+    assert (caught.value.code, caught.value.retry) == (code, retry)
+    assert [turn.content for turn in caught.value.conversation.turns] == ["Go.", "Well"]
+
+
+def test_an_error_of_the_model_keeps_what_was_done(talk: Any) -> None:
+    """Its own code stays; what is no LLMError is told by its type alone, with its cause."""
+    lost = LLMError("the connection was lost", code="llm.cut", retry="later")
+    with pytest.raises(ConversationError) as told:
+        talk(made(), "Go.", model=Script([asks(("t.look", ["a"])), lost]))
+    with pytest.raises(ConversationError) as other:
+        talk(made(), "Go.", model=Script([KeyError("a value")]))
+    with pytest.raises(LLMError) as none:
+        talk(made(), "Go.")
+
+    assert (told.value.code, told.value.retry, len(told.value.conversation.results)) == ("llm.cut", "later", 1)
+    assert (other.value.code, other.value.text) == ("llm.failed", "the model failed (KeyError)")
+    assert isinstance(other.value.__cause__, KeyError)
+    assert none.value.code == "llm.none"
+
+
+def test_the_model_that_the_host_lends_is_asked_by_default(talk: Any) -> None:
+    """As tools ask it."""
+    assert talk(made(host=Host(llm=Script([says("Yes.")]))), "Go?").answer == "Yes."
+
+
+def test_a_listener_is_told_of_everything_in_order(talk: Any) -> None:
+    """Retries, text as it comes, replies, and each call before and after."""
+    events: list[Event] = []
+    model = Streaming([asks(("t.look", ["a"])), says("ok")])
+
+    conversation = talk(made(), "Go.", model=model, on_event=events.append)
+
+    retry = Retrying(Retried("llm.rate", 0.5))
+    assert [type(event) for event in events] == [Retrying, Replied, Calling, Called, Retrying, Said, Said, Replied]
+    assert events[0] == retry
+    assert [event.text for event in events if isinstance(event, Said)] == ["o", "k"]
+    assert (conversation.usage, len(conversation.replies)) == (Usage(20, 4), 2)
+    assert transcript(conversation).splitlines()[1] == "assistant: asked again after 0.5 s (llm.rate)"
+
+
+def test_a_listener_that_fails_changes_nothing(talk: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged by its type, without what it said."""
+
+    def listener(event: Event) -> None:
+        raise ValueError("a value")
+
+    assert talk(made(), "Go.", model=Script([says("Yes.")]), on_event=listener).answer == "Yes."
+    assert {record.getMessage() for record in caplog.records} == {"a listener of a conversation failed: ValueError"}
+
+
+def test_a_long_result_is_cut_for_the_model_alone(talk: Any) -> None:
+    """The text says how much was left out; whoever listens has all of it."""
+    events: list[Event] = []
+    model = Script([asks(("t.look", ["x" * 500])), says("Yes.")])
+
+    talk(made(), "Go.", model=model, chars=100, on_event=events.append)
+
+    assert (
+        model.heard[1][-1].tool_results[0].value
+        == "x" * 100 + "\n[400 further characters of this result were left out]"
+    )
+    assert [event.result.value for event in events if isinstance(event, Called)] == ["x" * 500]
+
+
+def test_a_secret_never_reaches_the_model(talk: Any) -> None:
+    """Neither from the prompt nor from a result."""
+    toolset = Toolset("s")
+    policy = ToolPolicy(capabilities=("secret:read:key",))
+    toolset.add(ToolSpec("leak", "s", return_type=ArgType.STRING), lambda rt: rt.secret("key"), policy=policy)
+    host = Host(secrets={"key": "hunter2-hunter2"})
+    engine = Engine(toolsets=[toolset], plugins="none", host=host, policy=ExecutionPolicy(grants=("secret:read:key",)))
+    model = Script([asks(("s.leak", ())), says("Done.")])
+
+    conversation = talk(engine, "It is hunter2-hunter2.", model=model, system="hunter2-hunter2")
+
+    assert "hunter2" not in repr(model.heard)
+    assert "hunter2" not in repr(conversation.results)
+
+
+def test_what_a_tool_calls_secret_is_kept_nowhere(talk: Any) -> None:
+    """Not in the conversation, and not in what is told of a call that has ended; the tool got it."""
+    got: list[str] = []
+    toolset = Toolset("s")
+    args = (ArgSpec("token", ArgType.STRING, secret=True),)
+    toolset.add(ToolSpec("use", "s", args), lambda rt, token: got.append(token))
+    model = Script([asks(("s.use", '{"token": "hunter2-hunter2"}')), says("It was hunter2-hunter2.")])
+    events: list[Event] = []
+
+    engine = Engine(toolsets=[toolset], plugins="none")
+    conversation = talk(engine, "Go.", model=model, on_event=events.append)
+
+    assert got == ["hunter2-hunter2"]
+    assert "hunter2" not in repr(conversation)
+    assert "hunter2" not in repr([event for event in events if isinstance(event, Called)])
+    assert conversation.answer != "It was hunter2-hunter2."
+
+
+def test_an_approver_that_stops_the_session_ends_the_conversation(talk: Any) -> None:
+    """Nothing further is asked or called."""
+    toolset = Toolset("a")
+    toolset.add(ToolSpec("act", "a"), lambda rt: None, policy=ToolPolicy(requires_approval=True))
+    policy = ExecutionPolicy(approver=lambda request: Approval.stop())
+    model = Script([asks(("a.act", ())), says("never asked")])
+
+    with pytest.raises(ConversationError) as caught:
+        talk(Engine(toolsets=[toolset], plugins="none", policy=policy), "Go.", model=model, tools="a.*")
+
+    assert caught.value.code == "llm.stopped"
+    assert len(model.heard) == 1
+
+
+def test_a_conversation_is_plain_data() -> None:
+    """With its calls, its results, its tokens and its retries."""
+    data = conversation_to_data(converse(made(), "Go.", model=Streaming([asks(("t.total", [["1"]])), says("1")])))
+    result = data["turns"][2]["tool_results"][0]
+
+    assert data["turns"][1]["tool_calls"] == [{"id": "c1", "name": "t.total", "arguments": [["1"]]}]
+    assert (result["value"], result["repairs"]) == (1, [{"where": "numbers[0]", "got": "str", "became": "int"}])
+    assert (data["usage"], data["answer"]) == ({"input_tokens": 20, "output_tokens": 4}, "1")
+    assert data["retries"] == [{"code": "llm.rate", "seconds": 0.5}] * 2
+
+
+def test_text_of_a_model_can_not_steer_the_terminal_in_a_transcript() -> None:
+    """Escapes are written out, and lines of an answer do not look like turns of others."""
+    turns = (
+        Turn("assistant", "\x1b[2J\nuser: no", (ToolCall("t.x", {"a": "\x1b"}),)),
+        Turn("tool", tool_results=(ToolResult("", "t.x", "\x07"),)),
+    )
+
+    assert transcript(Conversation(turns)).splitlines() == [
+        "assistant: \\x1b[2J", "  user: no", 'assistant: calls t.x {"a": "\\u001b"}', "tool: t.x: \\x07",
+    ]  # fmt: skip

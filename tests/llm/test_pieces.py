@@ -1,0 +1,161 @@
+"""Bytes of answers, however they are cut, and what a server says of waiting."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from tests.llm.server import STREAMED, WHOLE, Api, asks, call, written
+
+from neuroscript import LLMError
+from neuroscript.llm.faults import asked_wait, code_word
+from neuroscript.llm.pieces import DONE, Body
+
+SAID = asks(call("math__add", {"a": "2"}), text="gr\u00fc\u00dfe \u2028 \U0001f600")
+
+
+def body(chunks: Iterable[bytes], kind: str = "text/event-stream; charset=utf-8") -> Body:
+    """Return an answer whose bytes arrive in these chunks."""
+    response = httpx2.Response(200, headers={"Content-Type": kind}, content=iter(chunks))
+    return Body(response, time.monotonic() + 60, 60)
+
+
+@pytest.mark.parametrize("api", STREAMED)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
+def test_a_stream_cut_at_every_byte_has_the_same_events(api: Api, end: bytes) -> None:
+    """Also within a character, and within the end of a line."""
+    events = [*STREAMED[api](SAID)]
+    data = b"".join(written(event).replace(b"\n", end) for event in events)
+    expected = [content for _, content in events]
+
+    assert expected[-1] == DONE or expected[-1]["type"] in ("response.completed", "message_stop")
+    assert [*body(data[at : at + 1] for at in range(len(data))).events()] == expected
+    for at in range(0, len(data), 7):
+        assert [*body([data[:at], data[at:]]).events()] == expected
+
+
+def test_characters_that_end_lines_elsewhere_end_none_here() -> None:
+    """JSON may hold them as they are."""
+    text = "a\u2028b\u2029c\u0085d"
+    data = f"data: {json.dumps({'t': text}, ensure_ascii=False)}\n\n".encode()
+
+    assert [*body([data]).events()] == [{"t": text}]
+
+
+def test_comments_and_other_fields_are_no_events() -> None:
+    """Servers send them to keep a connection open; and what has not ended is none either."""
+    data = b': wait\n\nid: 7\nretry: 5\nevent: x\ndata: {"a":\ndata: 1}\n\n: wait\n\ndata: {"b": 2}\n'
+
+    assert [*body([data]).events()] == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "code"),
+    [
+        (b"", "application/json", "llm.cut"),
+        (b'{"a": [1, 2', "application/json; charset=utf-8", "llm.cut"),
+        (b"[[[", "application/problem+json", "llm.cut"),
+        (b"<html>", "application/json", "llm.format"),
+        (b"{'a': 1}", "application/json", "llm.format"),
+        (b"{\xff}", "application/json", "llm.format"),
+        (b"[" * 200_000 + b"]" * 200_000, "application/json", "llm.format"),
+        (b"<html>", "text/html", "llm.format"),
+        (b"", "", "llm.format"),
+    ],
+    ids=["none", "cut", "cut list", "page", "python", "bytes", "deep", "html", "nothing"],
+)
+def test_what_is_no_json_is_an_error(data: bytes, kind: str, code: str) -> None:
+    """That says whether it ended too early."""
+    with pytest.raises(LLMError) as caught:
+        body([data], kind).whole()
+
+    assert caught.value.code == code
+
+
+def test_an_answer_without_end_is_given_up() -> None:
+    """After 64 MiB."""
+    taken: list[int] = []
+
+    def endless() -> Iterator[bytes]:
+        while len(taken) < 100:
+            taken.append(1)
+            yield b" " * 2**20
+
+    with pytest.raises(LLMError) as caught:
+        body(endless(), "application/json").whole()
+
+    assert (caught.value.code, len(taken)) == ("llm.format", 65)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "9" * 400}, None),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "Sat, 01 Jan 2000 00:00:00"}, 0.0),
+        ({"retry-after": "9", "retry-after-ms": "20"}, 0.02),
+        ({"retry-after": "9", "retry-after-ms": "soon"}, 9.0),
+    ],
+)
+def test_a_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
+    """And what is none of them is no wait."""
+    assert asked_wait(headers) == seconds
+
+
+def test_a_date_to_come_is_a_wait_until_then() -> None:
+    """By the clock of this machine."""
+    date = (datetime.now(UTC) + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+    wait = asked_wait({"retry-after": date})
+
+    assert wait is not None
+    assert 80 < wait <= 90
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        ({"error": {"code": "model_not_found", "type": "invalid_request_error"}}, "model_not_found"),
+        ({"code": None, "type": "overloaded_error"}, "overloaded_error"),
+        ({"error": {"code": 429, "type": "You said: secret"}}, ""),
+        ({"error": "model not found"}, ""),
+        ({"error": {"code": "x" * 65}}, ""),
+        ("<html>", ""),
+        (None, ""),
+    ],
+)
+def test_of_a_servers_words_its_code_alone_is_told(data: Any, word: str) -> None:
+    """Its sentences repeat what was sent."""
+    assert code_word(data) == word
+
+
+def test_whole_answers_are_read_in_any_pieces() -> None:
+    """As they come off the wire."""
+    data = json.dumps(WHOLE["openai-chat"](SAID)).encode()
+
+    assert body([data[:9], data[9:]], "application/json").whole() == WHOLE["openai-chat"](SAID)
+
+
+def test_clients_load_no_library_before_a_model_is_wanted() -> None:
+    """And the command loads none of them, either."""
+    code = (
+        "import sys, neuroscript.cli.parser, neuroscript.llm.clients, neuroscript.llm.models\n"
+        "from neuroscript.cli.parser import build; build()\n"
+        "print(*{'llm', 'openai', 'anthropic', 'httpx', 'httpx2', 'pydantic'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "\n"
