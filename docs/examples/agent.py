@@ -16,10 +16,12 @@ words.add_argument("--api", default="", help="openai-chat, openai-responses or a
 words.add_argument("--whole", action="store_true", help="wait for whole replies instead of streaming them")
 given = words.parse_args()
 
-client = model(given.model, base_url=given.base_url, api=given.api, stream=not given.whole)
 policy = ExecutionPolicy(grants=["fs:read:*"], deny=["fs.delete"])
 
-with tempfile.TemporaryDirectory() as sandbox:
+with (
+    model(given.model, base_url=given.base_url, api=given.api, stream=not given.whole) as client,
+    tempfile.TemporaryDirectory() as sandbox,
+):
     Path(sandbox, "prices.txt").write_text("184.50 and 96.20")
     with Engine(policy=policy, host=Host(sandbox_dir=sandbox)) as engine:
         try:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import copy
 from typing import Final
 
 import attrs
 
 from neuroscript.display import shown
-from neuroscript.errors import ArgumentError, CallError, Retry, ToolNotFound
+from neuroscript.errors import ArgumentError, CallError, Retry, ToolFailed, ToolNotFound
 from neuroscript.jsonable import plain
 from neuroscript.runtime import ToolResult
 from neuroscript.wirenames import WireNames
@@ -44,12 +45,21 @@ def result_text(result: ToolResult, names: WireNames | None = None) -> str:
 
 
 def shortened(result: ToolResult, longest: int) -> ToolResult:
-    """Return a result of which a model reads at most *longest* characters, and how many were left out."""
+    """Return a result of which a model reads at most *longest* characters, and how many were left out.
+
+    Of an error that is what a tool says in a `ToolFailed`; the texts of all others are short.
+    """
+    error = result.error
+    if isinstance(error, ToolFailed) and len(error.text) > longest:
+        cut = copy(error)
+        cut.text, cut.__cause__ = _cut(error.text, longest), error.__cause__
+        return attrs.evolve(result, error=cut)
     text = result_text(result) if result.ok else ""
-    if len(text) <= longest:
-        return result
-    left = len(text) - longest
-    return attrs.evolve(result, value=f"{text[:longest]}\n[{left} further characters of this result were left out]")
+    return result if len(text) <= longest else attrs.evolve(result, value=_cut(text, longest))
+
+
+def _cut(text: str, longest: int) -> str:
+    return f"{text[:longest]}\n[{len(text) - longest} further characters of this result were left out]"
 
 
 def error_text(error: CallError, names: WireNames) -> str:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -134,6 +135,7 @@ class Session:
         self.is_stopped = False
         self.approved: set[tuple[int, str]] = set()
         self.answers: dict[tuple[int, str], Any] = {}
+        self._same: WeakKeyDictionary[Session, None] = WeakKeyDictionary({self: None})
         world.join(self)
 
     # Calls
@@ -421,11 +423,25 @@ class Session:
     def narrowed(self, policy: ExecutionPolicy) -> Session:
         """Return the same caller under a policy that permits no more, for the time that this session is open.
 
-        It has the id, the variables, the handles, the ledger and the approvals of this one, and is not closed itself.
+        It has the id, the variables, the handles, the ledger and the approvals of this one; both end together, and an
+        approver that stops one of them has stopped the other.
         """
         within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger)
         within.memory, within.approved, within.answers = self.memory, self.approved, self.answers
+        within._same = self._same
+        within._same[within] = None
+        if self.is_stopped:
+            within.stop()
+        elif self.is_closed:  # looked at last: one that ends meanwhile ends this one too
+            within.refuse()
         return within
+
+    def _all(self) -> Iterator[Session]:
+        """Yield all sessions of the same caller, this one among them; others may begin meanwhile."""
+        for reference in self._same.keyrefs():
+            session = reference()
+            if session is not None:
+                yield session
 
     # Its end
 
@@ -436,13 +452,15 @@ class Session:
 
     def stop(self) -> None:
         """Begin no further call, for an approver said so."""
-        self.is_stopped = True
-        self.refuse()
+        for each in self._all():
+            each.is_stopped = True
+            each.refuse()
 
     def end(self) -> None:
         """Refuse further calls, end the Runtimes of those that run, and give up all handles."""
-        self.refuse()
-        self.is_over = True
+        for each in self._all():
+            each.refuse()
+            each.is_over = True
         self.memory.handles.close()
 
     def close(self) -> Any:

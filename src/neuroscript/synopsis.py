@@ -32,7 +32,7 @@ def _parameter(arg: ArgSpec, further: bool) -> str:
     if further:
         return f"*{arg.name}: {kind}"
     if arg.default is not UNSET:
-        default = written(arg.default)
+        default = _default(arg)
         return f"{arg.name}: {kind} = {default if len(default) <= SHORT else '…'}"
     return f"{arg.name}: {kind}" if arg.required else f"{arg.name}?: {kind}"
 
@@ -57,6 +57,10 @@ def written(value: Any) -> str:
     return json_text(plain(value))
 
 
+def _default(arg: ArgSpec) -> str:
+    return "[secret]" if arg.holds_secret else written(arg.default)
+
+
 def asked(arg: ArgSpec, further: bool = False) -> str:
     """Return all that is asked of an argument: its type and bounds, and whether it may be left out.
 
@@ -72,7 +76,7 @@ def given(arg: ArgSpec, further: bool = False) -> list[str]:
     if further:
         parts.append("any number of them" if not arg.required else "at least one of them")
     elif arg.default is not UNSET:
-        parts.append(f"default {written(arg.default)}")
+        parts.append(f"default {_default(arg)}")
     else:
         parts.append("required" if arg.required else "may be left out")
     if arg.nullable:

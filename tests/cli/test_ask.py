@@ -83,6 +83,21 @@ def test_only_the_tools_of_the_patterns_are_offered(models: ModelServer) -> None
     assert names == ["math__add", "math__sqrt"]
 
 
+@pytest.mark.parametrize("granted", [True, False])
+def test_a_tool_may_ask_the_model_under_a_grant(granted: bool, models: ModelServer) -> None:
+    """The one that is asked by the command, and by nothing else than its capability."""
+    grant = ("--grant", "model:use:*") if granted else ()
+    between = [says("seven")] if granted else []
+    models.script(asks(call("llm__ask", {"prompt": "Name a prime."})), *between, says("done"))
+
+    ran = ask(models, "--tools", "llm.*", *grant, "Ask somebody.")
+
+    assert (ran.code, ran.out) == (0, "done\n")
+    told = "llm.ask: seven\n" if granted else "llm.ask: error policy.capability: "
+    assert told in ran.err
+    assert len(models.requests) == 2 + granted
+
+
 @pytest.mark.parametrize("words", [(), ("-",)], ids=["none", "-"])
 def test_the_prompt_comes_from_a_pipe(words: tuple[str, ...], models: ModelServer) -> None:
     """Of several lines, without the end of the last."""

@@ -83,6 +83,12 @@ def test_what_a_model_makes_up_is_told_as_it_wrote_it() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["look up!", "größe", "a.b/c", "{x}", "é" * 65])
+def test_what_a_model_makes_up_goes_back_as_apis_take_it(name: str) -> None:
+    """For one that is refused spoils the whole conversation, with another model too."""
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", WireNames().wire(name))
+
+
 def test_names_are_taken_of_every_form_of_a_tool() -> None:
     """Implementations, what a tool knows of others, and specs."""
     with Engine() as engine:

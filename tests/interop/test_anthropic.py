@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+import attrs
 import pytest
 from anthropic import types
 from pydantic import TypeAdapter
 from tests.generator import Generator
-from tests.interop.recorded import message
+from tests.interop.recorded import events, message
 
 from neuroscript import (
     ArgSpec,
@@ -26,7 +28,8 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.interop import anthropic
+from neuroscript.interop import anthropic, gemini, openai
+from neuroscript.interop.prompted import instructions
 from neuroscript.replies import Usage
 from neuroscript.wirenames import WireNames
 
@@ -94,6 +97,58 @@ def test_examples_fit_and_hide_nothing() -> None:
     (told,) = anthropic.to_tools([ToolSpec("ping", "net", args, examples=examples)])
 
     assert told["input_examples"] == [{"host": "a"}, {"host": "b"}]
+
+
+ODD = ("$top", "_top", "größe", "a" * 128, "a" * 127 + "b", "user-id", "from")
+
+
+def test_names_of_arguments_that_the_api_refuses_have_others_on_the_wire() -> None:
+    """Each way: in schemas, examples and turns, and back in replies, whole and in pieces; one bad name spoils no request."""
+    given = {name: number for number, name in enumerate(ODD)}
+    args = tuple(ArgSpec(name, ArgType.INT, description="How many.") for name in ODD)
+    tool = ToolSpec("find", "mail", args, examples=(Example(given),))
+    names = WireNames.of([tool])
+
+    (told,) = anthropic.to_tools([tool])
+
+    check_tool(told)
+    wires = list(told["input_schema"]["properties"])
+    assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", wire) for wire in wires)
+    assert (len(set(wires)), wires[1], wires[2], wires[5:]) == (7, "_top", "gr__e", ["user-id", "from"])
+    assert told["input_schema"]["required"] == wires
+    assert told["input_schema"]["properties"][wires[0]]["description"] == "Its name is $top. How many."
+    sent = dict(zip(wires, range(7), strict=True))
+    assert told["input_examples"] == [sent]
+    asked = [ToolCall("mail.find", sent, id="t1")]
+    turn = anthropic.read(message(asked), names).turn
+    assembler = anthropic.MessageAssembler(names)
+    for each in events(message(asked)):
+        assembler.take(each)
+    assert turn.tool_calls == assembler.reply().turn.tool_calls == (ToolCall("mail.find", given, id="t1"),)
+    turns = [Turn("user", "Go."), Turn("assistant", "", turn.tool_calls)]
+    assert anthropic.conversation(turns, names)["messages"][1]["content"][0]["input"] == sent
+
+
+def test_no_model_is_told_a_secret() -> None:
+    """Neither as a default, at whatever depth, nor in an example; what is called default, and is none, stays."""
+    password = ArgSpec("default", ArgType.STRING, secret=True, default="sesame")
+    args = (
+        ArgSpec("key", ArgType.STRING, secret=True, default="sesame"),
+        ArgSpec("login", ArgType.MAP, keys=(password,), default={"default": "sesame"}),
+        ArgSpec("more", ArgType.SLICE_MAP, default=[], keys=(ArgSpec("login", ArgType.MAP, keys=(password,)),)),
+        ArgSpec("host", ArgType.STRING, default="localhost"),
+    )
+    spec = ToolSpec("ping", "net", args, examples=(Example({"key": "sesame"}), Example({"host": "h"})))
+    writers: tuple[Any, ...] = (anthropic.to_tools, gemini.to_tools, openai.to_tools)
+
+    told = [json.dumps(write([spec])) for write in writers]
+    told.append(instructions([attrs.evolve(spec, examples=())]))
+
+    assert all("sesame" not in each for each in told)
+    assert all("localhost" in each for each in told)
+    found = anthropic.to_tools([spec])[0]
+    assert list(found["input_schema"]["properties"]["login"]["properties"]) == ["default"]
+    assert found["input_examples"] == [{"host": "h"}]
 
 
 def test_what_the_api_refuses_at_a_root_is_asked_of_the_call() -> None:
@@ -187,7 +242,7 @@ def test_a_call_without_a_result_is_told_to_be_unmade() -> None:
 
 def test_ids_of_other_apis_are_told_once_each() -> None:
     """Gemini's begin anew in each turn, some servers give none; the results go with them."""
-    calls = (ToolCall("a.b", {}, id="call_1"), ToolCall("a.b", {}, id=""), ToolCall("a.b", {}, id=""))
+    calls = tuple(ToolCall("a.b", {}, id=id) for id in ("call_1", "", "", "call_1_5", "call_1"))
     results = tuple(ToolResult(call.id, "a.b", number) for number, call in enumerate(calls))
     said = conversation(*[Turn("user", "Go."), Turn("assistant", "", calls), Turn("tool", tool_results=results)] * 2)
 
@@ -198,8 +253,8 @@ def test_ids_of_other_apis_are_told_once_each() -> None:
         for each in one["content"]
         if "tool_use_id" in each
     ]
-    assert len(set(asked)) == 6
-    assert told == list(zip(asked, ["0", "1", "2"] * 2, strict=True))
+    assert len(set(asked)) == 10
+    assert told == list(zip(asked, ["0", "1", "2", "3", "4"] * 2, strict=True))
 
 
 def test_a_turn_of_its_own_goes_back_as_it_was() -> None:
@@ -220,9 +275,11 @@ def test_a_turn_of_its_own_goes_back_as_it_was() -> None:
         ("end_turn", [], "end"),
         ("stop_sequence", [], "end"),
         ("pause_turn", [], "end"),
+        ("pause_turn", [CALL], "tools"),
         ("tool_use", [CALL], "tools"),
         (None, [CALL], "tools"),
         ("another", [], "end"),
+        ("tool_use", [], "end"),
         ("max_tokens", [CALL], "length"),
         ("model_context_window_exceeded", [], "length"),
         ("refusal", [], "refused"),
@@ -254,6 +311,7 @@ def test_a_reply_tells_why_it_ended(reason: Any, calls: list[ToolCall], stop: st
             "what the server sent is no reply: content: expected a list of maps, got list",
         ),
         (message([]), "llm.empty", "the model said nothing"),
+        (message([], stop_reason="tool_use"), "llm.empty", "the model said nothing"),
         (
             {"type": "error", "error": {"type": "overloaded_error", "message": "canary"}},
             "llm.server",
@@ -294,6 +352,41 @@ def test_an_error_of_the_server_has_a_code_of_ours(word: str, code: str, retry: 
 
     assert (caught.value.code, caught.value.retry) == (code, retry)
     assert "canary" not in str(caught.value)
+
+
+def test_a_turn_that_is_only_paused_may_say_nothing() -> None:
+    """It is sent back as it is, and goes on."""
+    reply = anthropic.read(message([], stop_reason="pause_turn"))
+
+    assert (reply.stop, reply.turn.content) == ("end", "")
+    assert reply.turn.native
+
+
+def test_a_count_below_nothing_is_none() -> None:
+    """In each API; a limit on tokens would go up by it."""
+    said = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": -5, "completion_tokens": 2}}
+    part = {"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": {"promptTokenCount": -5}}
+    blocks = {"content": [{"type": "text", "text": "x"}], "usage": {"input_tokens": -5, "cache_read_input_tokens": 7}}
+
+    assert openai.read_chat(said).usage == Usage(0, 2)
+    assert gemini.read(part).usage == Usage()
+    assert anthropic.read(blocks).usage == Usage(7, 0)
+
+
+def test_a_call_without_an_id_gets_one() -> None:
+    """One that no other call of the message has; it goes back with the call, and its result with it."""
+    blocks = [{"type": "tool_use", "name": "a__b", "input": {"n": n}} for n in range(3)]
+    blocks[0]["id"] = "call_2"
+
+    turn = anthropic.read(message([], content=blocks)).turn
+    results = tuple(ToolResult(call.id, "a.b", call.arguments["n"]) for call in reversed(turn.tool_calls))
+    said = conversation(Turn("user", "Go."), turn, Turn("tool", tool_results=results))["messages"]
+
+    ids = [call.id for call in turn.tool_calls]
+    assert ids == ["call_2", "call_3", "call_4"]
+    assert [each["id"] for each in said[1]["content"]] == ids
+    assert [(each["tool_use_id"], each["content"]) for each in said[2]["content"]] == list(zip(ids, "012", strict=True))
+    assert ids == [call.id for call in anthropic.read_calls({"content": blocks})]
 
 
 def test_the_wire_is_made_of_the_public_functions() -> None:

@@ -163,6 +163,15 @@ def test_results_can_be_told_alone() -> None:
     assert found == [{"functionResponse": {"id": "t1", "name": "math__add", "response": {"result": 5}}}]
 
 
+def test_an_id_that_was_made_up_is_that_of_no_other_call() -> None:
+    """Even where the API itself calls another one so."""
+    parts = [{"functionCall": {"name": "a__b", "id": "call_2"}}, {"functionCall": {"name": "a__b"}}]
+
+    found = gemini.read_calls({"candidates": [{"content": {"parts": parts}}]})
+
+    assert [call.id for call in found] == ["call_2", "call_3"]
+
+
 @pytest.mark.parametrize("has_ids", [True, False])
 def test_a_turn_of_its_own_goes_back_as_it_was(has_ids: bool) -> None:
     """With its signatures, and an id where one came and nowhere else."""
@@ -291,14 +300,26 @@ def test_a_stream_that_ends_early_is_cut() -> None:
         assert (caught.value.code, caught.value.retry) == ("llm.cut", "later")
 
 
-@pytest.mark.parametrize("reason", list(types.FinishReason), ids=str)
+UNREADABLE = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL")
+
+
+@pytest.mark.parametrize("reason", UNREADABLE)
+def test_what_stands_before_a_call_that_no_one_could_read_is_no_answer(reason: str) -> None:
+    """The model may write a better one when it is asked again."""
+    with pytest.raises(LLMError) as caught:
+        gemini.read(sdk(response([], "Let me add.", finishReason=reason)), NAMES)
+
+    assert (caught.value.code, caught.value.retry) == ("llm.empty", "later")
+
+
+@pytest.mark.parametrize("reason", [each for each in types.FinishReason if each.value not in UNREADABLE], ids=str)
 def test_every_reason_to_end_is_known(reason: types.FinishReason) -> None:
     """Refusals and want of room say so; every other end with something said is one."""
     reply = gemini.read(sdk(response([], "Hello.", finishReason=reason.value)), NAMES)
 
     no_room = reason.value in ("MAX_TOKENS", "CONTINUATION")
     others = {"FINISH_REASON_UNSPECIFIED", "STOP", "OTHER", "IMAGE_OTHER", "NO_IMAGE", "TOO_MANY_TOOL_CALLS"}
-    others |= {"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "MISSING_THOUGHT_SIGNATURE"}
+    others |= {"MISSING_THOUGHT_SIGNATURE"}
     assert reply.stop == ("length" if no_room else "end" if reason.value in others else "refused")
 
 

@@ -110,14 +110,16 @@ def test_what_the_model_sent_goes_back_as_it_was() -> None:
     turn = RESPONSES.read(Response.model_validate(wire.response(output)), NAMES).turn
     chat = CHAT.read(ChatCompletion.model_validate(wire.chat_reply(calls, reasoning_content="Hm.")), NAMES).turn
 
-    (message,) = CHAT.conversation([chat], NAMES)["messages"]
+    message, *_ = CHAT.conversation([chat], NAMES)["messages"]
 
-    assert RESPONSES.conversation([turn], NAMES) == {"input": output}
+    assert RESPONSES.conversation([turn], NAMES)["input"][: len(output)] == output
     assert message["reasoning_content"] == "Hm."
     assert message["tool_calls"] == [wire.chat_call(call) for call in calls]
-    assert CHAT.conversation([turn], NAMES)["messages"] == [
-        {"role": "assistant", "content": "Wait.", "tool_calls": [wire.chat_call(call) for call in calls]}
-    ]
+    assert CHAT.conversation([turn], NAMES)["messages"][0] == {
+        "role": "assistant",
+        "content": "Wait.",
+        "tool_calls": [wire.chat_call(call) for call in calls],
+    }
     ITEMS.validate_python(RESPONSES.conversation([turn, chat], NAMES)["input"])
     MESSAGES.validate_python(CHAT.conversation([turn, chat], NAMES)["messages"])
 
@@ -125,10 +127,10 @@ def test_what_the_model_sent_goes_back_as_it_was() -> None:
 def test_what_goes_out_is_read_as_the_same_calls() -> None:
     """What one API was told of a turn is what the other one would have said."""
     for calls in wire.turns(300):
-        (message,) = CHAT.conversation([Turn("assistant", tool_calls=tuple(calls))], NAMES)["messages"]
+        message, *results = CHAT.conversation([Turn("assistant", tool_calls=tuple(calls))], NAMES)["messages"]
         items = RESPONSES.conversation([Turn("assistant", tool_calls=tuple(calls))], NAMES)["input"]
 
-        assert (message["content"], len(items)) == (None, len(calls))
+        assert (message["content"], len(results), len(items)) == (None, len(calls), 2 * len(calls))
         assert list(CHAT.read({"choices": [{"message": message}]}, NAMES).turn.tool_calls) == calls
         assert list(RESPONSES.read({"output": items}, NAMES).turn.tool_calls) == calls
 
@@ -149,6 +151,61 @@ def test_calls_without_ids_match_their_results() -> None:
         == ["call_1", "call_2"]
     )
     assert [item["call_id"] for item in items] == ["call_1", "call_2"] * 2
+
+
+UNMADE = "error call.failed: this call was not made. The same call may succeed later."
+
+
+@pytest.mark.parametrize("is_native", [True, False], ids=["its own turn", "of another API"])
+def test_every_call_is_answered_right_after_its_turn(is_native: bool) -> None:
+    """In the order of the calls, and by no result of a call that nobody made; the APIs refuse all else."""
+    calls = [ToolCall("a.b", "{}", id=id) for id in ("c1", "c2", "c3")]
+    results = (ToolResult("c3", "a.b", 3), ToolResult("c1", "a.b", 1), ToolResult("c9", "a.b", 9))
+    asked = Turn("assistant", tool_calls=tuple(calls))
+    rest = [Turn("tool", tool_results=results), Turn("user", "Go on.")]
+    chat = CHAT.read(wire.chat_reply(calls)).turn if is_native else asked
+    responses = RESPONSES.read(wire.response(list(map(wire.item, calls)))).turn if is_native else asked
+
+    messages = CHAT.conversation([chat, *rest], NAMES)["messages"]
+    items = RESPONSES.conversation([responses, *rest], NAMES)["input"]
+
+    told = [("c1", "1"), ("c2", UNMADE), ("c3", "3")]
+    assert [each["role"] for each in messages] == ["assistant", "tool", "tool", "tool", "user"]
+    assert [(each["tool_call_id"], each["content"]) for each in messages[1:4]] == told
+    assert [(each["call_id"], each["output"]) for each in items[3:6]] == told
+    assert (len(items), items[6]["content"]) == (7, "Go on.")
+
+
+@pytest.mark.parametrize(("api", "longest"), [(CHAT, 40), (RESPONSES, 64)], ids=["chat", "responses"])
+def test_ids_of_other_apis_are_told_once_each_and_fit(api: Any, longest: int) -> None:
+    """Those of some are longer than the APIs take, those of others begin anew in each turn."""
+    calls = (*(ToolCall("a.b", {}, id=id) for id in ("call_1", "f" * 65, "call_3", "call_1")), ToolCall("a.b", {}))
+    results = tuple(ToolResult(call.id, "a.b", number) for number, call in enumerate(calls))
+    turns = [Turn("assistant", tool_calls=calls), Turn("tool", tool_results=results)] * 2
+
+    said = next(iter(api.conversation(turns, NAMES).values()))
+
+    asked = [call["id"] for each in said for call in each.get("tool_calls", ())]
+    asked = asked or [each["call_id"] for each in said if each["type"] == "function_call"]
+    told = [
+        each.get("tool_call_id", each.get("call_id")) for each in said if "output" in each or "tool_call_id" in each
+    ]
+    values = [each.get("output", each.get("content")) for each in said if "output" in each or "tool_call_id" in each]
+    assert len(set(asked)) == 10
+    assert max(map(len, asked)) <= longest
+    assert told == asked
+    assert values == ["0", "1", "2", "3", "4"] * 2
+
+
+def test_an_id_gives_way_to_that_of_a_turn_that_goes_back_as_it_was() -> None:
+    """Even where that comes later, for Responses finds a call by its id alone."""
+    call = ToolCall("a.b", "{}", id="c1")
+    native = RESPONSES.read(wire.response([wire.item(call)])).turn
+    results = Turn("tool", tool_results=(ToolResult("c1", "a.b", 1),))
+
+    items = RESPONSES.conversation([Turn("assistant", tool_calls=(call,)), results, native, results], NAMES)["input"]
+
+    assert [item["call_id"] for item in items] == ["c1_2", "c1_2", "c1", "c1"]
 
 
 def test_an_error_goes_back_with_what_to_do_about_it() -> None:

@@ -350,6 +350,20 @@ def test_a_turn_is_kept_as_its_api_wrote_it() -> None:
     ]
 
 
+def test_lists_of_thoughts_that_come_in_pieces_are_kept_whole() -> None:
+    """As some servers send them, signed, and want all of them back."""
+    details = [{"type": "reasoning.text", "text": "Hm."}, {"type": "reasoning.encrypted", "data": "s"}]
+    pieces = [
+        *(wire.chat_chunk({"role": "assistant", "reasoning_details": [each]}) for each in details),
+        wire.chat_chunk({"content": "Yes."}, "stop"),
+    ]
+
+    turn = assembled(CHAT, pieces).turn
+
+    assert turn.native is not None
+    assert turn.native["openai.chat"]["reasoning_details"] == details
+
+
 def test_names_of_tools_are_the_canonical_ones() -> None:
     """By what the model was told, which a name that was cut can be found by alone."""
     names = WireNames({"math.add": "sum"}, {"sum": "math.add"})

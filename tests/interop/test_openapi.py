@@ -382,6 +382,22 @@ def test_an_answer_that_is_too_large_is_the_hosts_to_permit(shop: Shop) -> None:
     assert ("http.too_large", "host") == (caught.value.code, caught.value.retry)
 
 
+def test_an_answer_to_head_has_no_content(shop: Shop) -> None:
+    """Whatever a description says of it, which is mostly what it says of GET."""
+    document = with_paths({"/a": {"head": {"responses": ok({"type": "object"})}}})
+    tools = from_openapi(document, base_url=shop.url, private=[shop.place])
+
+    with shop.engine(tools) as engine:
+        shop.says(200, {})
+        there = engine.execute(ToolCall("t.head_a"))
+        shop.says(404, {})
+        gone = engine.execute(ToolCall("t.head_a"))
+
+    assert (True, None) == (there.ok, there.value)
+    assert gone.error is not None
+    assert ("openapi.status", "model") == (gone.error.code, gone.error.retry)
+
+
 def test_only_what_is_selected_is_looked_at() -> None:
     """A secret that the others ask for is not missed."""
     tools = from_openapi(PETS, group="shop", select=["shop.login", "shop.heal*"])

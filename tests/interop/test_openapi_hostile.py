@@ -247,6 +247,46 @@ def test_a_host_may_have_the_rest() -> None:
     assert ("paths['/b'].trace: the http toolset has no method TRACE",) == taken.skipped
 
 
+def test_a_part_that_has_no_name_keeps_nothing_else_out() -> None:
+    """Neither what is selected, nor, where the rest is wanted, what stands beside it."""
+    document = got({}, "/a")
+    document["paths"] |= {
+        "/b": {"$ref": "other.yaml"},
+        "/c": {"get": {"$ref": "#/nowhere"}, "post": {"responses": NOTHING}},
+        "/d-d": {"get": {"responses": NOTHING}},
+        "/d_d": {"get": {"responses": NOTHING}},
+        "no": {},
+    }
+    told = [
+        f"paths['/b']: {OUT}",
+        "paths['/c'].get: $ref: #/nowhere names nothing in the document",
+        "paths.no: a path begins with /",
+    ]
+    twice = "paths['/d-d'].get: would be called get_d_d, and so would paths['/d_d'].get"
+
+    taken = from_openapi(document, base_url=URL, skip=True)
+
+    assert isinstance(taken, Taken)
+    assert ["t.get_a", "t.post_c"] == [tool.name for tool in taken.toolset]
+    assert (*told, twice) == taken.skipped
+    assert [*told, twice] == problems(document)
+    assert ["t.get_a"] == [tool.name for tool in from_openapi(document, base_url=URL, select="t.get_a")]
+    assert [twice] == problems(document, select="t.get_*")
+    assert ["select: no operation has a name that t.x matches", *told] == problems(document, select="t.x")
+
+
+def test_a_header_is_the_same_in_capitals_and_small_letters() -> None:
+    """That of an operation stands for that of its path, and none is sent twice."""
+    document = got({"parameters": [{"name": "x-a", "in": "header", "schema": {"type": "integer"}}]})
+    document["paths"]["/a"]["parameters"] = [{"name": "X-A", "in": "header", "schema": {"type": "string"}}]
+    twice = got({"parameters": [{"name": name, "in": "header", "schema": {}} for name in ("X-A", "x-a")]})
+
+    [tool] = from_openapi(document, base_url=URL)
+
+    assert [("x-a", "int")] == [(arg.name, str(arg.type)) for arg in tool.spec.args]
+    assert [f"{A}.parameters[1]: the same parameter stands there twice"] == problems(twice)
+
+
 def test_no_word_of_ours_comes_from_outside() -> None:
     """A schema can not say of itself what its types, names or needs are."""
     mine = {"type": "blob", "spec": {"name": "x", "group": "fs", "args": []}, "variadic": True, "returnType": "blob"}

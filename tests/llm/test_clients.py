@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import time
 from collections.abc import Callable
@@ -12,9 +13,11 @@ import attrs
 import pytest
 from tests.llm.server import (
     APIS,
+    STREAMED,
     WHOLE,
     Api,
     ModelServer,
+    Raw,
     Said,
     Step,
     asks,
@@ -29,6 +32,7 @@ from tests.llm.server import (
     says,
     sends,
     status,
+    written,
 )
 
 from neuroscript import ArgSpec, ArgType, LLMError, SpecError, ToolCall, ToolResult, ToolSpec, Turn
@@ -412,6 +416,8 @@ def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
         ({"timeout": 0}, "model: timeout: expected a number above zero"),
         ({"attempts": 0}, "model: attempts: expected a number above zero"),
         ({"max_tokens": -1}, "model: max_tokens: expected a number above zero"),
+        ({"max_tokens": 0}, "model: max_tokens: expected a number above zero"),
+        ({"pause": -1}, "model: pause: expected a number that is not below zero"),
         (
             {"base_url": "http://\x01", "timeout": 0},
             "model: base_url: expected an address such as http://127.0.0.1:8080/v1; timeout: expected a number above zero",
@@ -452,3 +458,105 @@ def test_a_prompted_model_counts_what_the_model_counts(server: ModelServer, reac
 
     assert (reply.turn.content, reply.usage) == ("Yes.", Usage(10, 3))
     assert [retried.code for retried in reply.retries] == ["llm.server"]
+
+
+@pytest.mark.parametrize("broken", [True, False], ids=["broken", "silent"])
+def test_a_stream_is_over_with_its_last_word(broken: bool, server: ModelServer, reach: Reach) -> None:
+    """Whatever becomes of the connection behind ``[DONE]``: the SDK of OpenAI reads no further either."""
+    said = says("good morning")
+    whole = b"".join(written(event) for event in STREAMED["openai-chat"](said))
+    server.script(cut_after(len(whole), said) if broken else hangs(30, after=len(whole), said=said))
+    heard: list[str] = []
+
+    reply = reach("openai-chat", timeout=2.0).reply(HI, on_text=heard.append)
+
+    assert (reply.turn.content, "".join(heard), reply.retries) == ("good morning", "good morning", ())
+
+
+@apis
+@pytest.mark.parametrize("key", ["sk-canary\n", "sk-canar\u00fd"], ids=["line", "letter"])
+def test_a_key_that_no_header_can_carry_is_told_at_once(api: Api, key: str) -> None:
+    """As it is read from a file with its line end; nothing is asked, and the key is not told."""
+    with pytest.raises(LLMError) as caught:
+        model("tiny", base_url="http://127.0.0.1:1", api=api, key=key)
+
+    assert (str(caught.value), caught.value.code) == (
+        "the key can not be sent: a line end or no ASCII is in it",
+        "llm.key",
+    )
+
+
+@pytest.mark.parametrize("proxy", ["http://user:canary@proxy:x", "gopher://user:canary@proxy"])
+def test_a_proxy_that_can_not_be_used_is_told_at_once(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an error of the model, without the proxy's password."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+
+    with pytest.raises(LLMError) as caught:
+        model("tiny", base_url="http://127.0.0.1:1")
+
+    assert (caught.value.code, caught.value.retry) == ("llm.connect", "host")
+    assert caught.value.text.endswith("; are the proxies of the environment right?")
+    assert "canary" not in caught.value.text
+    assert caught.value.__context__ is None
+
+
+def test_an_address_of_your_own_is_not_told_of_an_account(
+    server: ModelServer, reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which the environment names for the SDK of OpenAI."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "canary")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "canary")
+    server.script(says("ok"))
+
+    reach("openai-chat").ask(HI)
+
+    assert "canary" not in str(server.requests[0].headers)
+
+
+@apis
+def test_a_packed_stream_is_unpacked(api: Api, server: ModelServer, reach: Reach) -> None:
+    """In the pieces in which it comes, with characters of several bytes."""
+    whole = b"".join(written(event) for event in STREAMED[api](says("h\u00e9llo \U0001f600 " * 50)))
+    server.script(Raw(200, gzip.compress(whole), {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}))
+
+    assert reach(api).ask(HI).content == "h\u00e9llo \U0001f600 " * 50
+
+
+def test_a_packed_answer_that_is_none_is_of_another_shape(server: ModelServer, reach: Reach) -> None:
+    """Nothing is tried again."""
+    server.script(forever=Raw(200, b"no", {"Content-Type": "application/json", "Content-Encoding": "gzip"}))
+
+    with pytest.raises(LLMError) as caught:
+        reach("openai-chat").ask(HI)
+
+    assert (caught.value.code, len(server.requests)) == ("llm.format", 1)
+
+
+@apis
+def test_an_interrupt_in_the_middle_of_a_reply_leaves_the_model_usable(
+    api: Api, server: ModelServer, reach: Reach
+) -> None:
+    """The connection on which the rest would come is not used again."""
+    server.script(LONG, says("second"))
+    client = reach(api)
+
+    def interrupted(text: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        client.reply(HI, on_text=interrupted)
+
+    assert client.ask(HI).content == "second"
+    assert len(server.requests) == 2
+
+
+def test_a_wait_that_is_longer_than_all_may_take_is_not_waited_for(server: ModelServer, reach: Reach) -> None:
+    """The error comes at once, and says how long the server asks to wait."""
+    server.script(status(429, {"Retry-After": "5"}), says("late"))
+    began = time.monotonic()
+
+    with pytest.raises(LLMError) as caught:
+        reach("openai-chat", longest=2.0).ask(HI)
+
+    assert caught.value.text.endswith("; it asks to wait 5 s")
+    assert time.monotonic() - began < 1.5

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 import time
 from collections.abc import Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from neuroscript import (
     ExecutionPolicy,
     Host,
     LLMError,
+    PolicyError,
     Runtime,
     SpecError,
     ToolCall,
@@ -43,7 +47,9 @@ from neuroscript.llm import (
     transcript,
 )
 from neuroscript.llm.conversation import Event
+from neuroscript.llm.talking import only_looks
 from neuroscript.llm.transcripts import conversation_to_data
+from neuroscript.pending import PendingApproval
 from neuroscript.replies import Reply, Retried, Usage
 
 
@@ -212,6 +218,7 @@ def test_calls_of_tools_that_only_look_run_at_the_same_time(talk: Any) -> None:
     conversation = talk(engine, "Go.", model=model)
 
     assert [result.value for result in conversation.results] == ["a", "b"]
+    assert [reply.stop for reply in conversation.replies] == ["tools", "end"]
 
 
 def test_a_turn_with_a_call_that_changes_something_runs_in_order(talk: Any) -> None:
@@ -274,6 +281,9 @@ def test_a_pattern_that_matches_nothing_is_refused_before_anything_is_asked(talk
     with pytest.raises(SpecError) as limits:
         talk(made(), "Go.", model=model, turns=0, calls=True, seconds=0)
 
+    with pytest.raises(SpecError):
+        talk(made(), "Go.", model=model, seconds=float("inf"))
+
     assert str(caught.value) == (
         "converse: tools: x.* matches no tool that may be called here; tools: y matches no tool that may be called here"
     )
@@ -334,6 +344,13 @@ def test_an_answer_of_a_type_is_exact_and_its_faults_go_back(talk: Any) -> None:
         ("float", "```\n2\n```", 2.0),
         (ArgSpec("pet", "map", keys=(ArgSpec("age", "int"),)), '{"age": "3"}', {"age": 3}),
         (ArgSpec("size", "string", choices=("s", "m")), "m", "m"),
+        (ArgSpec("size", "string", choices=("s", "m")), '"m"', "m"),
+        (ArgSpec("size", "string", choices=("s", "m")), '```json\n"m"\n```', "m"),
+        (ArgSpec("size", "string", choices=("1", "2")), "1", "1"),
+        (ArgSpec("word", "string", max_length=3), '"a\\n"', "a\n"),
+        (ArgSpec("word", "string", nullable=True), "null", None),
+        (ArgSpec("word", "string", nullable=True), "Sure: ```\nx\n```", "Sure: ```\nx\n```"),
+        (ArgSpec("word", "string", description="One word."), "null", "null"),
     ],
 )
 def test_answers_of_many_types_are_read(answer: Any, text: str, exact: Any) -> None:
@@ -356,6 +373,34 @@ def test_an_answer_that_never_fits_is_an_error_that_says_so(talk: Any) -> None:
         "(a text must be decimal digits, such as 42)"
     )
     assert len(caught.value.conversation.replies) == 2
+
+
+def test_an_answer_of_fences_alone_is_read_in_no_time() -> None:
+    """The time that it takes grows with its length, not with the square of it."""
+    began = time.monotonic()
+
+    with pytest.raises(ConversationError) as caught:
+        converse(made(), "Go.", model=Script([says("a```\n" * 40_000)]), answer="int", turns=1)
+
+    assert caught.value.code == "llm.answer"
+    assert time.monotonic() - began < 3
+
+
+def test_an_answer_of_no_type_is_refused() -> None:
+    """Before anything is asked, as every other wrong argument."""
+    with pytest.raises(SpecError):
+        converse(made(), "Go.", model=Script([]), answer="number")
+
+
+def test_a_secret_answer_stands_nowhere_but_in_the_answer(talk: Any) -> None:
+    """The host gets what it asked for; the turns, which are kept and sent again, do not have it."""
+    answer = ArgSpec("login", "map", keys=(ArgSpec("user", "string"), ArgSpec("token", "string", secret=True)))
+    said = '{"user": "ada", "token": "hunter2-hunter2"}'
+
+    conversation = talk(made(), "Go.", model=Script([says(said)]), answer=answer)
+
+    assert conversation.answer == {"user": "ada", "token": "hunter2-hunter2"}
+    assert "hunter2" not in repr((conversation.turns, conversation.replies))
 
 
 def test_a_model_that_never_stops_is_stopped_by_turns_and_by_calls(talk: Any) -> None:
@@ -528,3 +573,281 @@ def test_text_of_a_model_can_not_steer_the_terminal_in_a_transcript() -> None:
     assert transcript(Conversation(turns)).splitlines() == [
         "assistant: \\x1b[2J", "  user: no", 'assistant: calls t.x {"a": "\\u001b"}', "tool: t.x: \\x07",
     ]  # fmt: skip
+
+
+def test_a_session_that_an_approver_stopped_is_stopped_outside_the_conversation_too(talk: Any) -> None:
+    """Though the conversation had some of its tools alone; no call runs after it."""
+    engine = approving(lambda request: Approval.stop())
+    session = engine.session()
+
+    with pytest.raises(ConversationError):
+        talk(session, "Go.", model=Script([asks(("a.act", ()))]), tools="a.*")
+    with pytest.raises(PolicyError) as caught:
+        session.call("a.free")
+
+    assert caught.value.code == "policy.stopped"
+    assert engine.call("a.free") == 1
+
+
+def test_a_session_that_was_closed_calls_nothing(talk: Any) -> None:
+    """Before the conversation or in the middle of it, with all of its tools or some."""
+    closed = made().session()
+    closed.close()
+    engine = made()
+    session = engine.session()
+    toolset = Toolset("c")
+    toolset.add(ToolSpec("close", "c"), lambda rt: session.close())
+    engine.register(toolset)
+
+    with pytest.raises(ConversationError) as before:
+        talk(closed, "Go.", model=Script([asks(("t.look", ["a"]))]), tools="t.*")
+    with pytest.raises(ConversationError) as amid:
+        talk(session, "Go.", model=Script([asks(("c.close", ()), ("t.look", ["a"]))]), tools=("c.*", "t.*"))
+
+    assert (before.value.code, before.value.conversation.replies) == ("llm.stopped", ())
+    assert amid.value.code == "llm.stopped"
+    assert [result.ok for result in amid.value.conversation.results][1:] == [False]
+
+
+def test_a_call_that_was_put_aside_is_resumed_under_what_was_permitted_then(talk: Any) -> None:
+    """The conversation goes on without it; a session with the same tools takes it up, once it is approved."""
+    asked: list[Any] = []
+
+    def later(request: Any) -> Approval:
+        asked.append(request)
+        return Approval.suspend()
+
+    session = approving(later).session()
+    conversation = talk(session, "Go.", model=Script([asks(("a.act", ())), says("Later.")]), tools="a.*")
+    (request,) = asked
+    bound = (request.fingerprint, request.policy, request.session, request.digest)
+    pending = PendingApproval(ToolCall(request.tool, request.arguments), *bound)
+
+    within = session.narrowed(session.policy.narrowed(allow=("a.*",)))
+    assert (conversation.answer, conversation.results[0].error.code) == ("Later.", "policy.pending")
+    assert session.resume(pending, Approval.approve()).error.code == "policy.stale"  # type: ignore[union-attr]
+    assert within.resume(pending, Approval.approve()).value == 2
+
+
+def approving(approver: Any) -> Engine:
+    """Return an engine with a tool that needs an approval, and one that needs nothing."""
+    toolset = Toolset("a")
+    toolset.add(ToolSpec("act", "a", return_type=ArgType.INT), lambda rt: 2, policy=ToolPolicy(requires_approval=True))
+    toolset.add(ToolSpec("free", "a", return_type=ArgType.INT), lambda rt: 1)
+    return Engine(toolsets=[toolset], plugins="none", policy=ExecutionPolicy(approver=approver))
+
+
+def test_calls_that_were_never_made_are_no_history(talk: Any) -> None:
+    """No API takes a call without its result, so what a conversation that failed leaves behind can go on."""
+    with pytest.raises(ConversationError) as caught:
+        talk(made(), "One.", model=Script([asks(("t.look", ["a"])), asks(("t.look", ["b"]))]), calls=1)
+    model = Script([says("Yes.")])
+
+    talk(made(), "Two.", model=model, history=caught.value.conversation.turns)
+
+    assert [turn.role for turn in model.heard[0]] == ["user", "assistant", "tool", "user"]
+
+
+def test_results_of_a_history_may_stand_in_several_turns(talk: Any) -> None:
+    """As OpenAI writes them."""
+    calls = asks(("t.look", ["a"]), ("t.look", ["b"]))
+    results = [Turn("tool", tool_results=(ToolResult(f"c{number}", "t.look", "x"),)) for number in (1, 2)]
+    model = Script([says("Yes.")])
+
+    talk(made(), "Two.", model=model, history=[Turn("user", "One."), calls, *results])
+
+    assert model.heard[0][1:4] == (calls, *results)
+
+
+def test_a_reply_is_told_with_its_own_retries() -> None:
+    """Also where a half reply stands behind it, or one before it is not kept."""
+    retried = Reply(says("one"), retries=(Retried("llm.rate", 1.0),))
+    gone = Reply(says("gone"), retries=(Retried("llm.server", 1.0),))
+    turns = (Turn("user", "Go."), says("one"), says("half"))
+
+    assert transcript(Conversation(turns, (gone, retried))).splitlines() == [
+        "user: Go.", "assistant: asked again after 1 s (llm.rate)", "assistant: one", "assistant: half",
+    ]  # fmt: skip
+
+
+def test_the_text_of_a_failure_is_cut_as_any_result(talk: Any) -> None:
+    """A tool may say as much as it likes; the model reads as much as it may."""
+    toolset = Toolset("f")
+
+    def fail(rt: Runtime) -> None:
+        raise ToolFailed("x" * 500, retry="later") from ValueError("why")
+
+    toolset.add(ToolSpec("fail", "f"), fail)
+    engine = Engine(toolsets=[toolset], plugins="none")
+    conversation = talk(engine, "Go.", model=Script([asks(("f.fail", ())), says("Yes.")]), chars=100)
+
+    error = conversation.results[0].error
+    assert error.text == "x" * 100 + "\n[400 further characters of this result were left out]"
+    assert (error.code, error.retry, error.tool) == ("tool.failed", "later", "f.fail")
+    assert type(error.__cause__) is ValueError
+
+
+def test_calls_in_order_share_the_time_of_the_conversation(talk: Any) -> None:
+    """The second one gets what the first one has left."""
+    toolset = Toolset("s")
+    never = threading.Event()
+    toolset.add(ToolSpec("wait", "s"), lambda rt: never.wait(5) and None, policy=ToolPolicy(effects=("writes",)))
+    model = Script([asks(("s.wait", ()), ("s.wait", ()))])
+
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        with pytest.raises(ConversationError) as caught:
+            talk(engine, "Go.", model=model, seconds=0.5)
+        never.set()
+
+    assert [result.error.code for result in caught.value.conversation.results] == ["call.timeout"] * 2
+    assert caught.value.conversation.results[1].seconds < 0.4
+
+
+def test_no_more_than_eight_calls_run_at_once(talk: Any) -> None:
+    """However many a model asks for; all of them are made, in their order."""
+    lock, now, most = threading.Lock(), [0], [0]
+
+    def look(rt: Runtime, number: int) -> int:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.002)
+        with lock:
+            now[0] -= 1
+        return number
+
+    toolset = Toolset("m")
+    spec = ToolSpec("look", "m", (ArgSpec("number", ArgType.INT),), return_type=ArgType.INT)
+    toolset.add(spec, look, policy=ToolPolicy(effects=("reads",)))
+    model = Script([asks(*[("m.look", [number]) for number in range(1000)]), says("Yes.")])
+
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        conversation = talk(engine, "Go.", model=model, calls=1000)
+
+    assert [result.value for result in conversation.results] == [*range(1000)]
+    assert 1 < most[0] <= 8
+
+
+def test_an_interrupt_ends_calls_that_run_together() -> None:
+    """Those that have begun are left behind on threads that hold up no process; of those, nobody is told."""
+    begun, free, made_calls = threading.Semaphore(0), threading.Event(), list[str]()
+    events: list[Event] = []
+
+    def look(rt: Runtime) -> None:
+        made_calls.append("look")
+        begun.release()
+        free.wait(10)
+
+    def interrupt() -> None:
+        for _ in range(8):
+            begun.acquire(timeout=10)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    toolset = Toolset("w")
+    toolset.add(ToolSpec("look", "w"), look, policy=ToolPolicy(effects=("reads",)))
+    threading.Thread(target=interrupt).start()
+
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        with pytest.raises(KeyboardInterrupt):
+            converse(engine, "Go.", model=Script([asks(*[("w.look", ())] * 20)]), on_event=events.append)
+        left = [thread for thread in threading.enumerate() if thread.name == "neuroscript-calls"]
+        free.set()
+        for thread in left:
+            thread.join(10)
+
+    assert [thread.daemon for thread in left] == [True] * 8
+    assert made_calls == ["look"] * 8
+    assert [type(event) for event in events] == [Replied, *[Calling] * 8]
+
+
+def test_who_gives_up_waits_for_no_model() -> None:
+    """The loop can end at once; the reply is read no further than to its next piece."""
+    asked, free, read = threading.Event(), threading.Event(), list[str]()
+
+    class Slow(Streaming):
+        def reply(self, turns: Any, tools: Any = (), on_text: Any = None, on_retry: Any = None) -> Reply:
+            asked.set()
+            free.wait(10)
+            for piece in "ab":
+                on_text(piece)
+                read.append(piece)
+            return Reply(says("ab"))
+
+    async def give_up() -> None:
+        task = asyncio.create_task(aconverse(made(), "Go.", model=Slow([])))
+        await asyncio.to_thread(asked.wait, 10)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(give_up())
+    assert not free.is_set()
+    (left,) = [thread for thread in threading.enumerate() if thread.name == "neuroscript-model"]
+    free.set()
+    left.join(10)
+
+    assert read == []
+
+
+def test_any_number_of_conversations_wait_for_their_models_at_once() -> None:
+    """Each has a thread of its own: more than a loop has for all else."""
+    barrier = threading.Barrier(40)
+
+    class Met(Script):
+        def ask(self, turns: Sequence[Turn]) -> Turn:
+            barrier.wait(10)
+            return says("met")
+
+    async def all_of_them() -> list[Any]:
+        engine, model = made(), Met([])
+        return await asyncio.gather(*(aconverse(engine, "Go.", model=model, tools=()) for _ in range(40)))
+
+    assert [conversation.answer for conversation in asyncio.run(all_of_them())] == ["met"] * 40
+
+
+@pytest.mark.parametrize(
+    ("effects", "looks"),
+    [
+        ((), False),
+        (("idempotent",), False),
+        *(((effect,), True) for effect in ("pure", "reads", "net", "clock", "random")),
+        *((("reads", effect), False) for effect in ("writes", "deletes", "exec", "prompts", "model")),
+    ],
+)
+def test_a_tool_only_looks_where_its_effects_say_so(effects: tuple[str, ...], looks: bool) -> None:
+    """One that says nothing may do anything."""
+    toolset = Toolset("e")
+    toolset.add(ToolSpec("tool", "e"), lambda rt: None, policy=ToolPolicy(effects=effects))  # type: ignore[arg-type]
+
+    assert only_looks(Engine(toolsets=[toolset], plugins="none").infos["e.tool"]) is looks
+
+
+def test_an_answer_that_did_not_fit_is_forgotten_where_calls_came_after_it(talk: Any) -> None:
+    """The model that goes on to call tools without an end is told of as that."""
+    model = Script([says("x"), asks(("t.look", ["a"]))])
+
+    with pytest.raises(ConversationError) as caught:
+        talk(made(), "Go.", model=model, answer="int", turns=2)
+
+    assert caught.value.code == "llm.turns"
+
+
+def test_the_context_of_the_caller_is_that_of_tools_and_of_the_model(talk: Any) -> None:
+    """Such as a trace that it stands in, though all of them run on threads of their own."""
+    place: ContextVar[str] = ContextVar("place", default="nowhere")
+    toolset = Toolset("p")
+    policy = ToolPolicy(effects=("reads",))
+    toolset.add(ToolSpec("where", "p", return_type=ArgType.STRING), lambda rt: place.get(), policy=policy)
+
+    class Placed(Script):
+        def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
+            asked = super().ask_with_tools(turns, tools)
+            return attrs.evolve(asked, content=place.get())
+
+    token = place.set("here")
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        conversation = talk(engine, "Go.", model=Placed([asks(("p.where", ()), ("p.where", ())), says("")]))
+    place.reset(token)
+
+    assert [result.value for result in conversation.results] == ["here", "here"]
+    assert conversation.answer == "here"

@@ -14,7 +14,7 @@ import pytest
 from llm.plugins import pm
 from tests.llm.server import Api, ModelServer, asks, call, says, status
 
-from neuroscript import ArgSpec, ArgType, LLMError, ToolResult, ToolSpec, Turn
+from neuroscript import ArgSpec, ArgType, LLMError, ToolCall, ToolResult, ToolSpec, Turn
 from neuroscript.llm import model, models
 from neuroscript.replies import Usage
 
@@ -175,6 +175,9 @@ class Parrot(llm.Model):
             yield from ("it is ", last.parts[0].output)
         elif prompt.tools:
             response.add_tool_call(llm.ToolCall(prompt.tools[0].name, {"a": "2", "b": 3}, "p1"))
+        elif last.parts[0].text == "arguments":
+            parts = [part for message in prompt.messages for part in message.parts]
+            yield json.dumps([part.arguments for part in parts if hasattr(part, "arguments")])
         elif last.parts[0].text == "fail":
             raise ValueError("PRIVATE")
         elif last.parts[0].text == "endless":
@@ -229,10 +232,22 @@ def test_a_conversation_from_elsewhere_is_told_to_a_plugin(parrot: str) -> None:
     assert model(parrot).ask(turns).content == "it is 4"
 
 
+def test_arguments_of_calls_from_elsewhere_reach_a_plugin(parrot: str) -> None:
+    """A map as it is, and what other APIs send as text by what it says."""
+    calls = (ToolCall("math.add", {"a": 1}, id="x"), ToolCall("math.add", '{"a": 2}', id="y"))
+    results = tuple(ToolResult(call.id, "math.add", 1) for call in calls)
+    turns = [
+        *HI,
+        Turn("assistant", tool_calls=calls),
+        Turn("tool", tool_results=results),
+        Turn("user", "arguments"),
+    ]
+
+    assert model(parrot).ask(turns).content == '[{"a": 1}, {"a": 2}]'
+
+
 def parrots_call() -> Any:
     """Return a call that another model asked for."""
-    from neuroscript import ToolCall
-
     return ToolCall("math.add", {"a": 2, "b": 2}, id="x")
 
 

@@ -39,7 +39,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     prompt = _prompt(options)
     try:
-        with reached(options) as model, opened(make_engine, output, options) as engine:
+        with reached(options) as model, opened(make_engine, output, options, llm=model) as engine:
             offered(engine, options.tools)
             return _answered(engine, model, prompt, options, output)
     except LLMError as error:  # before anything was asked

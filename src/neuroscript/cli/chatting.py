@@ -56,7 +56,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     except LLMError as error:
         output.say(told_error(error))
         return exit_code(error)
-    with model, opened(make_engine, output, options) as engine, engine.session() as session:
+    with model, opened(make_engine, output, options, llm=model) as engine, engine.session() as session:
         chat = Chat(session, model, options, output, attended)
         offered(session, options.tools)
         if attended:

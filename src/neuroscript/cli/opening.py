@@ -18,6 +18,7 @@ from neuroscript.errors import ToolNotFound
 from neuroscript.host import Host
 from neuroscript.names import from_wire, near
 from neuroscript.policy import ExecutionPolicy
+from neuroscript.runtime import LLM
 from neuroscript.tools import ToolImplementation
 
 MakeEngine = Callable[..., Engine]
@@ -29,12 +30,17 @@ RUNNING: Final = ("call", "execute", "approve", "ask", "chat")
 
 @contextmanager
 def opened(
-    make_engine: MakeEngine | None, output: Output, options: Namespace, asking: Callable[..., Any] | None = None
+    make_engine: MakeEngine | None,
+    output: Output,
+    options: Namespace,
+    asking: Callable[..., Any] | None = None,
+    llm: LLM | None = None,
 ) -> Iterator[Engine]:
     """Lend an engine as *options* describe it, and warn of each plugin that could not be loaded.
 
     Args:
         asking: Who is asked for approvals; None is whom *options* name.
+        llm: The model that is lent to tools which may use one.
 
     Raises:
         UsageError: A trail that they name can not be kept.
@@ -46,7 +52,7 @@ def opened(
     policy = _policy(settings, output, asking)
     mode: Mode = "strict" if settings.get("strict") else "lax"
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
-        host = Host(sandbox_dir=settings.get("sandbox") if _runs(settings) else None, stdin=stdin)
+        host = Host(sandbox_dir=settings.get("sandbox") if _runs(settings) else None, stdin=stdin, llm=llm)
         keywords |= {**choice(settings), **_locked(settings)}
         warn(keywords.get("without", []), output)
         with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:

@@ -5,9 +5,11 @@ Source: issue "Models", what exporting costs; design.md, rule 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from neuroscript.foreign import NAMED
+from neuroscript.schema import spec_to_schema
 from neuroscript.sealed import sealed
 from neuroscript.spec import ToolSpec
 from neuroscript.wirenames import WireNames, spec_of
@@ -21,6 +23,41 @@ def description(spec: ToolSpec) -> str:
     """
     deprecated = f"Deprecated: {spec.deprecated.rstrip('.')}." if spec.deprecated else ""
     return " ".join(part for part in (deprecated, spec.description, spec.when_to_use) if part.strip())
+
+
+def schema_of(spec: ToolSpec) -> Mapping[str, Any]:
+    """Return what a tool takes as standard JSON Schema, without the defaults of its secrets, which no model needs.
+
+    >>> from neuroscript import ArgSpec
+    >>> spec = ToolSpec("ping", "net", (ArgSpec("key", "string", secret=True, default="sesame"),))
+    >>> schema_of(spec)["properties"]
+    {'key': {'type': ['string', 'null'], 'writeOnly': True}}
+    """
+    schema = spec_to_schema(spec, exact=False)
+    found: Mapping[str, Any] = _discreet(schema) if any(arg.holds_secret for arg in spec.args) else schema
+    return found
+
+
+def _discreet(node: Any, *, is_rule: bool = True) -> Any:
+    """Return a part of a schema in which no rule has a default that holds a secret.
+
+    Args:
+        is_rule: Whether it is a rule, rather than rules by name.
+    """
+    if isinstance(node, list):
+        return [_discreet(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    words = node.keys() - {"default"} if is_rule and _hides(node) else node.keys()
+    return {
+        word: _discreet(each, is_rule=word not in NAMED or not is_rule) for word, each in node.items() if word in words
+    }
+
+
+def _hides(node: Any) -> bool:
+    """Tell whether there is a secret in what a part of a schema asks."""
+    parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return (isinstance(node, dict) and node.get("writeOnly") is True) or any(map(_hides, parts))
 
 
 def made(

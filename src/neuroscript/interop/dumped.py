@@ -69,7 +69,7 @@ def text_in(data: Mapping[str, Any], key: str) -> str:
 def count_in(data: Mapping[str, Any], *keys: str) -> int:
     """Return the sum of the whole numbers that stand under *keys*; what is none counts as 0."""
     found = [data.get(key) for key in keys]
-    return sum(each for each in found if type(each) is int)
+    return sum(each for each in found if type(each) is int and each > 0)
 
 
 def strange(why: str) -> LLMError:

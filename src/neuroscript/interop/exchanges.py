@@ -43,7 +43,7 @@ def exchanges(turns: Iterable[Turn]) -> list[Exchange]:
         for result in turn.tool_results:
             if asked is not None:
                 asked.take(result)
-        if turn.content.strip():
+        if turn.content.strip() or (turn.role == "user" and not turn.tool_results):
             open.append(_Open(turn))
     return [each.closed() for each in open]
 

@@ -32,6 +32,17 @@ def mapped(arguments: Any) -> dict[str, Any]:
     return {IN_ORDER: plain(given)} if given else {}
 
 
+def renamed(arguments: Any, keys: Mapping[str, str]) -> Any:
+    """Return arguments with other names for some of them, where they are a map; everything else as it is.
+
+    >>> renamed({"$top": 1, "b": 2}, {"$top": "_top"})
+    {'_top': 1, 'b': 2}
+    """
+    if not keys or not isinstance(arguments, Mapping):
+        return arguments
+    return {keys.get(name, name): each for name, each in arguments.items()}
+
+
 def read(arguments: Any) -> Any:
     """Return what the JSON text of arguments says, where it is a map or a list; everything else as it is."""
     if not isinstance(arguments, str):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, cast
 
 from neuroscript.argtypes import ArgType
 from neuroscript.binding import bind_named
@@ -16,8 +17,9 @@ from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.schema import spec_to_schema
 from neuroscript.spec import ArgSpec, ToolSpec
 
-FENCED: Final = re.compile(r"```[a-z]*[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
-"""A block that a model puts around JSON."""
+OPENED: Final = re.compile(r"```[a-z]*[ \t]*\n")
+CLOSED: Final = re.compile(r"\n[ \t]*```")
+"""The two ends of a block that a model puts around JSON."""
 
 
 def answer_spec(answer: ArgType | str | ArgSpec) -> ToolSpec:
@@ -26,7 +28,7 @@ def answer_spec(answer: ArgType | str | ArgSpec) -> ToolSpec:
     Raises:
         SpecError: *answer* is no type of an argument.
     """
-    arg = answer if isinstance(answer, ArgSpec) else ArgSpec("answer", ArgType(answer))
+    arg = answer if isinstance(answer, ArgSpec) else ArgSpec("answer", cast(ArgType, answer))
     return ToolSpec("answer", "model", (arg,))
 
 
@@ -42,27 +44,47 @@ def instruction(spec: ToolSpec) -> str:
 def exact_answer(spec: ToolSpec, text: str) -> Any:
     """Return what a model answered as the exact value that *spec* asks for.
 
-    A text is what it is; anything else is read as JSON, also where it stands in the only fenced block of the answer.
+    A text of which nothing else is asked is what it is; anything else is read as JSON, also where it stands in the only
+    fenced block of the answer. A text that was asked for as JSON may come without quotes.
 
     Raises:
         ArgumentError: It does not fit, with every problem.
     """
     (arg,) = spec.args
     try:
-        return bind_named(spec, {arg.name: text if arg.type is ArgType.STRING else _read(text)})[0]
+        return bind_named(spec, {arg.name: _given(spec, arg, text)})[0]
     except ArgumentError as error:
         raise ArgumentError(error.problems) from None  # as no tool is meant
 
 
-def _read(text: str) -> Any:
-    blocks = FENCED.findall(text)
-    candidates = [text, blocks[0]] if len(blocks) == 1 else [text]
-    for candidate in candidates:
+def _given(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
+    """Return the value that a text gives; one of no JSON is a text itself, which may fit."""
+    if arg.type is ArgType.STRING:
+        said = _said(text, text) if instruction(spec) else text
+        return said if type(said) is str or (said is None and (arg.nullable or not arg.required)) else text
+    return _said(text, _candidates(text)[-1].strip())
+
+
+def _said(text: str, otherwise: str) -> Any:
+    for candidate in _candidates(text):
         try:
             return parsed(candidate)
         except NotJSON:
             continue
-    return candidates[-1].strip()
+    return otherwise
+
+
+def _candidates(text: str) -> list[str]:
+    blocks = [*_blocks(text)]
+    return [text, blocks[0]] if len(blocks) == 1 else [text]
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield what stands in each fenced block; two searches, for one expression takes the square of the time."""
+    at = 0
+    while (opened := OPENED.search(text, at)) and (closed := CLOSED.search(text, opened.end())):
+        yield text[opened.end() : closed.start()]
+        at = closed.end()
 
 
 def complaint(error: ArgumentError) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Protocol
 import attrs
 
 from neuroscript.display import shown
-from neuroscript.errors import SpecError
+from neuroscript.errors import LLMError, SpecError
 from neuroscript.llm import library
 from neuroscript.llm.apis import APIS, ApiName
 from neuroscript.llm.retries import Patience, persisted
@@ -190,22 +190,24 @@ def model(
         options: Further members of each request, such as ``{"temperature": 0}``.
 
     Raises:
-        LLMError: ``llm.unknown``, ``llm.missing``, ``llm.key``.
-        SpecError: The address is none, the API is none of these, or a number is not above zero; all of it at once.
+        LLMError: ``llm.unknown``, ``llm.missing``, ``llm.key``; ``llm.connect`` where the environment names a proxy
+            that can not be used.
+        SpecError: The address is none, the API is none of these, or a number is too small; all of it at once.
     """
-    _checked(
-        base_url, api, {"timeout": timeout, "longest": longest, "attempts": attempts, "max_tokens": max_tokens or 1}
-    )
+    tokens = 1 if max_tokens is None else max_tokens
+    _checked(base_url, api, {"timeout": timeout, "longest": longest, "attempts": attempts, "max_tokens": tokens}, pause)
     wishes = Wishes(key, timeout, longest, max_tokens, stream, strict, dict(options or {}))
     way = _direct(name, base_url, api or "openai-chat", wishes) if base_url or api else _by_name(name, wishes)
     return Model(name, way, Patience(attempts, pause, longest))
 
 
-def _checked(base_url: str, api: str, numbers: Mapping[str, float]) -> None:
+def _checked(base_url: str, api: str, numbers: Mapping[str, float], pause: float) -> None:
     faults = [] if not base_url or is_address(base_url) else ["base_url: expected an address such as " + LOCAL]
     if api and api not in APIS:
         faults.append(f"api: expected one of {', '.join(APIS)}, got {shown(api)}")
     faults.extend(f"{name}: expected a number above zero" for name, number in numbers.items() if not number > 0)
+    if not pause >= 0:
+        faults.append("pause: expected a number that is not below zero")
     if faults:
         raise SpecError("model", faults)
 
@@ -216,7 +218,8 @@ def _direct(name: str, base_url: str, api: ApiName, wishes: Wishes) -> Way:
     key = wishes.text or (UNUSED if base_url else os.environ.get(known.variable) or library.stored_key(known.alias))
     if not key:
         raise library.no_key(known.variable, known.alias)
-    return _transport(known.api(wishes.strict), name, known.opened(base_url, key), wishes, own=not base_url)
+    client = _opened(lambda: known.opened(base_url, key), key)
+    return _transport(known.api(wishes.strict), name, client, wishes, own=not base_url)
 
 
 def _by_name(name: str, wishes: Wishes) -> Way:
@@ -225,22 +228,41 @@ def _by_name(name: str, wishes: Wishes) -> Way:
     key = library.key_of(found.model, wishes.text)
     match found.way:
         case "openai-chat" | "openai-responses" as api:
-            client, own = found.model.get_client(key), not found.model.api_base
+            client, own = _opened(lambda: found.model.get_client(key), key), not found.model.api_base
             called = found.model.model_name or found.model.model_id
         case "anthropic" as api:
-            client, own = APIS[api].opened(found.model.base_url or "", key or UNUSED), True
+            address = found.model.base_url or ""
+            client, own = _opened(lambda: APIS["anthropic"].opened(address, key or UNUSED), key), True
             called = found.model.claude_model_id
         case "openai-embeddings":
             api, called, own = "openai-chat", found.model.openai_model_id, True
-            client = APIS[api].opened("", key or UNUSED)
+            client = _opened(lambda: APIS["openai-chat"].opened("", key or UNUSED), key)
         case _:
             return library.Library(found, key, wishes.stream, wishes.seconds, wishes.options)
     return _transport(APIS[api].api(wishes.strict), called, client, wishes, own=own)
 
 
+def _opened(opened: Callable[[], Any], key: str | None) -> Any:
+    """Return a client of an SDK.
+
+    Raises:
+        LLMError: ``llm.key``, ``llm.missing``; ``llm.connect`` where the SDK does not like the environment.
+    """
+    if key and not (key.isascii() and key.isprintable()):
+        raise LLMError("the key can not be sent: a line end or no ASCII is in it", code="llm.key", retry="host")
+    try:
+        return opened()
+    except LLMError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    text = f"its SDK can not be used here ({kind}); are the proxies of the environment right?"
+    raise LLMError(text, code="llm.connect", retry="host")
+
+
 def _transport(api: Api, called: str, client: Any, wishes: Wishes, *, own: bool) -> Transport:
     """Return the way of an API; *own* tells that the server is that of the API itself."""
     silence = min(wishes.timeout, wishes.seconds)
-    limited = api.limited(client, min(CONNECT, silence), silence)
+    limited = api.limited(client, min(CONNECT, silence), silence, own)
     longest = api.own_longest if own else ""
     return Transport(api, called, limited, wishes.max_tokens, wishes.stream, wishes.seconds, wishes.options, longest)

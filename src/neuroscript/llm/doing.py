@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Protocol
 
 import attrs
 
 from neuroscript.discreet import redacted_call
 from neuroscript.errors import LLMError
+from neuroscript.llm.beside import beside, together
 from neuroscript.llm.conversation import Called, Calling, Event, Replied, Retrying, Said
 from neuroscript.llm.talking import Ask, Run
 from neuroscript.replies import Reply, Retried
@@ -24,6 +26,10 @@ TOGETHER: Final = 8
 """How many calls of one turn run at the same time, at most."""
 
 Listener = Callable[[Event], object]
+
+
+class GivenUp(BaseException):
+    """Nobody waits for a reply any more; whoever reads it stops."""
 
 
 class Model(Protocol):
@@ -47,11 +53,13 @@ class Doer:
         session: Whose tools are called.
         model: Who is asked.
         listener: Who is told, or None.
+        is_over: Whether the conversation has ended; nobody is told anything from then on.
     """
 
     session: Session
     model: LLM | Model
     listener: Listener | None
+    is_over: bool = False
 
     def ask(self, asked: Ask) -> Reply:
         """Return the model's reply."""
@@ -64,48 +72,51 @@ class Doer:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        reply = await asyncio.to_thread(self._reply, asked, lambda event: loop.call_soon_threadsafe(self.tell, event))
+
+        def tell(event: Event) -> None:
+            if self.is_over:
+                raise GivenUp
+            loop.call_soon_threadsafe(self.tell, event)
+
+        reply = await beside(lambda: self._reply(asked, tell))
         self.tell(Replied(reply))
         return reply
 
     def run(self, asked: Run) -> tuple[ToolResult, ...]:
         """Make the calls of one turn, each by ``execute``."""
-        if not asked.together:
-            return tuple(self._called(call, asked.seconds) for call in asked.calls)
-        from concurrent.futures import ThreadPoolExecutor
-        from contextvars import copy_context
-
-        pool = ThreadPoolExecutor(min(TOGETHER, len(asked.calls)))
-        try:
-            begun = [pool.submit(copy_context().run, self._called, call, asked.seconds) for call in asked.calls]
-            return tuple(each.result() for each in begun)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        calls = [partial(self._called, call, asked) for call in asked.calls]
+        return together(calls, TOGETHER) if asked.together else tuple(call() for call in calls)
 
     async def arun(self, asked: Run) -> tuple[ToolResult, ...]:
         """Make the calls of one turn, each by ``aexecute``."""
-        if not asked.together:
-            return tuple([await self._acalled(call, asked.seconds) for call in asked.calls])
         import asyncio
 
-        return tuple(await asyncio.gather(*(self._acalled(call, asked.seconds) for call in asked.calls)))
+        if not asked.together:
+            return tuple([await self._acalled(call, asked) for call in asked.calls])
+        free = asyncio.Semaphore(TOGETHER)
+
+        async def called(call: ToolCall) -> ToolResult:
+            async with free:
+                return await self._acalled(call, asked)
+
+        return tuple(await asyncio.gather(*map(called, asked.calls)))
 
     def tell(self, event: Event) -> None:
         """Tell whoever listens; what goes wrong there is logged."""
-        if self.listener is None:
+        if self.listener is None or self.is_over:
             return
         try:
             self.listener(event)
         except Exception as error:
             self.session.host.logger_of("llm").warning("a listener of a conversation failed: %s", type_name(error))
 
-    def _called(self, call: ToolCall, seconds: float | None) -> ToolResult:
+    def _called(self, call: ToolCall, asked: Run) -> ToolResult:
         self.tell(Calling(call))
-        return self._ended(call, self.session.execute(call, seconds))
+        return self._ended(call, self.session.execute(call, asked.seconds))
 
-    async def _acalled(self, call: ToolCall, seconds: float | None) -> ToolResult:
+    async def _acalled(self, call: ToolCall, asked: Run) -> ToolResult:
         self.tell(Calling(call))
-        return self._ended(call, await self.session.aexecute(call, seconds))
+        return self._ended(call, await self.session.aexecute(call, asked.seconds))
 
     def _ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
         secrets = self.session.secrets

@@ -15,6 +15,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import LLMError
+from neuroscript.interop.mapped import mapped
 from neuroscript.llm.faults import fault_of, missing, of_status, timeout_error
 from neuroscript.llm.transport import Hear
 from neuroscript.modeltext import result_text
@@ -225,7 +226,7 @@ def _messages(turns: Sequence[Turn], names: WireNames) -> Iterator[Any]:
         if turn.tool_results:
             yield Message("tool", [_result(each, names) for each in turn.tool_results])
         parts: list[Any] = [TextPart(turn.content)] if turn.content else []
-        parts += [ToolCallPart(names.wire(each.name), _by_name(each), each.id) for each in turn.tool_calls]
+        parts += [ToolCallPart(names.wire(each.name), mapped(each.arguments), each.id) for each in turn.tool_calls]
         if parts:
             yield Message("user" if turn.role == "tool" else turn.role, parts)
 
@@ -234,10 +235,6 @@ def _result(result: ToolResult, names: WireNames) -> Any:
     from llm.parts import ToolResultPart
 
     return ToolResultPart(names.wire(result.tool), result_text(result, names), result.id)
-
-
-def _by_name(call: ToolCall) -> dict[str, Any]:
-    return dict(call.arguments) if isinstance(call.arguments, Mapping) else {}
 
 
 def _reply(said: Any, names: WireNames) -> Reply:

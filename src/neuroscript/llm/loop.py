@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any, Final
 
 from neuroscript.argtypes import ArgType
@@ -55,7 +56,8 @@ def converse(
             called at all; ``()`` is none.
         model: Who is asked; by default the model that the host lends.
         system: How the model is to answer; it stands before everything else.
-        history: Turns of a conversation that goes on, as `Conversation.turns` gives them.
+        history: Turns of a conversation that goes on, as `Conversation.turns` gives them; a turn that asks for calls
+            without all of their results behind it is left out, for no API takes one.
         answer: The type of the last answer, or an `ArgSpec`; an answer that does not fit goes back to the model with
             its problems. None is a text, as it comes.
         turns: How many replies are asked for, at most.
@@ -72,7 +74,7 @@ def converse(
     """
     talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
     doer = Doer(talk.session, _model(engine, model), on_event)
-    with _kept(talk):
+    with _kept(talk, doer):
         steps = talk.steps()
         asked = next(steps)
         while True:
@@ -100,12 +102,12 @@ async def aconverse(
 ) -> Conversation:
     """Return what `converse` returns, without holding up the loop that awaits it.
 
-    The model is asked on a thread; one that is being asked when the caller gives up is left behind. *on_event* is
-    called on the loop.
+    The model is asked on a thread; one that is being asked when the caller gives up is left behind, and is read no
+    further than to the next piece of its reply. *on_event* is called on the loop.
     """
     talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
     doer = Doer(talk.session, _model(engine, model), on_event)
-    with _kept(talk):
+    with _kept(talk, doer):
         steps = talk.steps()
         asked = next(steps)
         while True:
@@ -122,8 +124,8 @@ def _conversation(done: StopIteration) -> Conversation:
 
 
 @contextmanager
-def _kept(talk: Talk) -> Iterator[None]:
-    """Keep what was said and done in the error by which a conversation ends."""
+def _kept(talk: Talk, doer: Doer) -> Iterator[None]:
+    """Keep what was said and done in the error by which a conversation ends; nobody is told anything after its end."""
     try:
         yield
     except LLMError as error:
@@ -131,6 +133,8 @@ def _kept(talk: Talk) -> Iterator[None]:
         raise ConversationError(
             error.text, code=error.code, retry=error.retry, conversation=conversation
         ) from error.__cause__
+    finally:
+        doer.is_over = True
 
 
 def _model(engine: Session, model: LLM | None) -> LLM:
@@ -174,9 +178,23 @@ def _begun(
 def _opening(system: str, history: Sequence[Turn], answer: ToolSpec | None) -> list[Turn]:
     """Return the turns before the prompt; there is one turn of the system at most, and it comes first."""
     told = system if answer is None else "\n\n".join(filter(None, (system, instruction(answer))))
+    before = _answered(history)
     if not told:
-        return list(history)
-    return [Turn("system", told), *(turn for turn in history if turn.role != "system")]
+        return before
+    return [Turn("system", told), *(turn for turn in before if turn.role != "system")]
+
+
+def _answered(history: Sequence[Turn]) -> list[Turn]:
+    """Return the turns without those whose calls have not all been made, as where a conversation failed."""
+    return [
+        turn
+        for at, turn in enumerate(history, 1)
+        if not turn.tool_calls or len(turn.tool_calls) <= _results(history[at:])
+    ]
+
+
+def _results(turns: Sequence[Turn]) -> int:
+    return sum(len(turn.tool_results) for turn in takewhile(lambda turn: turn.tool_results, turns))
 
 
 def _offered(session: Session, patterns: tuple[str, ...]) -> tuple[ToolSpec, ...]:
@@ -186,7 +204,7 @@ def _offered(session: Session, patterns: tuple[str, ...]) -> tuple[ToolSpec, ...
         raise SpecError(
             "converse", [f"tools: {shown(each)} matches no tool that may be called here" for each in unmatched]
         )
-    return tuple(info.spec for info in session.infos.values()) if patterns else ()
+    return tuple(info.spec for info in session.infos.values())
 
 
 def _require_limits(counts: dict[str, Any], seconds: Any) -> None:

@@ -12,6 +12,9 @@ import attrs
 
 from neuroscript.llm.faults import missing
 
+ACCOUNT: Final = ("organization", "project")
+"""What a client of OpenAI takes from the environment beside the key."""
+
 
 @attrs.frozen
 class Sdk:
@@ -39,9 +42,17 @@ class Sdk:
         """
         return getattr(self._module(), self.client)(api_key=key, base_url=base_url or None)
 
-    def limited(self, client: Any, connect: float, silence: float) -> Any:
-        """Return a client like *client* that makes each request once, with timeouts in seconds."""
-        return client.with_options(max_retries=0, timeout=self._module().Timeout(silence, connect=connect))
+    def limited(self, client: Any, connect: float, silence: float, own: bool) -> Any:
+        """Return a client like *client* that makes each request once, with timeouts in seconds.
+
+        Args:
+            own: Whether its address is that of the API's maker; another one is not told of an account there.
+        """
+        limited = client.with_options(max_retries=0, timeout=self._module().Timeout(silence, connect=connect))
+        for name in () if own else ACCOUNT:
+            if hasattr(limited, name):
+                setattr(limited, name, None)
+        return limited
 
     def unread(self, client: Any, path: str, body: dict[str, Any] | None) -> Any:
         """Make a request, without a body a GET, and return its stream, of which only the head has been read.

@@ -15,6 +15,7 @@ from neuroscript.discreet import redacted_turn
 from neuroscript.errors import ArgumentError, LLMError, Retry
 from neuroscript.llm.answers import complaint, exact_answer
 from neuroscript.llm.conversation import Conversation
+from neuroscript.masking import secret_values
 from neuroscript.modeltext import shortened
 from neuroscript.names import from_wire
 from neuroscript.replies import Reply, whole
@@ -43,12 +44,17 @@ class Run:
 
     Attributes:
         together: Whether they may run at the same time.
-        seconds: How long each may take, or None.
+        until: When they have to be over, on the clock of `time.monotonic`, or None.
     """
 
     calls: tuple[ToolCall, ...]
     together: bool
-    seconds: float | None
+    until: float | None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long a call that begins now may take, or None."""
+        return None if self.until is None else max(0.001, self.until - time.monotonic())
 
 
 Steps = Generator[Ask | Run, Any, Conversation]
@@ -67,6 +73,8 @@ class Talk:
         most_chars: How many characters the model reads of one result.
         until: When it has to be over, on the clock of `time.monotonic`, or None.
         answer: The spec of its last answer, or None where a text will do.
+        made: How many calls were asked for.
+        is_secret: Whether the answer is, or holds, what its spec calls secret.
     """
 
     session: Session
@@ -79,14 +87,15 @@ class Talk:
     answer: ToolSpec | None
     replies: list[Reply] = attrs.Factory(list)
     made: int = 0
+    is_secret: bool = False
 
     def conversation(self, answer: Any = None) -> Conversation:
-        """Return what there is of it, without the secrets that were met on the way."""
+        """Return what there is of it, without the secrets that were met on the way, but for those of the answer."""
         secrets = self.session.secrets
         if secrets is None:
             return Conversation(tuple(self.turns), tuple(self.replies), answer)
         replies = tuple(attrs.evolve(reply, turn=redacted_turn(secrets, reply.turn)) for reply in self.replies)
-        return Conversation(self._sent(), replies, secrets.plain(answer))
+        return Conversation(self._sent(), replies, answer if self.is_secret else secrets.plain(answer))
 
     def steps(self) -> Steps:
         """Go on until the model has answered.
@@ -96,6 +105,7 @@ class Talk:
         """
         fault = ""
         while True:
+            self._require_open()
             self._require_turn(fault)
             reply: Reply = yield Ask(self._sent(), self.tools)
             self.replies.append(reply)
@@ -106,7 +116,6 @@ class Talk:
                 self.turns.append(
                     Turn("tool", tool_results=tuple(shortened(each, self.most_chars) for each in results))
                 )
-                self._require_open()
                 fault = ""
                 continue
             try:
@@ -120,7 +129,13 @@ class Talk:
         return tuple(self.turns) if secrets is None else tuple(redacted_turn(secrets, turn) for turn in self.turns)
 
     def _answered(self, text: str) -> Any:
-        return text if self.answer is None else exact_answer(self.answer, text)
+        if self.answer is None:
+            return text
+        value = exact_answer(self.answer, text)
+        for secret in secret_values(self.answer, (value,)):
+            self.is_secret = True
+            self.session.hide(secret)
+        return value
 
     def _require_turn(self, fault: str) -> None:
         if len(self.replies) >= self.most_turns:
@@ -136,14 +151,13 @@ class Talk:
         self.made += len(calls)
         if self.made > self.most_calls:
             raise _ended(f"the model asked for more than {self.most_calls} calls", "llm.calls")
-        left = None if self.until is None else max(0.001, self.until - time.monotonic())
         infos = self.session.infos
         together = len(calls) > 1 and all(only_looks(infos.get(from_wire(call.name))) for call in calls)
-        return Run(calls, together, left)
+        return Run(calls, together, self.until)
 
     def _require_open(self) -> None:
         if self.session.is_stopped or self.session.is_closed:
-            raise _ended("the session was ended while the model called its tools", "llm.stopped")
+            raise _ended("the session has ended, and with it the conversation", "llm.stopped")
 
 
 def only_looks(tool: ToolInfo | None) -> bool:

@@ -30,11 +30,12 @@ def transcript(conversation: Conversation) -> str:
 
 
 def _with_replies(conversation: Conversation) -> Iterator[tuple[Turn, Reply | None]]:
-    """Yield each turn with the reply that it stands in; those of the history have none."""
-    said = sum(turn.role == "assistant" for turn in conversation.turns)
-    replies = [*[None] * (said - len(conversation.replies)), *conversation.replies]
+    """Yield each turn with the reply that it stands in; those of the history, and half ones, have none."""
+    replies = [*conversation.replies]
     for turn in conversation.turns:
-        yield turn, replies.pop(0) if turn.role == "assistant" else None
+        at = next((at for at, reply in enumerate(replies) if turn.role == "assistant" and reply.turn == turn), -1)
+        yield turn, replies[at] if at >= 0 else None
+        replies = replies[at + 1 :]
 
 
 def _lines(turn: Turn, reply: Reply | None) -> Iterator[str]:

@@ -34,7 +34,8 @@ class Api:
         default: How many tokens that are where nobody says, because the API wants a number; 0 where it needs none.
         streaming: What a request for a stream says.
         unread: Makes a request with a client of the SDK; of the answer only the head has been read.
-        limited: Returns a client with timeouts, of a connection and of silence, that makes each request once.
+        limited: Returns a client with timeouts, of a connection and of silence, that makes each request once; the last
+            argument tells whether it is that of the API's maker.
         listed: Where the server lists its models.
         end: The piece that servers may leave out where their stream ends with `DONE` anyway; None where there is none.
         embeds: Whether the same address gives embeddings, as OpenAI's does.
@@ -44,7 +45,7 @@ class Api:
     path: str
     longest: str
     unread: Callable[[Any, str, dict[str, Any] | None], Any]
-    limited: Callable[[Any, float, float], Any]
+    limited: Callable[[Any, float, float, bool], Any]
     own_longest: str = ""
     default: int = 0
     streaming: Mapping[str, Any] = attrs.field(factory=lambda: {"stream": True})
@@ -107,13 +108,13 @@ class Transport:
 
     def _assembled(self, body: Body, names: WireNames, hear: Hear) -> Reply:
         assembler = self.api.wire.assembler(names)
-        done = False
         for event in body.events():
-            done = done or event == DONE
-            text = "" if event == DONE else assembler.take(event)
+            if event == DONE:  # whatever becomes of the connection then
+                return self._ended(assembler) if self.api.end else assembler.reply()
+            text = assembler.take(event)
             if text:
                 hear(text)
-        return self._ended(assembler) if done and self.api.end else assembler.reply()
+        return assembler.reply()
 
     def _ended(self, assembler: Assembler) -> Reply:
         """Return the reply of a stream that came to its end, if need be without having said why."""

@@ -8,24 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from neuroscript.errors import ArgumentError, LLMError
+from neuroscript.errors import ArgumentError
 from neuroscript.interop.anthropic.calls import KEY, read_call
+from neuroscript.interop.callids import filled_ids
 from neuroscript.interop.dumped import count_in, map_in, map_of, maps_in, strange, text_in
+from neuroscript.interop.mapped import renamed
 from neuroscript.interop.served import told
+from neuroscript.interop.settling import settled
 from neuroscript.replies import Reply, Stop, Usage
 from neuroscript.runtime import ToolCall, Turn
 from neuroscript.wirenames import WireNames
 
 STOPS: Final[Mapping[str, Stop]] = {
-    "end_turn": "end",
-    "stop_sequence": "end",
-    "pause_turn": "end",
-    "tool_use": "tools",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-"""Why a message ended; any other reason is ``end``, or ``tools`` where calls are asked for."""
+"""Why a message ended; with any other reason it is ``end``, or ``tools`` where calls are asked for."""
+
+PAUSED: Final = "pause_turn"
+"""Why a message ended that its server goes on with, once it is sent back to it as it is."""
 
 INPUT: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 """What is counted as input, all of it read by the model."""
@@ -53,7 +55,7 @@ def read_calls(message: Any, *, names: WireNames | None = None) -> list[ToolCall
     >>> read_calls({"content": [{"type": "text", "text": "So be it."}, block]})
     [ToolCall(name='math.add', arguments={'num1': 2}, id='t1')]
     """
-    return list(_calls(maps_in(map_of(message), "content"), names or WireNames(), {}))
+    return list(_calls(_with_ids(maps_in(map_of(message), "content")), names or WireNames(), {}))
 
 
 def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, Any] | None = None) -> Reply:
@@ -62,18 +64,33 @@ def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, A
     Args:
         texts: The arguments of the blocks in which they are no map, by the index of the block.
     """
-    blocks = maps_in(message, "content")
+    blocks = _with_ids(maps_in(message, "content"))
     text = "".join(text_in(each, "text") for each in blocks if each.get("type") == "text")
     calls = _calls(blocks, names, texts or {})
-    stop = _stop(message.get("stop_reason"), bool(calls))
-    if stop == "end" and not calls and not text.strip() and message.get("stop_reason") != "pause_turn":
-        raise LLMError("the model said nothing", code="llm.empty", retry="later")
-    return Reply(Turn("assistant", text, calls, native={KEY: blocks}), stop, _usage(map_in(message, "usage")))
+    turn = Turn("assistant", text, calls, native={KEY: blocks})
+    usage = _usage(map_in(message, "usage"))
+    reason = text_in(message, "stop_reason")
+    if reason == PAUSED and not calls:
+        return Reply(turn, usage=usage)
+    return settled(turn, STOPS.get(reason, "end"), usage)
+
+
+def _with_ids(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return blocks in which each call has an id of its own, which there are servers that give none."""
+    ids = iter(filled_ids([each.get("id") for each in blocks if each.get("type") == "tool_use"]))
+    return [{**each, "id": next(ids)} if each.get("type") == "tool_use" else each for each in blocks]
 
 
 def _calls(blocks: list[Mapping[str, Any]], names: WireNames, texts: Mapping[int, Any]) -> tuple[ToolCall, ...]:
     found = [(at, _call(each)) for at, each in enumerate(blocks) if each.get("type") == "tool_use"]
-    return tuple(ToolCall(names.tool(call.name), texts.get(at, call.arguments), id=call.id) for at, call in found)
+    return tuple(_named(call, texts.get(at, call.arguments), names) for at, call in found)
+
+
+def _named(call: ToolCall, arguments: Any, names: WireNames) -> ToolCall:
+    """Return a call with the names that its tool and its arguments have here."""
+    name = names.tool(call.name)
+    keys = {wire: key for key, wire in names.keys.get(name, {}).items()}
+    return ToolCall(name, renamed(arguments, keys), id=call.id)
 
 
 def _call(block: Mapping[str, Any]) -> ToolCall:
@@ -81,11 +98,6 @@ def _call(block: Mapping[str, Any]) -> ToolCall:
         return read_call(block)
     except ArgumentError as error:
         raise strange(f"it asks for a call that is none: {error}") from None
-
-
-def _stop(reason: Any, asks: bool) -> Stop:
-    stop = STOPS.get(reason, "end") if isinstance(reason, str) else "end"
-    return "tools" if asks and stop == "end" else stop
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

@@ -10,14 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from neuroscript.errors import ArgumentError
-from neuroscript.interop.describing import description, made
+from neuroscript.interop.describing import description, made, schema_of
+from neuroscript.interop.mapped import renamed
 from neuroscript.jsonable import plain
 from neuroscript.sent import by_name
 from neuroscript.spec import Example, ToolSpec
-from neuroscript.wirenames import WireNames
+from neuroscript.wirenames import WireNames, odd_keys
 
 UNTAKEN: Final = ("oneOf", "allOf", "anyOf")
 """Words that the API takes at no root of a schema; what they ask is asked of the call itself, `beyond`."""
+
+BY_NAME: Final = ("dependentRequired", "dependentSchemas", "dependencies")
+"""Words that name arguments; they are left out where those have other names on the wire, and asked of the call."""
 
 
 def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
@@ -45,16 +49,29 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
 
 
 def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
-    from neuroscript.schema import spec_to_schema
-
-    schema = spec_to_schema(spec, exact=False)
+    schema = _renamed(schema_of(spec), odd_keys(spec))
     told: dict[str, Any] = {"name": name}
     text = description(spec)
     if text:
         told["description"] = text
     told["input_schema"] = {key: each for key, each in schema.items() if key not in UNTAKEN}
-    examples = list(_examples(spec))
+    examples = [renamed(each, odd_keys(spec)) for each in _examples(spec)]
     return {**told, "input_examples": examples} if examples else told
+
+
+def _renamed(schema: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return a schema with the names of arguments that the API takes; their own are told in their descriptions."""
+    if not keys:
+        return schema
+    said = {
+        name: {**each, "description": " ".join(filter(None, (f"Its name is {name}.", each.get("description"))))}
+        for name, each in schema["properties"].items()
+        if name in keys and isinstance(each, Mapping)
+    }
+    properties = renamed({**schema["properties"], **said}, keys)
+    required = [keys.get(name, name) for name in schema.get("required", ())]
+    kept = {word: each for word, each in schema.items() if word not in BY_NAME}
+    return {**kept, "properties": properties, **({"required": required} if required else {})}
 
 
 def _examples(spec: ToolSpec) -> Iterator[dict[str, Any]]:

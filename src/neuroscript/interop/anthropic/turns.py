@@ -12,13 +12,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import attrs
-
 from neuroscript.interop.anthropic.calls import KEY
+from neuroscript.interop.callids import Ids
 from neuroscript.interop.exchanges import Exchange, exchanges
-from neuroscript.interop.mapped import mapped
+from neuroscript.interop.mapped import mapped, renamed
 from neuroscript.modeltext import result_text
-from neuroscript.runtime import ToolResult, Turn
+from neuroscript.runtime import ToolCall, ToolResult, Turn
 from neuroscript.wirenames import WireNames
 
 ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -32,7 +31,7 @@ def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[
     [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hello'}]}]
     """
     found = exchanges(turns)
-    ids = _Ids()
+    ids = Ids.of(ID, turns, KEY)
     messages: list[dict[str, Any]] = []
     for each in found:
         if each.turn.role != "system":
@@ -55,28 +54,13 @@ def _result(id: str, result: ToolResult, names: WireNames) -> dict[str, Any]:
     return block if result.ok else {**block, "is_error": True}
 
 
-@attrs.frozen
-class _Ids:
-    """The ids of calls that were told; one that stands already, or that the API would refuse, gives way to another."""
-
-    known: set[str] = attrs.field(factory=set)
-
-    def told(self, id: str) -> str:
-        wire = id if ID.fullmatch(id) else "call"
-        if wire in self.known or wire != id:
-            wire = f"{wire[:40]}_{len(self.known) + 1}"
-        self.known.add(wire)
-        return wire
-
-
-def _say(messages: list[dict[str, Any]], exchange: Exchange, names: WireNames, ids: _Ids) -> None:
+def _say(messages: list[dict[str, Any]], exchange: Exchange, names: WireNames, ids: Ids) -> None:
     turn = exchange.turn
     if turn.role != "assistant":
         _add(messages, "user", _text(turn.content))
         return
     native = _native(turn)
-    told = [call.id if native else ids.told(call.id) for call in turn.tool_calls]
-    ids.known.update(told)
+    told = [call.id for call in turn.tool_calls] if native else ids.told(turn.tool_calls)
     _add(messages, "assistant", native or [*_text(turn.content), *_calls(turn, told, names)])
     pairs = zip(told, exchange.results, strict=True)
     _add(messages, "user", [_result(id, result, names) for id, result in pairs])
@@ -101,6 +85,10 @@ def _text(text: str) -> list[dict[str, Any]]:
 
 def _calls(turn: Turn, ids: Sequence[str], names: WireNames) -> list[dict[str, Any]]:
     return [
-        {"type": "tool_use", "id": id, "name": names.wire(call.name), "input": mapped(call.arguments)}
+        {"type": "tool_use", "id": id, "name": names.wire(call.name), "input": _input(call, names)}
         for id, call in zip(ids, turn.tool_calls, strict=True)
     ]
+
+
+def _input(call: ToolCall, names: WireNames) -> Any:
+    return renamed(mapped(call.arguments), names.keys.get(call.name, {}))

@@ -11,10 +11,12 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import ArgumentError, LLMError
+from neuroscript.interop.callids import filled_ids
 from neuroscript.interop.dumped import count_in, map_in, maps_in, strange, text_in
 from neuroscript.interop.gemini.calls import KEY, read_call
 from neuroscript.interop.gemini.keys import on_the_wire
 from neuroscript.interop.served import told
+from neuroscript.interop.settling import settled
 from neuroscript.replies import Reply, Stop, Usage
 from neuroscript.runtime import ToolCall, Turn
 from neuroscript.wirenames import WireNames
@@ -118,14 +120,13 @@ def reply_of(
         texts: The arguments of the parts in which they are no map, by the index of the part.
 
     Raises:
-        LLMError: ``llm.empty``, it says nothing, or nothing that the API could read.
+        LLMError: ``llm.empty``, it says nothing, or ends in what the API could not read.
     """
     text = "".join(said_in(part) for part in parts)
     calls = calls_of(parts, names, texts)
-    if not calls and not text.strip() and reason not in REFUSED | LENGTH:
-        what = "the model wrote what its own server could not read" if reason in MALFORMED else "the model said nothing"
-        raise LLMError(what, code="llm.empty", retry="later")
-    return Reply(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason, bool(calls)), usage)
+    if reason in MALFORMED and not calls:
+        raise LLMError("the model wrote what its own server could not read", code="llm.empty", retry="later")
+    return settled(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason), usage)
 
 
 def said_in(part: Mapping[str, Any]) -> str:
@@ -138,9 +139,10 @@ def calls_of(
 ) -> tuple[ToolCall, ...]:
     """Return the calls in some parts; one without an id gets its number in the turn."""
     found = [(at, _call(part)) for at, part in enumerate(parts) if "functionCall" in part]
+    ids = filled_ids([call.id for _, call in found])
     return tuple(
-        ToolCall(names.tool(call.name), (texts or {}).get(at, call.arguments), id=call.id or f"call_{number}")
-        for number, (at, call) in enumerate(found, 1)
+        ToolCall(names.tool(call.name), (texts or {}).get(at, call.arguments), id=id)
+        for id, (at, call) in zip(ids, found, strict=True)
     )
 
 
@@ -152,9 +154,7 @@ def _call(part: Mapping[str, Any]) -> ToolCall:
     return call if call.arguments else attrs.evolve(call, arguments={})
 
 
-def _stop(reason: str, asks: bool) -> Stop:
+def _stop(reason: str) -> Stop:
     if reason in REFUSED:
         return "refused"
-    if reason in LENGTH:
-        return "length"
-    return "tools" if asks else "end"
+    return "length" if reason in LENGTH else "end"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript.interop.describing import description, made
+from neuroscript.interop.describing import description, made, schema_of
 from neuroscript.spec import ToolSpec
 from neuroscript.wirenames import WireNames
 
@@ -41,8 +41,6 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
 
 
 def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
-    from neuroscript.schema import spec_to_schema
-
     text = description(spec)
     said = {"description": text} if text else {}
-    return {"name": name, **said, "parametersJsonSchema": spec_to_schema(spec, exact=False)}
+    return {"name": name, **said, "parametersJsonSchema": schema_of(spec)}

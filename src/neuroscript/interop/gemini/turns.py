@@ -60,7 +60,7 @@ def _contents(exchange: Exchange, names: WireNames) -> list[dict[str, Any]]:
     if turn.role == "system":
         return []
     if turn.role != "assistant":
-        return [{"role": "user", "parts": [{"text": turn.content}]}]
+        return _content("user", _text(turn.content))
     native = list((turn.native or {}).get(KEY) or ())
     said = _content("model", native or [*_text(turn.content), *_calls(turn, names)])
     ids = _ids(native, len(turn.tool_calls))

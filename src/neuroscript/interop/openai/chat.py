@@ -1,21 +1,29 @@
 """Conversations and replies as Chat Completions writes them, and the many servers that follow it.
 
+The API refuses a conversation in which a call has no result right after the turn that asked for it.
+
 Source: OpenAI API reference, "Chat Completions".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from neuroscript.interop.callids import Ids, filled_ids
+from neuroscript.interop.exchanges import Exchange, exchanges
 from neuroscript.interop.openai.chat_pieces import ChatAssembler
 from neuroscript.interop.openai.chat_replies import KEY, read_chat
-from neuroscript.interop.openai.replies import arguments_text, filled_ids
+from neuroscript.interop.openai.replies import arguments_text
 from neuroscript.interop.openai.tools import to_tools
 from neuroscript.interop.wire import Wire
 from neuroscript.modeltext import result_text
 from neuroscript.runtime import ToolCall, ToolResult, Turn
 from neuroscript.wirenames import WireNames
+
+ID: Final = re.compile(r".{1,40}", re.DOTALL)
+"""What the API takes as the id of a call; those of other APIs may be longer."""
 
 
 def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
@@ -25,24 +33,25 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
 
 def conversation(turns: Sequence[Turn], names: WireNames) -> dict[str, Any]:
     """Return the turns under ``messages``."""
-    return {"messages": [message for turn in turns for message in _messages(turn, names)]}
+    ids = Ids.of(ID, turns, KEY)
+    return {"messages": [message for each in exchanges(turns) for message in _messages(each, names, ids)]}
 
 
-def _messages(turn: Turn, names: WireNames) -> Iterator[dict[str, Any]]:
-    yield from to_messages(turn.tool_results, names=names)
-    if turn.role == "assistant":
-        yield _assistant(turn, names)
-    elif turn.role != "tool" or turn.content:
+def _messages(exchange: Exchange, names: WireNames, known: Ids) -> Iterator[dict[str, Any]]:
+    turn = exchange.turn
+    if turn.role != "assistant":
         yield {"role": "user" if turn.role == "tool" else turn.role, "content": turn.content}
-
-
-def _assistant(turn: Turn, names: WireNames) -> dict[str, Any]:
+        return
     native = (turn.native or {}).get(KEY)
-    if isinstance(native, Mapping):
-        return dict(native)
+    ids = [call.id for call in turn.tool_calls] if native else known.told(turn.tool_calls)
+    yield dict(native) if native else _assistant(turn, ids, names)
+    for id, result in zip(ids, exchange.results, strict=True):
+        yield _result(id, result, names)
+
+
+def _assistant(turn: Turn, ids: Sequence[str], names: WireNames) -> dict[str, Any]:
     if not turn.tool_calls:
         return {"role": "assistant", "content": turn.content}
-    ids = filled_ids([call.id for call in turn.tool_calls])
     calls = [_call(call, id, names) for call, id in zip(turn.tool_calls, ids, strict=True)]
     return {"role": "assistant", "content": turn.content or None, "tool_calls": calls}
 
@@ -59,10 +68,11 @@ def to_messages(results: Sequence[ToolResult], *, names: WireNames | None = None
     [{'role': 'tool', 'tool_call_id': 'c1', 'content': '5'}]
     """
     ids = filled_ids([result.id for result in results])
-    return [
-        {"role": "tool", "tool_call_id": id, "content": result_text(result, names)}
-        for result, id in zip(results, ids, strict=True)
-    ]
+    return [_result(id, result, names) for id, result in zip(ids, results, strict=True)]
+
+
+def _result(id: str, result: ToolResult, names: WireNames | None) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": result_text(result, names)}
 
 
 CHAT: Final = Wire("OpenAI Chat", KEY, tools, conversation, read_chat, ChatAssembler)

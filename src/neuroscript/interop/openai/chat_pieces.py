@@ -112,9 +112,7 @@ class ChatAssembler:
             self._add(each)
         for key, each in delta.items():
             if key not in KNOWN and each is not None:
-                before = self._message.get(key)
-                is_text = isinstance(before, str) and isinstance(each, str)
-                self._message[key] = f"{before}{each}" if is_text else each
+                self._message[key] = _joined(self._message.get(key), each)
         return "".join(self._say(key, delta.get(key)) for key in ("content", "refusal"))
 
     def _say(self, key: str, content: Any) -> str:
@@ -156,6 +154,16 @@ class ChatAssembler:
             message["tool_calls"] = [call.data() for call in self._calls]
         choice = {"message": message, "finish_reason": self._ended}
         return read_chat({"choices": [choice], "usage": self._usage}, self.names)
+
+
+def _joined(before: Any, more: Any) -> Any:
+    """Return what two pieces of a member say that only its server knows: its texts and its lists go on."""
+    match before, more:
+        case str(), str():
+            return f"{before}{more}"
+        case list(), list():
+            return [*before, *more]
+    return more
 
 
 def _begins(before: PartialCall, index: Any, function: Mapping[str, Any]) -> bool:

@@ -14,11 +14,11 @@ from neuroscript.interop.openai.replies import (
     calls_of,
     failure,
     reply_of,
-    settled,
     text_at,
     usage_of,
     with_ids,
 )
+from neuroscript.interop.settling import settled
 from neuroscript.replies import Reply, Stop
 from neuroscript.runtime import Turn
 from neuroscript.walk import type_name

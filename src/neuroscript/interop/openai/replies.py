@@ -14,12 +14,13 @@ from typing import Any
 import attrs
 
 from neuroscript.errors import ArgumentError, LLMError
-from neuroscript.interop.dumped import dumped, strange
+from neuroscript.interop.callids import filled_ids
+from neuroscript.interop.dumped import count_in, dumped, strange
 from neuroscript.interop.openai.calls import read_call
 from neuroscript.interop.served import in_brackets, told, word_of
 from neuroscript.jsonable import plain
-from neuroscript.replies import Reply, Stop, Usage
-from neuroscript.runtime import ToolCall, Turn
+from neuroscript.replies import Usage
+from neuroscript.runtime import ToolCall
 from neuroscript.walk import type_name
 from neuroscript.wirenames import WireNames
 
@@ -48,39 +49,13 @@ def failure(error: Any) -> LLMError:
 def usage_of(data: Any, asked: str, answered: str) -> Usage:
     """Return the counts that stand under two keys; 0 where there are none."""
     counts = data if isinstance(data, Mapping) else {}
-    found = [counts.get(key) for key in (asked, answered)]
-    return Usage(*(each if type(each) is int and each > 0 else 0 for each in found))
-
-
-def settled(turn: Turn, stop: Stop, usage: Usage) -> Reply:
-    """Return a reply; `LLMError` ``llm.empty`` where nothing was said, and not for want of room or will."""
-    if stop == "end" and not turn.content.strip() and not turn.tool_calls:
-        raise LLMError("the model said nothing", code="llm.empty", retry="later")
-    return Reply(turn, "tools" if stop == "end" and turn.tool_calls else stop, usage)
+    return Usage(count_in(counts, asked), count_in(counts, answered))
 
 
 def text_at(data: Mapping[str, Any], key: str) -> str:
     """Return the text that stands under a key, or ``""`` where there is none."""
     value = data.get(key)
     return value if isinstance(value, str) else ""
-
-
-def filled_ids(ids: Sequence[Any]) -> list[str]:
-    """Return ids of calls, each once; one that is missing, or is there twice, becomes ``call_1`` for the first call.
-
-    >>> filled_ids(["a", None, "a"])
-    ['a', 'call_2', 'call_3']
-    """
-    filled: list[str] = []
-    for count, id in enumerate(ids, 1):
-        known = isinstance(id, str) and id and id not in filled
-        filled.append(id if known else _free(count, {*filled, *(each for each in ids if isinstance(each, str))}))
-    return filled
-
-
-def _free(count: int, taken: set[str]) -> str:
-    name = f"call_{count}"
-    return name if name not in taken else _free(count + 1, taken)
 
 
 def calls_of(items: Sequence[Mapping[str, Any]], names: WireNames) -> tuple[ToolCall, ...]:

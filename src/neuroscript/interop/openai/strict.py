@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from neuroscript.schema import spec_to_schema
+from neuroscript.interop.describing import schema_of
 from neuroscript.sealed import sealed
 from neuroscript.spec import ToolSpec
 
@@ -83,7 +83,7 @@ def _strict(spec: ToolSpec) -> dict[str, Any] | None:
     if spec.schema:
         return None
     try:
-        schema = _rule(spec_to_schema(spec, exact=False), Room(), 1)
+        schema = _rule(schema_of(spec), Room(), 1)
     except NotStrict:
         return None
     schema.pop("description", None)  # the tool itself has it

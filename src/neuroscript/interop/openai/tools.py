@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
-from neuroscript.interop.describing import description, made
+from neuroscript.interop.describing import description, made, schema_of
 from neuroscript.interop.openai.strict import strict_schema
-from neuroscript.schema import spec_to_schema
 from neuroscript.spec import ToolSpec
 from neuroscript.wirenames import WireNames
 
@@ -55,7 +54,7 @@ def _tool(spec: ToolSpec, name: str, api: Api, strict: bool) -> dict[str, Any]:
     told = description(spec)
     if told:
         facts["description"] = told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
-    facts["parameters"] = _lax(spec_to_schema(spec, exact=False)) if schema is None else schema
+    facts["parameters"] = _lax(schema_of(spec)) if schema is None else schema
     facts["strict"] = schema is not None
     return {"type": "function", **facts} if api == "responses" else {"type": "function", "function": facts}
 

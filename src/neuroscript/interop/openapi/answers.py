@@ -60,8 +60,8 @@ class Promise:
     help: str
 
 
-def promise_of(document: Document, responses: Any, path: str) -> Promise:
-    """Return what an operation promises of its good answers.
+def promise_of(document: Document, method: str, responses: Any, path: str) -> Promise:
+    """Return what an operation promises of its good answers; one to HEAD has no content, whatever is said of it.
 
     Raises:
         Unfit: A reference leads out of the document, or to nothing.
@@ -72,6 +72,8 @@ def promise_of(document: Document, responses: Any, path: str) -> Promise:
         if re.fullmatch(r"2(?:[0-9]{2}|XX)", status)
     ]
     kinds = [kind for status, response, place in good for kind in _kinds(document, status, response, place)]
+    if method == "HEAD":
+        kinds = [(ArgType.NIL, True)]
     names = {kind for kind, _ in kinds} - {ArgType.NIL}
     nullable = any(null for _, null in kinds)
     told = next((one_line(response.get("description"), LONGEST) for _, response, _ in good), "")

@@ -64,6 +64,15 @@ class Notes:
         self.texts.append(str(Unfit(path, text)))
 
 
+def tried(notes: Notes, function: Any, *values: Any) -> Any:
+    """Return what a function gives; what it finds unfit is noted, and None is given."""
+    try:
+        return function(*values)
+    except Unfit as error:
+        notes.add(error.path, error.text)
+        return None
+
+
 @attrs.frozen(eq=False)
 class Document:
     """A description.

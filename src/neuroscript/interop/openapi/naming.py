@@ -59,17 +59,25 @@ def word_of(text: object) -> str:
 def named(operations: list[Operation], notes: Notes) -> list[Operation]:
     """Return the operations with their names: by operationId, or by method and path where that is no name of one alone.
 
-    Two that come to the same name are both noted, and left out.
+    What has no name that fits is noted, and left out.
     """
     ids = [each.data.get("operationId") for each in operations]
-    found: dict[str, list[Operation]] = {}
+    found = []
     for each, id in zip(operations, ids, strict=True):
         own = word_of(id) if ids.count(id) == 1 else ""
         name = own or word_of(f"{each.method.lower()} {each.route}")
         if not name:
             notes.add(each.path, f"its name is longer than {LONGEST} characters; give it a shorter operationId")
             continue
-        found.setdefault(name, []).append(attrs.evolve(each, name=name))
+        found.append(attrs.evolve(each, name=name))
+    return found
+
+
+def told_apart(operations: list[Operation], notes: Notes) -> list[Operation]:
+    """Return the operations that have a name for themselves; those of one name are noted, and left out."""
+    found: dict[str, list[Operation]] = {}
+    for each in operations:
+        found.setdefault(each.name, []).append(each)
     for name, several in found.items():
         if len(several) > 1:
             notes.add(several[0].path, f"would be called {name}, and so would {' and '.join(_places(several[1:]))}")

@@ -14,7 +14,7 @@ from neuroscript.errors import SpecError
 from neuroscript.interop.openapi.answers import Promise, promise_of
 from neuroscript.interop.openapi.calling import Calling, Manner
 from neuroscript.interop.openapi.contents import Content, content_of
-from neuroscript.interop.openapi.documents import Document, Notes, Unfit, at, one_line
+from neuroscript.interop.openapi.documents import Document, Notes, at, one_line, tried
 from neuroscript.interop.openapi.naming import Operation
 from neuroscript.interop.openapi.parameters import Parameter, parameters_of
 from neuroscript.interop.openapi.schemas import Schemas
@@ -71,13 +71,13 @@ def tool_of(document: Document, operation: Operation, giving: Giving, notes: Not
         (at(path.rpartition(".")[0], "servers"), operation.item.get("servers")),
         ("servers", document.root.get("servers")),
     )
-    server = _tried(notes, server_of, document, levels, giving.base_url)
-    credentials = _tried(notes, credentials_of, document, data, path, giving.secrets)
+    server = tried(notes, server_of, document, levels, giving.base_url)
+    credentials = tried(notes, credentials_of, document, data, path, giving.secrets)
     parameters = parameters_of(document, operation, schemas, credentials or (), notes)
     body = at(path, "requestBody")
     names = {each.arg for each in parameters}
-    content = _tried(notes, content_of, document, data.get("requestBody"), body, schemas, names)
-    promise = _tried(notes, promise_of, document, data.get("responses"), at(path, "responses"))
+    content = tried(notes, content_of, document, data.get("requestBody"), body, schemas, names)
+    promise = tried(notes, promise_of, document, operation.method, data.get("responses"), at(path, "responses"))
     if operation.method == "TRACE":
         notes.add(path, "the http toolset has no method TRACE")
     if operation.method in ("GET", "HEAD") and data.get("requestBody") is not None:
@@ -91,15 +91,6 @@ def tool_of(document: Document, operation: Operation, giving: Giving, notes: Not
     except SpecError as error:
         for problem in error.problems:
             notes.add(path, problem)
-        return None
-
-
-def _tried(notes: Notes, function: Any, *values: Any) -> Any:
-    """Return what a function gives; what it finds unfit is noted, and None is given."""
-    try:
-        return function(*values)
-    except Unfit as error:
-        notes.add(error.path, error.text)
         return None
 
 

@@ -98,10 +98,11 @@ def _merged(document: Document, operation: Operation, notes: Notes) -> Iterator[
             if not isinstance(where, str) or where not in STYLES or not isinstance(name, str) or not name:
                 notes.add(place, "expected a name, and in: path, query, header or cookie")
                 continue
-            if (where, name) in seen:
+            key = where, name.lower() if where == "header" else name
+            if key in seen:
                 notes.add(place, "the same parameter stands there twice")
-            seen.add((where, name))
-            merged[where, name] = place, data
+            seen.add(key)
+            merged[key] = place, data
     yield from merged.values()
 
 

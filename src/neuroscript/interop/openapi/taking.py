@@ -14,8 +14,8 @@ from neuroscript.algebra import matching
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.interop.openapi.calling import Manner
-from neuroscript.interop.openapi.documents import SUBJECT, Document, Notes, Unfit, at, document_of
-from neuroscript.interop.openapi.naming import Operation, named, required_word, word_of
+from neuroscript.interop.openapi.documents import SUBJECT, Document, Notes, Unfit, at, document_of, tried
+from neuroscript.interop.openapi.naming import Operation, named, required_word, told_apart, word_of
 from neuroscript.interop.openapi.operations import METHODS, Giving, tool_of
 from neuroscript.interop.openapi.security import scheme_faults
 from neuroscript.interop.openapi.servers import server_at
@@ -106,15 +106,13 @@ def from_openapi(
         SpecError: With everything that is wrong, each with its path in the document.
     """
     read = document_of(document)
-    notes = Notes()
+    faults, notes = Notes(), Notes()
     places = (private,) if isinstance(private, str) else tuple(private)
-    giving = _giving(read, group, base_url, secrets or {}, Manner(seconds, limit, places), notes)
-    operations = list(_operations(read, notes))
-    if len(operations) > MOST:
-        notes.add("paths", f"more than {MOST} operations")
-    if notes.texts:
-        raise SpecError(SUBJECT, notes.texts)
-    chosen = _selected(named(operations, notes), giving.group, select)
+    giving = _giving(read, group, base_url, secrets or {}, Manner(seconds, limit, places), faults)
+    operations = list(_operations(read, faults, notes))
+    if faults.texts:
+        raise SpecError(SUBJECT, [*faults.texts, *notes.texts])
+    chosen = told_apart(_selected(named(operations, notes), giving.group, select, notes), notes)
     tools = [tool_of(read, each, giving, notes) for each in chosen]
     if notes.texts and not skip:
         raise SpecError(SUBJECT, notes.texts)
@@ -144,12 +142,13 @@ def _giving(
     return Giving(word, base_url, dict(secrets), manner)
 
 
-def _operations(document: Document, notes: Notes) -> Iterator[Operation]:
-    """Yield the operations in their order."""
+def _operations(document: Document, faults: Notes, notes: Notes) -> Iterator[Operation]:
+    """Yield the operations in their order; what is wrong with one of them is noted, and what is with all is a fault."""
     paths = document.root.get("paths")
     if not isinstance(paths, dict):
-        notes.add("paths", "expected paths by name")
+        faults.add("paths", "expected paths by name")
         return
+    count = 0
     for route, given in paths.items():
         if route.startswith("x-"):
             continue
@@ -157,18 +156,26 @@ def _operations(document: Document, notes: Notes) -> Iterator[Operation]:
         if not route.startswith("/"):
             notes.add(path, "a path begins with /")
             continue
-        try:
-            item = document.followed(given, path)
-            for method in METHODS:
-                if method in item:
-                    data = document.followed(item[method], at(path, method))
-                    yield Operation(at(path, method), route, method.upper(), item, data)
-        except Unfit as error:
-            notes.add(error.path, error.text)
+        found = list(_of_path(document, given, path, route, notes))
+        count += len(found)
+        yield from found
+    if count > MOST:
+        faults.add("paths", f"more than {MOST} operations")
 
 
-def _selected(operations: list[Operation], group: str, select: str | Iterable[str] | None) -> list[Operation]:
-    """Return the operations whose tools a pattern matches."""
+def _of_path(document: Document, given: Any, path: str, route: str, notes: Notes) -> Iterator[Operation]:
+    item = tried(notes, document.followed, given, path) or {}
+    for method in METHODS:
+        place = at(path, method)
+        data = tried(notes, document.followed, item[method], place) if method in item else None
+        if data is not None:
+            yield Operation(place, route, method.upper(), item, data)
+
+
+def _selected(
+    operations: list[Operation], group: str, select: str | Iterable[str] | None, notes: Notes
+) -> list[Operation]:
+    """Return the operations whose tools a pattern matches; of what has no name nothing is noted any more then."""
     if select is None:
         return operations
     patterns = [select] if isinstance(select, str) else list(select)
@@ -177,6 +184,8 @@ def _selected(operations: list[Operation], group: str, select: str | Iterable[st
         matches = matching(pattern)
         some = [each for each in operations if matches(f"{group}.{each.name}")]
         if not some:
-            raise SpecError(SUBJECT, [f"select: no operation has a name that {shown(pattern)} matches"])
+            text = f"select: no operation has a name that {shown(pattern)} matches"
+            raise SpecError(SUBJECT, [text, *notes.texts])
         found.extend(some)
+    notes.texts.clear()
     return [each for each in operations if any(each is one for one in found)]
