@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 import time
@@ -741,7 +740,7 @@ def test_an_interrupt_ends_calls_that_run_together() -> None:
     def interrupt() -> None:
         for _ in range(8):
             begun.acquire(timeout=10)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     toolset = Toolset("w")
     toolset.add(ToolSpec("look", "w"), look, policy=ToolPolicy(effects=("reads",)))

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Thread
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+
+LOOK: Final = 0.2
+"""Seconds between two looks whether somebody has interrupted a wait."""
 
 
 def together(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
@@ -39,9 +42,16 @@ def together(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
     try:
         for _ in range(min(most, len(futures))):
             Thread(target=work, name="neuroscript-calls", daemon=True).start()
-        return tuple(future.result() for future in futures)
+        return tuple(map(_result, futures))
     finally:
         jobs.clear()
+
+
+def _result(future: Future[T]) -> T:
+    """Return what comes of a function; an interrupt just before the wait begins is noticed by the next look."""
+    while not future.done():
+        wait((future,), LOOK)
+    return future.result()
 
 
 async def beside(act: Callable[[], T]) -> T:
