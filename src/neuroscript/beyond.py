@@ -139,17 +139,17 @@ def schema_faults(text: str, names: set[str]) -> Iterator[str]:
     if set(properties) != names:
         yield "the schema has other properties than the tool has arguments"
     elif found.asks_more:
-        yield from _compiled(text)[1]
+        yield from compiled(text)[1]
 
 
 def checker_of(text: str) -> Checker | None:
     """Return what holds values to a schema; None where it asks no more than the spec that was read off it."""
-    return _compiled(text)[0] if looked_at(text).asks_more else None
+    return compiled(text)[0] if looked_at(text).asks_more else None
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(text: str) -> tuple[Checker | None, tuple[str, ...]]:
-    """Return what holds values to a schema, or None and why there is none."""
+def compiled(text: str) -> tuple[Checker | None, tuple[str, ...]]:
+    """Return what holds values to all of a schema, as JSON text, or None and why there is none."""
     try:
         import jsonschema_rs
     except ImportError:

@@ -115,6 +115,7 @@ class Engine(Session):
         variables: Mapping[str, Any] | None = None,
         id: str = "",
         policy: ExecutionPolicy | None = None,
+        host: Host | None = None,
     ) -> Session:
         """Return a caller of its own, with variables, handles and a ledger of its own, over the same tools.
 
@@ -123,13 +124,15 @@ class Engine(Session):
             id: What it is called in records and approvals. One that is resumed later, perhaps by another process, has
                 to be called the same again; by default it is a word that nobody guesses.
             policy: What it permits; it can only narrow what the engine permits.
+            host: Who is asked, told and printed to for this caller; of the engine's host all else holds on, as its
+                sandbox, its secrets, its constants and its clock.
 
         Raises:
             CoercionError: One of the variables is no plain value.
         """
         entries = self._entries.narrowed(policy)
         own = tuple(layer for layer in entries.policy.layers if layer not in self.policy.layers)
-        return Session(entries, id, variables, _ledger(own, self.host, self.ledger))
+        return Session(entries, id, variables, _ledger(own, self.host, self.ledger), _lent(self.host, host))
 
     @property
     def plugin_errors(self) -> tuple[PluginError, ...]:
@@ -446,6 +449,16 @@ def _watching(plugins: tuple[object, ...], audit: Any, required: str, recording:
     if recording is not None:
         found["recording"] = recording
     return found
+
+
+def _lent(host: Host, own: Host | None) -> Host:
+    """Return a host with what *own* has of a caller's own, and all else of the engine's."""
+    if own is None:
+        return host
+    import attrs
+
+    parts = ("logger", "stdin", "stdout", "stderr", "prompter", "progress")
+    return attrs.evolve(host, **{part: getattr(own, part) for part in parts})
 
 
 def _ledger(layers: tuple[ExecutionPolicy, ...], host: Host, above: Any) -> Any:

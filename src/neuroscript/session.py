@@ -106,9 +106,11 @@ class Session:
         id: What it is called in records and approvals; by default a word that nobody guesses.
         variables: What its variables are at first, besides those of the host.
         ledger: What its `ledger` is.
+        host: What is lent to it, if that is not what the engine's host lends.
 
     Attributes:
         id: What it is called in records and approvals.
+        host: What the host lends.
         is_closed: Whether no further call begins.
         is_over: Whether calls that have not ended are left behind.
         is_stopped: Whether an approver has stopped it.
@@ -123,10 +125,12 @@ class Session:
         id: str = "",
         variables: Mapping[str, Any] | None = None,
         ledger: Any = None,
+        host: Host | None = None,
     ) -> None:
         world = entries.world
         self._entries = entries
         self._world = world
+        self.host = host or world.host
         self.memory = Memory({**world.host.variables, **(variables or {})}, world.host.constants)
         self.id = id or os.urandom(8).hex()
         self.ledger = ledger
@@ -324,11 +328,6 @@ class Session:
     # What tools see of it
 
     @property
-    def host(self) -> Host:
-        """What the host lends."""
-        return self._world.host
-
-    @property
     def policy(self) -> ExecutionPolicy:
         """What the host permits."""
         return self._entries.policy
@@ -426,7 +425,7 @@ class Session:
         It has the id, the variables, the handles, the ledger and the approvals of this one; both end together, and an
         approver that stops one of them has stopped the other.
         """
-        within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger)
+        within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger, host=self.host)
         within.memory, within.approved, within.answers = self.memory, self.approved, self.answers
         within._same = self._same
         within._same[within] = None

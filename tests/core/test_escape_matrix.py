@@ -11,8 +11,10 @@ import importlib
 import inspect
 import json
 import logging
+import os
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
@@ -20,6 +22,8 @@ from typing import Any
 
 import attrs
 import pytest
+from mcp.client.client import Client as MCPClient
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.cli.conftest import process
 from tests.llm.server import ModelServer, asks, says
 from tests.llm.server import call as model_call
@@ -172,10 +176,10 @@ RUNTIME_QUIET = {
 }  # fmt: skip
 """What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
 
-COMMAND_WAYS = {"call", "execute", "approve", "ask", "chat"}
+COMMAND_WAYS = {"call", "execute", "approve", "ask", "chat", "mcp", "mcp serve"}
 COMMAND_QUIET = {
     *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay"),
-    *("new", "lint", "index", "doctor", "export", "stubs", "docs", "models"),
+    *("new", "lint", "index", "doctor", "export", "stubs", "docs", "models", "mcp config", "mcp tools"),
 }
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
@@ -186,6 +190,10 @@ PACKAGE_WAYS = {
     "neuroscript.llm.loop.converse": "execute",
     "neuroscript.llm.loop.aconverse": "aexecute",
     "neuroscript.llm.doing.Doer.__init__": "execute",
+    "neuroscript.interop.mcp.serving.serve": "aexecute",
+    "neuroscript.interop.mcp.serving.Service.__init__": "aexecute",
+    "neuroscript.interop.mcp.clients.opened": "aexecute",
+    "neuroscript.interop.mcp.clients.Client.__init__": "aexecute",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
     **{
@@ -600,6 +608,25 @@ def test_a_model_runs_no_tool_that_it_is_not_offered(
     assert (ran.code, [each["ok"] for each in results]) == (0, [False, False])
     assert not (tmp_path / "mark").exists()
     assert not (tmp_path / "outer").exists()
+
+
+@pytest.mark.parametrize("kind", [*COMMANDED, "permitted"])
+def test_a_client_of_mcp_runs_no_refused_tool(tmp_path: Path, kind: str) -> None:
+    """However it spells the names; what is permitted runs, or the rest of this would mean nothing."""
+    refusal = REFUSALS.get(kind, Refusal("", words=()))
+    file = plugin(tmp_path, kind if kind in REFUSALS else "denied")
+    words = ("mcp", "serve", "-p", str(file), "--sandbox", str(tmp_path), *refusal.words)
+    parameters = StdioServerParameters(command=sys.executable, args=["-m", "neuroscript", *words], env={**os.environ})
+
+    async def talk() -> list[str]:
+        async with MCPClient(stdio_client(parameters)) as served:
+            answers = [await served.call_tool(name, {}) for name in ("g__t", "g__outer", "g__odeep", "tool.G.T")]
+            return [each.content[0].text.split(":")[0] if each.is_error else "" for each in answers]
+
+    code = "policy.rejected" if kind == "unapproved" else refusal.code
+    assert asyncio.run(talk()) == [f"error {code}" if code else ""] * 4
+    assert (tmp_path / "mark").exists() is (kind == "permitted")
+    assert (tmp_path / "outer").exists()
 
 
 @pytest.mark.parametrize("command", ["list", "show", "completion", "export", "stubs", "docs"])

@@ -237,6 +237,46 @@ def test_sixteen_threads_lose_no_update() -> None:
 # Handles
 
 
+class Answering:
+    """A prompter that always says the same."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+
+    def ask(self, prompt: str, *, secret: bool = False) -> str:
+        return self.answer
+
+
+def test_a_session_may_have_somebody_else_who_is_asked_and_told() -> None:
+    """What else a host lends is that of the engine, whatever the session's own host says."""
+    told: list[str] = []
+
+    def look(rt: Runtime, *xs: Any) -> list[Any]:
+        rt.println("printed")
+        rt.progress(1)
+        return [rt.prompt_user("?"), rt.get_var("who"), rt.now()]
+
+    def lent(name: str, now: float) -> Host:
+        return Host(
+            prompter=Answering(name),
+            stdout=io.StringIO(),
+            progress=lambda progress: told.append(name),
+            constants={"who": name},
+            clock=lambda: now,
+        )
+
+    ours, theirs = lent("engine", 1.0), lent("session", 2.0)
+    with Engine(host=ours, toolsets=[tool_of(look)], plugins="none") as engine:
+        with engine.session(host=theirs) as session:
+            assert engine.call("g.t") == ["engine", "engine", 1.0]
+            assert session.call("g.t") == ["session", "engine", 1.0]
+            assert session.narrowed(engine.policy).call("g.t") == ["session", "engine", 1.0]
+
+    assert told == ["engine", "session", "session"]
+    assert ours.output.getvalue() == "printed\n"  # type: ignore[attr-defined]
+    assert theirs.output.getvalue() == "printed\nprinted\n"  # type: ignore[attr-defined]
+
+
 def test_a_handle_names_a_thing_of_its_session() -> None:
     """It is opaque, checked for its kind, and of no use to another session."""
     tools = Toolset("g")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
+from mcp_types import Tool as MCPTool
 
 from neuroscript import (
     Arg,
@@ -45,7 +46,6 @@ from neuroscript.interop.agentheaven import ToolRegistry, ToolResult, ToolSpec, 
 MCP = "needs the SDK of MCP or FastMCP, and is left for the issue on MCP"
 LISTED = {
     "AH-2": MCP,
-    "AH-7": MCP,
     "AH-33": MCP,
     "AH-34": MCP,
     "AH-53": MCP,
@@ -258,6 +258,20 @@ def f(n: int) -> int:
     """Return a factorial."""
     return 1 if n < 2 else n * f(n - 1)
 '''
+
+
+def test_ah_07_from_mcp_takes_a_definition_of_the_protocol() -> None:
+    """An object of the SDK; calling it needs a connection to its server."""
+    schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    tool = ToolSpec.from_mcp(MCPTool(name="my_tool", description="Find\nit.", input_schema=schema))
+
+    assert (tool.name, tool.tool.spec.description) == ("my_tool", "Find it.")
+    assert tool.params["query"]["type"] == "string"
+    with pytest.raises(ToolFailed) as caught:
+        tool(query="a")
+    assert caught.value.code == "mcp.closed"
+    with pytest.raises(SpecError, match=r"^definition: inputSchema: must be a JSON object$"):
+        ToolSpec.from_mcp({"name": "my_tool"})
 
 
 def test_ah_08_code_becomes_a_tool() -> None:
@@ -677,7 +691,7 @@ search_database(query: string, limit: int = 10) -> map
   Returns: map. Search results with matched records""" == search.to_prompt()
 
 
-@pytest.mark.parametrize("name", ["from_mcp", "to_mcp", "to_fastmcp"])
+@pytest.mark.parametrize("name", ["to_mcp", "to_fastmcp"])
 def test_names_that_need_mcp_say_so(name: str, search: ToolSpec) -> None:
     """Until the extra comes they are there, and clear."""
     with pytest.raises(NotImplementedError, match=rf"^ToolSpec\.{name} needs .*; it comes with the extra mcp$"):

@@ -24,7 +24,15 @@ from neuroscript.schema import spec_from_schema, spec_to_schema
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "seed_systems.json").read_text())
 OURS = {each["id"]: each for each in VECTORS if each["system"] in ("agentheaven", "interop")}
 MCP = "needs the SDK of MCP, and is left for the issue on MCP"
-OTHERWISE = {"agentheaven-055": MCP, "agentheaven-059": MCP, "interop-006": MCP, "interop-008": MCP}
+OTHERWISE = {"agentheaven-059": MCP, "interop-006": MCP, "interop-008": MCP}
+
+
+DEFINED = {
+    "name": "my_tool",
+    "description": "Find it.",
+    "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}},
+}
+"""A definition as the wire has it."""
 
 
 def search() -> ToolSpec:
@@ -179,6 +187,7 @@ CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "agentheaven-045": is_unbound,
     "agentheaven-046": lambda _: bound().unbind("nope").binds == {"user_id": "user_id"},
     "agentheaven-048": lambda _: (handle := search()).binded is handle and list(bound().binded.params) == ["action"],
+    "agentheaven-055": lambda _: [*ToolSpec.from_mcp(DEFINED).params] == ["query"],
     "agentheaven-053": lambda _: ToolSpec.from_code(CODE)(n=5) == 120,
     "agentheaven-060": shows_schema,
     "agentheaven-064": lambda expected: str(Extended().list_toolspecs()).replace(" ", "") == expected,

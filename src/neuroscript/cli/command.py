@@ -34,6 +34,9 @@ MODULES: Final = {
     "ask": "asking",
     "chat": "chatting",
     "models": "modelling",
+    "mcp serve": "mcp_serving",
+    "mcp config": "mcp_config",
+    "mcp tools": "mcp_tools",
     "completion": "completion",
 }
 """What carries out each command; no other is loaded."""
@@ -69,7 +72,8 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
 
         output.write(f"neuroscript {__version__}\n")
         return OK
-    name = f"policy {options.question}" if options.command == "policy" else options.command
+    part = {"policy": "question", "mcp": "action"}.get(options.command)
+    name = f"{options.command} {getattr(options, part)}" if part else options.command
     command = import_module(f"neuroscript.cli.{MODULES[name]}")
     code: int = command.run(options, output, make_engine)
     return code

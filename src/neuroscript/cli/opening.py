@@ -24,7 +24,7 @@ from neuroscript.tools import ToolImplementation
 MakeEngine = Callable[..., Engine]
 Mode = Literal["lax", "strict"]
 
-RUNNING: Final = ("call", "execute", "approve", "ask", "chat")
+RUNNING: Final = ("call", "execute", "approve", "ask", "chat", "mcp")
 """The commands that run tools as the words permit it."""
 
 

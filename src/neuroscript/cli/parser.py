@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 from neuroscript.cli.audit_words import add_audit
 from neuroscript.cli.doctor_words import add_doctor
 from neuroscript.cli.exits import UsageError
+from neuroscript.cli.mcp_words import ACTIONS, add_mcp
 from neuroscript.cli.model_words import add_models
 from neuroscript.cli.plugin_words import add_index, add_inspection
 from neuroscript.cli.publisher_words import add_lint, add_new
@@ -29,7 +30,7 @@ COMMANDS: Final = (
     *("list", "show", "call", "execute", "approve", "policy", "audit", "replay"),
     *("plugins", "index", "new", "lint", "doctor"),
     *("export", "stubs", "docs"),
-    *("ask", "chat", "models"),
+    *("ask", "chat", "models", "mcp"),
     "completion",
 )
 QUESTIONS: Final = ("check", "explain")
@@ -136,6 +137,8 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"a command is missing: {', '.join(COMMANDS)} (see neuroscript --help)")
     if namespace.command == "policy" and namespace.question is None:
         raise UsageError(f"a question is missing: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
+    if namespace.command == "mcp" and namespace.action is None:
+        raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript mcp --help)")
     return namespace
 
 
@@ -335,5 +338,6 @@ OTHERS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
     "ask": add_ask,
     "chat": add_chat,
     "models": add_models,
+    "mcp": add_mcp,
 }
 """What adds the commands whose words have a room of their own."""

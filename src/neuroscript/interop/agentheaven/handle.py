@@ -138,9 +138,23 @@ class ToolSpec:
         return made_from(code, func_name, env, partial(cls.from_function, **options))
 
     @classmethod
-    def from_mcp(cls, *args: Any, **options: Any) -> NoReturn:
-        """Raise a `NotImplementedError`: it comes with the extra ``mcp``."""
-        raise NotImplementedError(f"ToolSpec.from_mcp needs the SDK of MCP, {LATER}")
+    def from_mcp(cls, tool: Any, *, group: str = reading.GROUP) -> Self:
+        """Return the tool that a definition of MCP describes: an ``mcp.types.Tool``, or plain data as the wire has it.
+
+        It can be looked at and written for models. To call it takes a connection to its server, which the tools of
+        `neuroscript.interop.mcp.from_mcp` have; ``ToolSpec(tool)`` makes handles of those.
+
+        Raises:
+            SpecError: That is no definition, or with everything about it that can not be taken.
+        """
+        from neuroscript.interop.dumped import dumped
+        from neuroscript.interop.mcp.accepted import Definition
+        from neuroscript.interop.mcp.defining import described
+
+        definition = Definition.of_data(dumped(tool))
+        return cls(
+            described(definition, group), name=definition.name, output_schema=definition.data.get("outputSchema")
+        )
 
     @classmethod
     async def from_client(cls, *args: Any, **options: Any) -> NoReturn:

@@ -1,0 +1,124 @@
+"""What came of a call as a value: structured content that is held to its schema, else texts, and bytes with their type.
+
+Source: Model Context Protocol, "Tool Result"; contract section 3.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import Error, a2b_base64
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.argtypes import ArgType
+from neuroscript.beyond import Checker, compiled
+from neuroscript.errors import SpecError, ToolFailed
+from neuroscript.interop.mcp.foreign_text import LONGEST
+from neuroscript.interop.openapi.documents import one_line
+from neuroscript.schema import spec_from_schema
+from neuroscript.schema_reading import PLAINLY
+
+WRAPPED: Final = "result"
+"""Under which key SDKs put a result that is no object, for the protocol had no other place."""
+
+
+@attrs.frozen(eq=False)
+class Promise:
+    """What a tool returns.
+
+    Attributes:
+        type: ``any`` where nothing is said.
+        nullable: Whether None is a result too.
+        is_wrapped: Whether it stands under ``result``.
+        checker: What holds structured content to the schema; None where there is no schema.
+    """
+
+    type: ArgType = ArgType.ANY
+    nullable: bool = False
+    is_wrapped: bool = False
+    checker: Checker | None = attrs.field(default=None, repr=False)
+
+
+def promise_of(schema: Mapping[str, Any] | None) -> Promise:
+    """Return what an output schema promises; None is no schema.
+
+    Raises:
+        SpecError: It can not be read.
+    """
+    if schema is None:
+        return Promise()
+    checker, faults = compiled(json.dumps(schema))
+    if faults:
+        raise SpecError("outputSchema", faults)
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or [*properties] != [WRAPPED] or schema.get("required") != [WRAPPED]:
+        return Promise(ArgType.MAP if schema.get("type") == "object" else ArgType.ANY, False, False, checker)
+    (inner,) = spec_from_schema(WRAPPED, schema, group="mcp").args
+    if inner.type not in PLAINLY or inner.type is ArgType.NIL:
+        return Promise(ArgType.ANY, False, True, checker)
+    return Promise(inner.type, inner.nullable, True, checker)
+
+
+def value_of(result: Mapping[str, Any], promise: Promise) -> Any:
+    """Return the value of a result, as plain data of the protocol.
+
+    Raises:
+        ToolFailed: ``mcp.error``, the tool says that it failed; ``mcp.answer``, the result is not what was promised.
+    """
+    blocks = result.get("content") or []
+    if result.get("isError") is True:
+        raise ToolFailed(f"the server says: {_said(blocks)}", code="mcp.error", retry="model")
+    structured = result.get("structuredContent")
+    if promise.checker is not None:
+        return _held(result, structured, promise)
+    if structured is not None:
+        return structured
+    values = [_value(block) for block in blocks]
+    return values[0] if len(values) == 1 else (values or None)
+
+
+def _said(blocks: Any) -> str:
+    texts = [each["text"] for each in blocks if each.get("type") == "text" and isinstance(each.get("text"), str)]
+    return one_line("\n".join(texts), LONGEST) or "nothing"
+
+
+def _held(result: Mapping[str, Any], structured: Any, promise: Promise) -> Any:
+    if "structuredContent" not in result:
+        raise unlike("has no structured content, and the tool's output schema promises it")
+    if promise.checker is not None and promise.checker.problems(structured):
+        raise unlike("is not what the tool's output schema promises")
+    return structured[WRAPPED] if promise.is_wrapped else structured
+
+
+def unlike(what: str) -> ToolFailed:
+    """Return the error of an answer that is not what was promised."""
+    return ToolFailed(f"the server's answer {what}", code="mcp.answer", retry="never")
+
+
+def _value(block: Mapping[str, Any]) -> Any:
+    """Return the value of a block: a text, or a map that says its media type."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "image" | "audio", "data": str(data), "mimeType": str(kind)}:
+            return {"media_type": kind, "data": _bytes(data)}
+        case {"type": "resource", "resource": {"uri": str(uri), **resource}}:
+            value = {"uri": uri, "media_type": resource.get("mimeType")}
+            blob = resource.get("blob")
+            if isinstance(blob, str):
+                return {**value, "data": _bytes(blob)}
+            return {**value, "text": resource.get("text")}
+        case {"type": "resource_link", "uri": str(uri)}:
+            link = {"uri": uri, "media_type": block.get("mimeType"), "name": block.get("name")}
+            return {**link, "description": block.get("description")}
+        case _:
+            raise unlike("holds what this version knows no value for")
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except (Error, ValueError):
+        raise unlike("holds what is no base64") from None

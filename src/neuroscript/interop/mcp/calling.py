@@ -1,0 +1,67 @@
+"""One call of a foreign tool: exact values out, and what came of them in.
+
+Source: contract section 3; issue "MCP".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import attrs
+
+from neuroscript.errors import UNSET, CallError
+from neuroscript.interop.mcp.accepted import Definition
+from neuroscript.interop.mcp.answers import Promise, value_of
+from neuroscript.interop.mcp.connecting import Connection, Unconnected
+from neuroscript.interop.mcp.foreign_text import LONGEST
+from neuroscript.interop.openapi.documents import one_line
+from neuroscript.jsonable import plain
+from neuroscript.runtime import Runtime
+from neuroscript.spec import ArgSpec
+
+
+@attrs.frozen(eq=False)
+class Calling:
+    """The function of a foreign tool.
+
+    Attributes:
+        definition: What was accepted.
+        args: Its arguments, in order.
+        promise: What it returns.
+        connection: To its server.
+    """
+
+    definition: Definition
+    args: tuple[ArgSpec, ...]
+    promise: Promise
+    connection: Connection | Unconnected = attrs.field(repr=False)
+
+    async def __call__(self, rt: Runtime, *values: Any) -> Any:
+        """Call the tool on its server; where this is cancelled, the server is told so."""
+        loop = asyncio.get_running_loop()
+
+        def tell(done: float, total: float | None, text: str) -> None:
+            with suppress(CallError):  # the call has ended meanwhile
+                rt.progress(done, total, text)
+
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            with suppress(RuntimeError):  # that loop has ended
+                loop.call_soon_threadsafe(tell, progress, total, one_line(message, LONGEST))
+
+        arguments = self.arguments(values)
+        result: Mapping[str, Any] = await self.connection.asked(
+            lambda dialogue: dialogue.call(self.definition, arguments, told)
+        )
+        return value_of(result, self.promise)
+
+    def arguments(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """Return what is sent; what was not given, and has no default here, is left to the server."""
+        pairs = zip(self.args, values, strict=True)
+        return {arg.name: plain(value) for arg, value in pairs if value is not None or not _may_stay_away(arg)}
+
+
+def _may_stay_away(arg: ArgSpec) -> bool:
+    return not arg.required and (arg.default is UNSET or not arg.nullable)

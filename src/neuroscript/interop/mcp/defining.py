@@ -1,0 +1,122 @@
+"""What a server says of a tool as a tool of ours: its contract, its words made safe, and what it needs.
+
+What annotations say are claims. Without ``trust_annotations`` none is believed, and every tool deletes.
+
+Source: contract section 5; Model Context Protocol, "Tool annotations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from neuroscript.argtypes import ArgType
+from neuroscript.display import shown
+from neuroscript.errors import SpecError
+from neuroscript.interop.mcp.accepted import Definition
+from neuroscript.interop.mcp.answers import promise_of
+from neuroscript.interop.mcp.calling import Calling
+from neuroscript.interop.mcp.connecting import Connection, Unconnected
+from neuroscript.interop.mcp.foreign_text import LONGEST, plain_schema
+from neuroscript.interop.openapi.documents import one_line
+from neuroscript.interop.openapi.naming import word_of
+from neuroscript.needs import ToolPolicy
+from neuroscript.schema import spec_from_schema
+from neuroscript.scopes import literal
+from neuroscript.tools import ToolImplementation
+
+
+@attrs.frozen
+class Belief:
+    """What a host says of a server.
+
+    Attributes:
+        trusted: Whether its tools are called without an approval.
+        annotations: Whether what it says of what its tools do is believed.
+    """
+
+    trusted: bool = False
+    annotations: bool = False
+
+
+def named(definitions: Iterable[Definition], faults: list[str]) -> dict[str, Definition]:
+    """Return definitions by the word of each; those that have none, or one with another, are noted."""
+    found: dict[str, list[Definition]] = {}
+    for each in definitions:
+        word = word_of(each.name)
+        if word:
+            found.setdefault(word, []).append(each)
+        else:
+            faults.append(f"{shown(each.name)}: makes no name of letters and digits of ASCII")
+    for word, several in found.items():
+        if len(several) > 1:
+            names = " and ".join(shown(each.name) for each in several)
+            faults.append(f"{names} would all be called {word}; leave out all but one with select")
+    return {word: several[0] for word, several in found.items() if len(several) == 1}
+
+
+def tool_of(
+    definition: Definition, group: str, word: str, connection: Connection | Unconnected, belief: Belief
+) -> ToolImplementation:
+    """Return the tool that a definition describes.
+
+    Raises:
+        SpecError: With everything about it that can not be taken.
+    """
+    data = definition.data
+    schema = plain_schema(data["inputSchema"])
+    schema.setdefault("type", "object")
+    text = one_line(data.get("description") or data.get("title"), LONGEST)
+    promise = promise_of(data.get("outputSchema"))
+    spec = spec_from_schema(word, schema, group=group, description=text, return_type=promise.type)
+    if promise.nullable and promise.type is not ArgType.ANY:
+        spec = attrs.evolve(spec, return_nullable=True)
+    policy = policy_of(definition, group, belief, connection.seconds)
+    return ToolImplementation(spec, Calling(definition, spec.args, promise, connection), policy)
+
+
+def described(definition: Definition, group: str) -> ToolImplementation:
+    """Return the tool that a definition describes, to be looked at: no call of it comes to an end, so it needs nothing.
+
+    Raises:
+        SpecError: With everything about it that can not be taken.
+    """
+    faults: list[str] = []
+    for word in named([definition], faults):
+        return attrs.evolve(tool_of(definition, group, word, Unconnected(), Belief()), policy=ToolPolicy())
+    raise SpecError("definition", faults)
+
+
+def policy_of(definition: Definition, group: str, belief: Belief, seconds: float) -> ToolPolicy:
+    """Return what a foreign tool needs: ``mcp:call:GROUP/NAME``, and an approval of each call unless it is trusted."""
+    said: Mapping[str, Any] = definition.data.get("annotations") or {}
+    claims = said if belief.annotations else {}
+    is_reading = claims.get("readOnlyHint") is True
+    effects = ["net", "reads"]
+    if not is_reading:
+        effects.append("writes")
+        if claims.get("destructiveHint") is not False:
+            effects.append("deletes")
+    if is_reading or claims.get("idempotentHint") is True:
+        effects.append("idempotent")
+    return ToolPolicy(
+        capabilities=(f"mcp:call:{literal(f'{group}/{definition.name}')}",),
+        effects=tuple(effects),
+        requires_approval=not (belief.trusted or is_reading),
+        timeout=seconds,
+    )
+
+
+def tools_of(
+    definitions: Iterable[Definition], group: str, connection: Connection, belief: Belief, faults: list[str]
+) -> list[ToolImplementation]:
+    """Return the tools that definitions describe; what can not be taken is noted, all at once."""
+    found: list[ToolImplementation] = []
+    for word, each in named(definitions, faults).items():
+        try:
+            found.append(tool_of(each, group, word, connection, belief))
+        except SpecError as error:
+            faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
+    return found

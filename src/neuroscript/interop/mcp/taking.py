@@ -1,0 +1,246 @@
+"""An MCP server's tools as a set of tools, over one connection, and held to what a host has accepted.
+
+Source: issue "MCP", from_mcp; contract section 5.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from neuroscript.algebra import matching
+from neuroscript.display import shown
+from neuroscript.errors import PluginError, SpecError, ToolFailed
+from neuroscript.hookspecs import hookimpl
+from neuroscript.interop.mcp import accepted as file
+from neuroscript.interop.mcp.accepted import Definition, Difference
+from neuroscript.interop.mcp.connecting import Connection
+from neuroscript.interop.mcp.defining import Belief, tools_of
+from neuroscript.interop.openapi.naming import word_of
+from neuroscript.names import canonical, is_word
+from neuroscript.sources import Secret
+from neuroscript.tools import Toolset
+
+SUBJECT: Final = "mcp"
+"""What errors call what is made here, before its group."""
+
+URL: Final = re.compile(r"https?://[^/?#@\\\s]+(?:[/?][!-~]*)?", re.IGNORECASE)
+"""A whole URL, without a name or password in it."""
+
+MISSING: Final = 'the SDK of MCP is not installed; install "neuroscript[mcp]"'
+
+
+class McpServer:
+    """A server of the Model Context Protocol; a plugin of hooks too, which brings its tools and ends with its engine.
+
+    It is made by `from_mcp`, and closed by `close`, by ``with``, or with the engine whose hook it is.
+
+    Attributes:
+        toolset: The tools that were taken.
+        skipped: Why others were left out.
+        definitions: What was accepted of the server, by the server's names.
+    """
+
+    def __init__(
+        self, toolset: Toolset, skipped: Sequence[str], definitions: file.Definitions, connection: Connection
+    ) -> None:
+        self.toolset = toolset
+        self.skipped = tuple(skipped)
+        self.definitions = dict(definitions)
+        self._connection = connection
+
+    def connect(self) -> None:
+        """Open the connection now, where it is not open.
+
+        Raises:
+            PluginError: ``mcp.start``, it can not be opened.
+        """
+        listed(self._connection, self.toolset.name)
+
+    @property
+    def offered(self) -> file.Definitions:
+        """What the server says its tools are now, by its names; `PluginError` where it can not be asked."""
+        return listed(self._connection, self.toolset.name)
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """What the server says now that is not what was accepted; `PluginError` where it can not be asked."""
+        return file.differences(self.definitions, self.offered)
+
+    def accept(self, path: str | os.PathLike[str]) -> tuple[Difference, ...]:
+        """Write down all that the server says now as accepted, and return what is different from before.
+
+        The tools of this set stay what they are; `from_mcp` with ``accepted`` takes those of the file.
+
+        Raises:
+            PluginError: The server can not be asked.
+            OSError: The file can not be written.
+        """
+        now = self.offered
+        file.write(path, now)
+        return file.differences(self.definitions, now)
+
+    def close(self) -> None:
+        """End the connection: its child, its thread and its descriptors are gone when this returns."""
+        self._connection.close()
+
+    @hookimpl
+    def neuroscript_toolsets(self) -> Iterable[Toolset]:
+        """Bring the tools to an engine."""
+        return [self.toolset]
+
+    @hookimpl
+    def neuroscript_engine_closed(self) -> None:
+        """End the connection with the engine."""
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"McpServer({self.toolset.name!r}, {len(self.toolset)} tools)"
+
+
+def from_mcp(
+    command: Sequence[str] = (),
+    *,
+    url: str = "",
+    group: str,
+    env: Mapping[str, str | Secret] | None = None,
+    headers: Mapping[str, str | Secret] | None = None,
+    secrets: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    trusted: bool = False,
+    trust_annotations: bool = False,
+    select: str | Iterable[str] | None = None,
+    skip: bool = False,
+    accepted: str | os.PathLike[str] | Mapping[str, Definition] | None = None,
+    timeout: float = 30.0,
+) -> McpServer:
+    """Return the tools of an MCP server, which is a program that is started here, or is reached over HTTP.
+
+    With *accepted* nothing is started or reached before the first call; without, the server is asked at once, and what
+    it says is taken for as long as this lives.
+
+    Args:
+        command: The program and its arguments; no shell reads them.
+        url: The address of a server of streamable HTTP, in place of a command.
+        group: The group of the tools, and what the server is called in needs: ``mcp:call:GROUP/TOOL``.
+        env: What the program gets besides ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER``; a `Secret`
+            stands for one of *secrets*.
+        headers: What goes with each request, likewise.
+        secrets: Texts by name, those of the host.
+        cwd: The program's working directory.
+        trusted: Whether its tools are called without an approval of each call.
+        trust_annotations: Whether what the server says of what its tools do is believed: a tool that says it only reads
+            needs no approval then.
+        select: Patterns of the tools to take, as in ``files.read_*``. None takes all.
+        skip: Whether tools that can not be taken are left out; ``skipped`` says why.
+        accepted: A file that `McpServer.accept` wrote, or definitions by the server's names. Nothing else is taken, and
+            a tool that is not what stands there is not called.
+        timeout: Seconds that a call may take, and the opening of the connection.
+
+    Raises:
+        SpecError: With everything that is wrong: with what was given here, or with the tools.
+        PluginError: ``mcp.start``, the server can not be reached.
+    """
+    word = canonical(group)
+    faults = list(_faults(command, url, word, timeout))
+    taken_env, taken_headers = (
+        _texts(name, given or {}, secrets or {}, faults) for name, given in (("env", env), ("headers", headers))
+    )
+    if faults:
+        raise SpecError(SUBJECT, faults)
+    try:
+        from neuroscript.interop.mcp.dialogue import Place
+    except ImportError:
+        raise SpecError(SUBJECT, [MISSING]) from None
+    place = Place(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
+    connection = Connection(place.dialogue, timeout)
+    try:
+        return _taken(connection, word, Belief(trusted, trust_annotations), accepted, select, skip)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _faults(command: Sequence[str], url: str, group: str, timeout: float) -> Iterable[str]:
+    if bool(command) == bool(url):
+        yield "give a command or a url, one of the two"
+    if isinstance(command, str) or not all(isinstance(each, str) and "\0" not in each for each in command):
+        yield "command: expected the program and its arguments, each a text"
+    if url and not URL.fullmatch(url):
+        yield "url: expected an address such as http://127.0.0.1:8000/mcp, without a password in it"
+    if not group or not all(map(is_word, group.split("."))):
+        yield f"group: {shown(group)} is not that of a group"
+    if not 0 < timeout < float("inf"):
+        yield "timeout: expected a finite number of seconds above 0"
+
+
+def _texts(
+    what: str, given: Mapping[str, str | Secret], secrets: Mapping[str, str], faults: list[str]
+) -> dict[str, str]:
+    """Return texts by name, with secrets in their places; one that is not lent is noted."""
+    found = {}
+    for name, each in given.items():
+        if isinstance(each, Secret):
+            if each.name not in secrets:
+                faults.append(f"{what}: this host lends no secret called {shown(each.name)}")
+                continue
+            each = secrets[each.name]
+        if not isinstance(each, str) or re.search(r"[\0\r\n]", each):
+            faults.append(f"{what}: {shown(name)} must be a text of one line, or a Secret")
+            continue
+        found[name] = each
+    return found
+
+
+def _taken(
+    connection: Connection,
+    group: str,
+    belief: Belief,
+    accepted: str | os.PathLike[str] | Mapping[str, Definition] | None,
+    select: str | Iterable[str] | None,
+    skip: bool,
+) -> McpServer:
+    if accepted is None:
+        known: file.Definitions = listed(connection, group)
+    else:
+        known = accepted if isinstance(accepted, Mapping) else file.read(accepted)
+    skipped: list[str] = []
+    tools = tools_of(_selected(known, group, select), group, connection, belief, skipped)
+    if skipped and not skip:
+        raise SpecError(f"{SUBJECT} {group}", skipped)
+    return McpServer(Toolset(group, tuple(tools)), skipped, known, connection)
+
+
+def _selected(known: file.Definitions, group: str, select: str | Iterable[str] | None) -> list[Definition]:
+    """Return the definitions whose tools a pattern matches."""
+    if select is None:
+        return list(known.values())
+    patterns = [select] if isinstance(select, str) else list(select)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        matches = matching(pattern)
+        some = {name for name in known if matches(f"{group}.{word_of(name)}")}
+        if not some:
+            raise SpecError(f"{SUBJECT} {group}", [f"select: no tool has a name that {shown(pattern)} matches"])
+        chosen |= some
+    return [each for name, each in known.items() if name in chosen]
+
+
+def listed(connection: Connection, group: str) -> file.Definitions:
+    """Return what a server says its tools are now; `PluginError` where it can not be asked."""
+    try:
+        found: file.Definitions = connection.asked_now(lambda dialogue: dialogue.definitions())
+    except ToolFailed as error:
+        raise PluginError(f"{SUBJECT} {group}", error.text, code=error.code) from error
+    return dict(found)

@@ -1,0 +1,107 @@
+"""``neuroscript mcp tools``: what is told of a real server, and what is accepted of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.cli.conftest import command
+
+from neuroscript import Engine, ExecutionPolicy
+from neuroscript.cli.exits import FAILED, OK, UsageError
+from neuroscript.cli.mcp_tools import run
+from neuroscript.cli.output import Output
+from neuroscript.interop.mcp import from_mcp
+
+SERVER: Final = [sys.executable, str(Path(__file__).parents[1] / "interop" / "mcp_server.py")]
+
+
+def told(*words: str, **options: Any) -> tuple[int, str]:
+    """Return the exit code and what was written."""
+    given = {"server": [*SERVER, *words], "url": "", "group": "far", "file": None, "accept": False}
+    results = io.StringIO()
+    code = run(Namespace(**{**given, "timeout": 30.0, "json": False, **options}), Output(results, io.StringIO()))
+    return code, results.getvalue()
+
+
+def test_a_server_is_looked_at_and_accepted(tmp_path: Path) -> None:
+    """What changed since is named, and is an exit code."""
+    file = str(tmp_path / "far.json")
+
+    code, text = told(file=file)
+    assert (code, "add is new" in text, Path(file).exists()) == (FAILED, True, False)
+
+    code, text = told(file=file, accept=True)
+    assert (code, text.splitlines()[-1]) == (OK, f"{count(file)} tools written to {file}")
+
+    code, text = told("changed", file=file)
+    assert code == FAILED
+    assert "add has changed: description, inputSchema, outputSchema, annotations" in text
+    assert text.splitlines()[-2:] == [
+        f"{count(file)} tools; 1 not as in {file}",
+        "read what is new, and take it with --accept",
+    ]
+
+
+def count(file: str) -> int:
+    """Return how many tools a file holds."""
+    return len(json.loads(Path(file).read_text())["tools"])
+
+
+def test_what_a_server_says_is_shown_escaped() -> None:
+    """As a table and as data."""
+    code, text = told("poison")
+    _, data = told("poison", json=True)
+    evil = next(each for each in json.loads(data)["tools"] if each["name"] == "evil")
+
+    assert (code, "\x1b" in text + data) == (OK, False)
+    assert "far.add" in text and "reads only" in text
+    assert (evil["tool"], evil["state"], evil["claims"], len(evil["description"])) == ("far.evil", "same", [], 1000)
+
+
+def test_to_accept_needs_a_file() -> None:
+    """Nothing is started for nothing."""
+    with pytest.raises(UsageError) as caught:
+        told(accept=True)
+
+    assert str(caught.value) == "--accept needs a file to write"
+
+
+def test_the_command_looks_at_our_own_server(tmp_path: Path) -> None:
+    """What serves, and what takes, meet in the protocol alone; behind -- stands the program."""
+    command = [sys.executable, "-m", "neuroscript", "mcp"]
+    asked = [*command, "tools", "--json", "--file", str(tmp_path / "far.json"), "--accept", "--group", "far"]
+    served = [*command, "serve", "--tools", "math.add"]
+    ran = subprocess.run([*asked, "--", *served], capture_output=True, text=True, timeout=60)
+    (tool,) = json.loads(ran.stdout)["tools"]
+    with from_mcp(served, group="far", trusted=True, accepted=tmp_path / "far.json") as server:
+        policy = ExecutionPolicy(grants=("mcp:call:far/*",))
+        with Engine(plugins="none", toolsets=[server.toolset], policy=policy) as engine:
+            value = engine.call_named(tool["tool"], {"num1": "2", "num2": 3})
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (tool["tool"], tool["state"], value) == ("far.math_add", "new", 5.0)
+
+
+def test_the_command_looks_at_a_server_and_says_what_is_missing(tmp_path: Path) -> None:
+    """Its words are those of the command, in a process of its own and in this one."""
+    file = str(tmp_path / "far.json")
+    listed = command("mcp", "tools", "--file", file, "--accept", "--json", "--", *SERVER)
+    changed = command("mcp", "tools", "--file", file, "--", *SERVER, "changed")
+    nothing = command("mcp", "tools")
+    nowhere = command("mcp", "tools", "--", str(tmp_path / "nowhere"))
+
+    assert (listed.code, json.loads(listed.out)["ok"]) == (OK, True)
+    assert (changed.code, "changed" in changed.out) == (FAILED, True)
+    assert (nothing.code, nothing.out) == (2, "")
+    assert nothing.err == "neuroscript: mcp: give a command or a url, one of the two\n"
+    assert (nowhere.code, nowhere.err) == (
+        nowhere.code, "neuroscript: mcp mcp: the server could not be reached: FileNotFoundError\n",
+    )  # fmt: skip
+    assert nowhere.code != OK

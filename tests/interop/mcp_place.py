@@ -1,0 +1,69 @@
+"""An engine that is served over HTTP, on a loop in a thread, by the parts that users have."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import uvicorn
+
+from neuroscript import Engine, ExecutionPolicy
+from neuroscript.interop.mcp import Service, ask_client, serve
+from neuroscript.interop.mcp.http import app
+
+PLUGIN = Path(__file__).with_name("mcp_plugin.py")
+
+
+@attrs.frozen(eq=False)
+class Place:
+    """What is served, and where."""
+
+    engine: Engine
+    service: Service
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+
+@contextmanager
+def served(*, tools: tuple[str, ...] = ("*",), **words: Any) -> Iterator[Place]:
+    """Serve the tools of `PLUGIN`, of which one is denied."""
+    policy = ExecutionPolicy(approver=ask_client, deny=("t.refused",))
+    with Engine(plugins="none", policy=policy) as engine, bound() as (listening, port):
+        engine.load_plugin(PLUGIN)
+        service = serve(engine, tools=tools, name="tests")
+        config = uvicorn.Config(app(service, **words), log_level="error", ws="none", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
+        thread.start()
+        try:
+            until(lambda: server.started)
+            yield Place(engine, service, port)
+        finally:
+            server.should_exit = True
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+@contextmanager
+def bound() -> Iterator[tuple[socket.socket, int]]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        yield listening, listening.getsockname()[1]
+
+
+def until(happens: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)

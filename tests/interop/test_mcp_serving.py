@@ -1,0 +1,345 @@
+"""An engine served to real clients of MCP: the official one over stdio and over HTTP, and that of FastMCP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+import warnings
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import (
+    ClientCapabilities,
+    ElicitationCapability,
+    ElicitResult,
+    FormElicitationCapability,
+    UrlElicitationCapability,
+)
+from tests.interop.mcp_place import PLUGIN, Place, served, until
+from tests.interop.mcp_plugin import PICTURE
+
+from neuroscript import Engine, SpecError, Toolset, ToolSpec
+from neuroscript.interop.mcp import serve
+from neuroscript.interop.mcp.requests import offers_forms
+
+ROOT = Path(__file__).parents[2]
+CALLS = 1_000 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 200
+MEBIBYTE = 1024 * 1024
+FORM = ElicitationCapability(form=FormElicitationCapability())
+ADDRESS = ElicitationCapability(url=UrlElicitationCapability())
+
+Test = Callable[[Client], Coroutine[Any, Any, None]]
+
+
+def over_stdio(*words: str, **keywords: Any) -> Client:
+    """Return a client of the command in a process of its own."""
+    command = ["-m", "neuroscript", "mcp", "serve", "-p", str(PLUGIN), "--deny", "t.refused", *words]
+    parameters = StdioServerParameters(command=sys.executable, args=command, env={**os.environ}, cwd=str(ROOT))
+    return Client(stdio_client(parameters), **keywords)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    with served() as place:
+        yield place
+
+
+@contextlib.asynccontextmanager
+async def fastmcp_client(url: str) -> AsyncIterator[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from fastmcp import Client as FastClient
+    async with FastClient(url) as client:
+        yield client
+
+
+def text_of(result: Any) -> str:
+    return str(result.content[0].text)
+
+
+async def _contract(client: Client) -> None:
+    """What holds over every transport."""
+    listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert listed["t__add"].input_schema["properties"]["a"] == {"type": "integer", "description": "The first."}
+    assert listed["t__add"].annotations.read_only_hint is True
+    assert "t__refused" not in listed
+
+    added = await client.call_tool("t__add", {"a": "2"})
+    assert (added.structured_content, text_of(added), added.is_error) == ({"result": 3}, "3", False)
+    assert (await client.call_tool("t__type_of", {"a": "2"})).structured_content == {"result": "int"}
+    wrong = await client.call_tool("t__add", {"a": "two", "c": 1})
+    assert wrong.is_error
+    assert "a: expected int, got str" in text_of(wrong)
+    assert "c" in text_of(wrong)
+    refused = await client.call_tool("t__refused", {})
+    assert (refused.is_error, text_of(refused).split(":")[0]) == (True, "error policy.denied")
+    unknown = await client.call_tool("t__ad", {})
+    assert (unknown.is_error, "did you mean t__add" in text_of(unknown)) == (True, True)
+    failed = await client.call_tool("t__fails", {})
+    assert (failed.is_error, "there is no milk" in text_of(failed)) == (True, True)
+    assert (await client.call_tool("t__words", {})).structured_content == {"result": ["a", "b"]}
+    assert (await client.call_tool("t__facts", {})).structured_content == {"a": 1, "b": None}
+    assert (await client.call_tool("t__nothing", {})).structured_content == {"result": None}
+    picture = (await client.call_tool("t__picture", {})).content[0]
+    assert (picture.type, picture.mime_type, len(picture.data)) == ("image", "image/png", (len(PICTURE) + 2) // 3 * 4)
+
+
+async def _told(client: Client, logged: list[Any]) -> None:
+    """Progress comes before the result, and so do messages of loggers."""
+    progress: list[tuple[float, float | None, str | None]] = []
+
+    async def tell(done: float, total: float | None, text: str | None) -> None:
+        progress.append((done, total, text))
+
+    result = await client.call_tool("t__steps", {"count": 3}, progress_callback=tell)
+    assert result.structured_content == {"result": 3}
+    assert progress == [(1, 3, "going on"), (2, 3, "going on"), (3, 3, "going on")]
+    assert [(each.level, each.logger, each.data) for each in logged] == [
+        ("warning", "neuroscript.t.steps", "nearly there")
+    ]
+
+
+async def _cancelled(client: Client, tmp_path: Path, logged: list[Any]) -> None:
+    """A coroutine is stopped, a thread can see that nobody waits; both are told."""
+    for tool, left, said in (("sleeps", "stopped", "was stopped"), ("waits", "looked", "was left behind")):
+        mark, before = tmp_path / tool, len(logged)
+        call = asyncio.create_task(client.call_tool(f"t__{tool}", {"mark": str(mark)}))
+        await _until(lambda: mark.exists() and mark.read_text() == "began")
+        call.cancel()
+        await _until(lambda: mark.read_text() == left)
+        await _until(lambda: any(said in each.data for each in logged[before:]))
+    assert (await client.call_tool("t__add", {"a": 1})).structured_content == {"result": 2}
+
+
+async def _until(happens: Callable[[], object]) -> None:
+    end = time.monotonic() + 10
+    while not happens():
+        assert time.monotonic() < end, "it did not happen"
+        await asyncio.sleep(0.01)
+
+
+def _listening(logged: list[Any]) -> dict[str, Any]:
+    async def log(params: Any) -> None:
+        logged.append(params)
+
+    return {"logging_callback": log}
+
+
+def test_the_official_client_is_served_over_stdio(tmp_path: Path) -> None:
+    """By the command in a process; what its tools print does not break the protocol."""
+    logged: list[Any] = []
+
+    async def talk() -> None:
+        async with over_stdio(**_listening(logged)) as client:
+            assert client.server_info.name == "neuroscript"
+            await _contract(client)
+            await _told(client, logged)
+            await _cancelled(client, tmp_path, logged)
+            for _ in range(3):
+                assert (await client.call_tool("t__prints", {})).structured_content == {"result": ""}
+
+    asyncio.run(talk())
+
+
+def test_the_official_client_is_served_over_http(place: Place, tmp_path: Path) -> None:
+    """As over stdio; and when it goes, its session ends."""
+    logged: list[Any] = []
+
+    async def talk() -> None:
+        async with Client(place.url, **_listening(logged)) as client:
+            await _contract(client)
+            await _told(client, logged)
+            await _cancelled(client, tmp_path, logged)
+            assert len(place.service.clients) == 1
+
+    asyncio.run(talk())
+
+    until(lambda: not place.service.clients)
+    assert not place.engine._world.running
+
+
+def test_the_client_of_fastmcp_is_served(place: Place) -> None:
+    """It gives the very values, and raises our sentences."""
+
+    async def talk() -> None:
+        async with fastmcp_client(place.url) as client:
+            assert "t__add" in {tool.name for tool in await client.list_tools()}
+            assert (await client.call_tool("t__add", {"a": "2"})).structured_content == {"result": 3}
+            with pytest.raises(Exception, match="a: expected int, got str"):
+                await client.call_tool("t__add", {"a": "x"})
+
+    asyncio.run(talk())
+
+
+def test_only_the_tools_that_are_named_are_served() -> None:
+    """No other is listed, and none can be called, by a client or by one of its tools."""
+
+    async def talk(url: str) -> None:
+        async with Client(url) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["t__add"]
+            refused = await client.call_tool("t__words", {})
+            assert (refused.is_error, "policy.not_allowed" in text_of(refused)) == (True, True)
+
+    with served(tools=("t.ad*",)) as place:
+        asyncio.run(talk(place.url))
+
+
+def test_a_pattern_that_is_none_is_refused_at_once() -> None:
+    """Before anybody connects."""
+    with Engine(plugins="none") as engine, pytest.raises(SpecError):
+        serve(engine, tools=("t.[",))
+
+
+def test_a_client_is_told_when_tools_come(place: Place) -> None:
+    """Once for each change, and the list has them then."""
+    changed: list[str] = []
+
+    async def hear(message: Any) -> None:
+        changed.append(getattr(message, "method", ""))
+
+    async def talk() -> None:
+        async with Client(place.url, message_handler=hear) as client:
+            assert client.server_capabilities.tools.list_changed is True
+            await client.list_tools()
+            more = Toolset("late")
+            more.add(ToolSpec("comer", "late"), lambda rt: None)
+            place.engine.register(more)
+            await _until(lambda: "notifications/tools/list_changed" in changed)
+            assert "late__comer" in {tool.name for tool in (await client.list_tools()).tools}
+            await asyncio.sleep(1.1)
+            assert changed.count("notifications/tools/list_changed") == 1
+
+    asyncio.run(talk())
+
+
+def _answering(answer: Callable[[Any], ElicitResult], asked: list[str]) -> dict[str, Any]:
+    async def elicit(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return answer(params)
+
+    return {"elicitation_callback": elicit}
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (ElicitResult(action="accept", content={"approve": True}), "deleted a.txt"),
+        (ElicitResult(action="accept", content={"approve": False}), "the user has not approved it"),
+        (ElicitResult(action="decline"), "the user has not approved it"),
+        (ElicitResult(action="cancel"), "the user has not approved it"),
+        (None, "the client of this session asks its user nothing"),
+    ],
+    ids=["yes", "no", "declined", "cancelled", "nobody"],
+)
+def test_the_user_of_a_client_approves_its_calls(place: Place, answer: ElicitResult | None, text: str) -> None:
+    """Once for each call, with all that is to be seen of it; where the client can not ask, it is refused."""
+    asked: list[str] = []
+
+    async def talk() -> None:
+        async with Client(place.url, **(_answering(lambda _: answer, asked) if answer else {})) as client:
+            result = await client.call_tool("t__risky", {"path": "a.txt"})
+            assert text in text_of(result)
+            assert result.is_error is (text != "deleted a.txt")
+
+    asyncio.run(talk())
+
+    assert len(asked) == (0 if answer is None else 1)
+    assert all(shown in message for message in asked for shown in ("t.risky", 'path = "a.txt"', "deletes"))
+
+
+def test_a_call_within_a_call_is_approved_too(place: Place) -> None:
+    """By the same user, although another loop asks; and the other way round it is refused."""
+    asked: list[str] = []
+
+    async def talk(is_approved: bool) -> Any:
+        answer = ElicitResult(action="accept", content={"approve": is_approved})
+        async with Client(place.url, **_answering(lambda _: answer, asked)) as client:
+            return text_of(await client.call_tool("t__outer", {"path": "b.txt"}))
+
+    assert asyncio.run(talk(True)) == "deleted b.txt"
+    assert "policy.rejected" in asyncio.run(talk(False))
+    assert [message.splitlines()[0] for message in asked] == ["May t.risky run?"] * 2
+
+
+def test_a_client_that_only_opens_addresses_is_asked_nothing() -> None:
+    """What it offers is another thing than a form, and it could not answer."""
+    offered = [None, ElicitationCapability(), FORM, ADDRESS, ElicitationCapability(form=FORM.form, url=ADDRESS.url)]
+
+    assert [offers_forms(ClientCapabilities(elicitation=each)) for each in offered] == [False, True, True, False, True]
+    assert offers_forms(None) is False
+
+
+def test_a_question_ends_with_its_call(place: Place, tmp_path: Path) -> None:
+    """Nobody waits for an answer to a call that was cancelled, and no thread is left behind."""
+    asked = asyncio.Event()
+
+    async def elicit(context: Any, params: Any) -> ElicitResult:
+        asked.set()
+        await asyncio.sleep(60)
+        return ElicitResult(action="cancel")
+
+    async def talk() -> None:
+        async with Client(place.url, elicitation_callback=elicit) as client:
+            call = asyncio.create_task(client.call_tool("t__asks", {}))
+            await asked.wait()
+            call.cancel()
+            await _until(lambda: not place.engine._world.running)
+            await _until(lambda: not place.engine._world.threads.abandoned)
+
+    asyncio.run(talk())
+
+
+def test_a_tool_asks_the_user_of_the_client(place: Place) -> None:
+    """But for no secret, and not of a client that asks its user nothing."""
+    asked: list[str] = []
+
+    async def talk() -> None:
+        async with Client(
+            place.url, **_answering(lambda _: ElicitResult(action="accept", content={"answer": "me"}), asked)
+        ) as client:
+            assert (await client.call_tool("t__asks", {})).structured_content == {"result": "hello me"}
+            secret = await client.call_tool("t__asks", {"secret": True})
+            assert "prompt.noninteractive" in text_of(secret)
+            held = await client.call_tool("t__asks_on_the_loop", {})
+            assert "has to run on a thread" in text_of(held)
+        async with Client(place.url, **_answering(lambda _: ElicitResult(action="decline"), asked)) as client:
+            assert "prompt.eof" in text_of(await client.call_tool("t__asks", {}))
+        async with Client(place.url) as client:
+            assert "prompt.noninteractive" in text_of(await client.call_tool("t__asks", {}))
+
+    asyncio.run(talk())
+
+    assert asked == ["who is there?", "who is there?"]
+
+
+def test_many_calls_of_one_session_leave_nothing_behind() -> None:
+    """Tasks, threads and descriptors are back at their start, and memory grows no longer."""
+
+    async def talk() -> None:
+        async with over_stdio() as client:
+
+            async def state() -> dict[str, int]:
+                found = (await client.call_tool("t__state", {})).structured_content
+                return dict(found)
+
+            for _ in range(20):
+                await client.call_tool("t__steps", {"count": 2})
+            first = await state()
+            for number in range(CALLS):
+                if number == CALLS // 2:
+                    half = await state()
+                await client.call_tool("t__steps" if number % 2 else "t__add", {"count": 2} if number % 2 else {"a": 1})
+            last = await state()
+            assert {name: last[name] for name in ("tasks", "threads", "descriptors")} == {
+                name: first[name] for name in ("tasks", "threads", "descriptors")
+            }
+            assert last["memory"] - half["memory"] < MEBIBYTE
+
+    asyncio.run(talk())

@@ -1,0 +1,205 @@
+"""Tools and results as MCP tells of them: plain data that the SDK and every client take."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from array import array
+from base64 import b64encode
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp_types import CallToolResult, Tool
+from tests.interop.mcp_plugin import PICTURE
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    Engine,
+    ToolCall,
+    ToolImplementation,
+    ToolPolicy,
+    ToolResult,
+    ToolSpec,
+)
+from neuroscript.interop.mcp import to_mcp, to_result
+from neuroscript.wirenames import WireNames
+
+
+def test_each_tool_is_one_that_the_sdk_takes() -> None:
+    """All tools of the standard library, with schemas of objects alone."""
+    with Engine() as engine:
+        tools = to_mcp(engine.tools.values())
+
+    for tool in tools:
+        assert Tool.model_validate(tool).name == tool["name"]
+        assert tool["inputSchema"]["type"] == "object"
+        jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+        if "outputSchema" in tool:
+            assert tool["outputSchema"]["type"] == "object"
+            jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
+    assert len(tools) > 100
+
+
+def test_a_tool_is_told_whole() -> None:
+    """In the words of the protocol, by a name that the APIs of models take."""
+    spec = ToolSpec(
+        "add", "math", (ArgSpec("a", ArgType.INT),), return_type=ArgType.INT, description="Add.", when_to_use="To add."
+    )
+    tool = ToolImplementation(spec, lambda rt, a: a, ToolPolicy(effects=("pure",)))
+
+    assert to_mcp([tool]) == [
+        {
+            "name": "math__add",
+            "title": "math.add",
+            "description": "Add. To add.",
+            "inputSchema": {
+                "type": "object",
+                "description": "Add.",
+                "properties": {"a": {"type": "integer"}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
+            "outputSchema": {
+                "type": "object",
+                "properties": {"result": {"type": "integer"}},
+                "required": ["result"],
+                "additionalProperties": False,
+            },
+            "annotations": {
+                "readOnlyHint": True,
+                "destructiveHint": False,
+                "idempotentHint": True,
+                "openWorldHint": False,
+            },
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("effects", "hints"),
+    [
+        ((), None),
+        (("reads",), (True, False, False, False)),
+        (("reads", "net"), (True, False, False, True)),
+        (("net",), (False, True, False, True)),
+        (("writes", "idempotent"), (False, True, True, False)),
+        (("exec",), (False, True, False, True)),
+        (("deletes", "reads"), (False, True, False, False)),
+        (("prompts", "clock"), (True, False, False, False)),
+    ],
+)
+def test_hints_come_from_effects(effects: tuple[str, ...], hints: tuple[bool, ...] | None) -> None:
+    """Nothing is claimed of a tool that states none."""
+    tool = ToolImplementation(ToolSpec("t", "g"), lambda rt: None, ToolPolicy(effects=effects))
+    told = to_mcp([tool])[0].get("annotations")
+
+    assert (None if told is None else tuple(told.values())) == hints
+
+
+def test_names_are_those_that_the_client_is_given() -> None:
+    """They have at most 64 characters, unless a table says another thing."""
+    spec = ToolSpec("t" * 60, "a.b")
+
+    assert len(to_mcp([spec])[0]["name"]) == 64
+    assert to_mcp([spec], names=WireNames({spec.full_name: "mine"}, {"mine": spec.full_name}))[0]["name"] == "mine"
+
+
+KINDS = [
+    (ArgType.INT, 5, {"result": 5}),
+    (ArgType.STRING, "five", {"result": "five"}),
+    (ArgType.SLICE_STRING, ["a"], {"result": ["a"]}),
+    (ArgType.MAP, {"a": 1}, {"a": 1}),
+    (ArgType.MAP_STRING_INT, {"a": 1}, {"a": 1}),
+    (ArgType.MAP_ANY_ANY, {1: b"x"}, {"1": {"$base64": "eA=="}}),
+    (ArgType.ANY, {"a": b"x"}, {"result": {"a": {"$base64": "eA=="}}}),
+    (ArgType.NIL, None, {"result": None}),
+    (ArgType.VOID, None, {"result": None}),
+    (ArgType.EMBEDDING, array("f", [0.5]), {"result": [0.5]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "structured"), KINDS, ids=[str(kind) for kind, *_ in KINDS])
+def test_a_structured_result_is_what_its_schema_says(kind: ArgType, value: Any, structured: Any) -> None:
+    """As a client holds it to that schema, and drops what does not agree."""
+    tool = ToolImplementation(ToolSpec("t", "g", return_type=kind), lambda rt: value)
+    with Engine(plugins="none") as engine:
+        engine.register(tool)
+        result = to_result(engine.execute(ToolCall("g.t")), tool.spec)
+
+    schema = to_mcp([tool])[0]["outputSchema"]
+    assert result["structuredContent"] == structured
+    jsonschema.Draft202012Validator(schema).validate(result["structuredContent"])
+    assert CallToolResult.model_validate(result).is_error is False
+
+
+def test_a_stream_is_a_list() -> None:
+    """Of its items."""
+    spec = ToolSpec("t", "g", return_type=ArgType.INT, stream=True)
+
+    assert to_mcp([spec])[0]["outputSchema"]["properties"]["result"] == {"type": "array", "items": {"type": "integer"}}
+    assert to_result(ToolResult("", "g.t", [1, 2]), spec)["structuredContent"] == {"result": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "media"),
+    [
+        (PICTURE, "image", "image/png"),
+        (b"\xff\xd8\xff\xe0", "image", "image/jpeg"),
+        (b"RIFF\x00\x00\x00\x00WAVEfmt ", "audio", "audio/wav"),
+        (b"%PDF-1.7", "resource", "application/pdf"),
+        (b"hello", "text", ""),
+    ],
+)
+def test_bytes_are_what_they_are(value: bytes, kind: str, media: str) -> None:
+    """A picture, a sound, a resource, or else base64 in a text; there is no second copy of them."""
+    spec = ToolSpec("t", "g", return_type=ArgType.BLOB)
+    result = to_result(ToolResult("", "g.t", value), spec)
+    content = result["content"][0]
+    data = b64encode(value).decode()
+
+    assert "outputSchema" not in to_mcp([spec])[0]
+    assert CallToolResult.model_validate(result).structured_content is None
+    assert content["type"] == kind
+    match kind:
+        case "text":
+            assert content["text"] == f'{{"$base64": "{data}"}}'
+        case "resource":
+            assert content["resource"] == {"uri": "neuroscript:result/g.t", "mimeType": media, "blob": data}
+        case _:
+            assert (content["data"], content["mimeType"]) == (data, media)
+
+
+def test_an_error_is_a_result() -> None:
+    """It names the argument, and says what to do, in the names that the client knows."""
+    with Engine() as engine:
+        names = WireNames.of(engine.tools.values())
+        wrong = to_result(engine.execute(ToolCall("math.add", {"num1": "x", "num2": 1})), None, names)
+        unknown = to_result(engine.execute(ToolCall("math.ad")), None, names)
+
+    assert wrong["isError"] is unknown["isError"] is True
+    assert "num1: expected float, got str" in wrong["content"][0]["text"]
+    assert "did you mean math__add" in unknown["content"][0]["text"]
+    assert "structuredContent" not in wrong
+
+
+def test_shapes_need_no_sdk() -> None:
+    """Neither they nor the package load it."""
+    code = "import sys; from neuroscript.interop.mcp import to_mcp, to_result; print('mcp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "False"
+
+
+def test_who_lacks_the_sdk_is_told_which_extra_brings_it() -> None:
+    """In a sentence."""
+    code = (
+        "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
+        "import neuroscript.interop.mcp as mcp\n"
+        "try: mcp.serve\n"
+        "except ModuleNotFoundError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == 'serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"\n'
