@@ -26,7 +26,7 @@ LIBRARIES: Final = {
     "functions": ("docstring-parser",),
     "llm": ("llm", "openai"),
     "anthropic": ("anthropic", "llm", "llm-anthropic"),
-    "mcp": ("mcp",),
+    "mcp": ("mcp", "jsonschema-rs"),
     "otel": ("opentelemetry-api",),
 }
 """The extras that bring libraries, and which."""

@@ -15,10 +15,10 @@ from neuroscript.lazily import lazy
 if TYPE_CHECKING:
     from neuroscript.interop.mcp.accepted import Definition, Difference
     from neuroscript.interop.mcp.asking import ask_client
+    from neuroscript.interop.mcp.configuring import CLIENTS, snippet
     from neuroscript.interop.mcp.results import to_result
     from neuroscript.interop.mcp.serving import Service, serve
     from neuroscript.interop.mcp.shapes import to_mcp
-    from neuroscript.interop.mcp.snippets import CLIENTS, snippet
     from neuroscript.interop.mcp.taking import McpServer, from_mcp
 
 __all__ = [
@@ -43,7 +43,7 @@ __getattr__ = lazy(
         "results": "to_result",
         "serving": "Service serve",
         "shapes": "to_mcp",
-        "snippets": "CLIENTS snippet",
+        "configuring": "CLIENTS snippet",
         "taking": "McpServer from_mcp",
     },
 )
