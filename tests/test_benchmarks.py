@@ -307,7 +307,7 @@ def test_schemas_are_written_once_for_each_spec() -> None:
 @pytest.mark.parametrize("api", exporting.WRITERS)
 def test_tools_are_written_for_models_once_for_each_spec(api: str) -> None:
     """For OpenAI half of them in strict mode; all times are far enough below their goals to be asked on any machine."""
-    rows = command.export_rows(api, exporting.fastest(3, exporting.WRITERS[api]))
+    rows = command.export_rows(api, exporting.fastest(9, exporting.WRITERS[api]))
 
     assert [row.verdict for row in rows] == ["ok", "ok"]
 

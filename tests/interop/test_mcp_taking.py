@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,8 +134,11 @@ def descriptors() -> int:
 
 def children() -> set[str]:
     """Return the processes that this one has started."""
-    task = Path(f"/proc/{os.getpid()}/task")
-    return {pid for each in task.iterdir() for pid in (each / "children").read_text().split()}
+    found: set[str] = set()
+    for each in Path(f"/proc/{os.getpid()}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # of a thread that ended meanwhile
+            found.update((each / "children").read_text().split())
+    return found
 
 
 def threads() -> int:
