@@ -13,6 +13,7 @@ from typing import Final
 
 from neuroscript.display import shown
 from neuroscript.errors import PluginError
+from neuroscript.extras import mending
 from neuroscript.names import near
 
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
@@ -87,8 +88,3 @@ def lacking(key: str) -> str:
     if extra is None:
         return "is not installed, or offers no toolset"
     return f"is not installed; {mending(extra)} brings it"
-
-
-def mending(extra: str) -> str:
-    """Return the line that installs an extra of the core."""
-    return f'pip install "neuroscript[{extra}]"'

@@ -131,7 +131,7 @@ def test_an_extra_that_is_not_installed_is_no_fault(core: Path) -> None:
 
     assert {extra: (look["state"], look["mend"]) for extra, look in parts["extras"].items()} == {
         extra: ("missing", f'pip install "neuroscript[{extra}]"')
-        for extra in ("std", "fs", "git", "http", "shell", "cli", "functions", "llm", "anthropic", "mcp", "otel")
+        for extra in ("std", "fs", "git", "http", "shell", *LIBRARIES)
     }
     assert parts["extras"]["cli"]["text"] == "rich and argcomplete are not installed"
 

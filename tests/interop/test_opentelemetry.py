@@ -356,7 +356,7 @@ def test_without_opentelemetry_the_sentence_says_what_to_install() -> None:
         "except ModuleNotFoundError as error:\n    print(error)"
     )
 
-    assert "tracing needs OpenTelemetry: pip install 'neuroscript[otel]'\n" == printed(code)
+    assert 'tracing needs OpenTelemetry; install it with: pip install "neuroscript[otel]"\n' == printed(code)
 
 
 # Through an engine

@@ -11,11 +11,12 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any, Final
 
 from neuroscript import RUNTIME_API, __version__
-from neuroscript.bundles import BUNDLES, EXTRAS, mending
+from neuroscript.bundles import BUNDLES, EXTRAS
 from neuroscript.catalog import checked, chosen
 from neuroscript.cli.choosing import ONLY, choice
 from neuroscript.cli.looks import Look
 from neuroscript.errors import PluginError
+from neuroscript.extras import mending
 from neuroscript.installed import Distribution, distributions, normalised
 
 CORE: Final = ("attrs", "cattrs", "pluggy", "platformdirs")
@@ -26,7 +27,12 @@ LIBRARIES: Final = {
     "functions": ("docstring-parser",),
     "llm": ("llm", "openai"),
     "anthropic": ("anthropic", "llm", "llm-anthropic"),
+    "fastmcp": ("fastmcp", "mcp", "jsonschema-rs"),
+    "inspect-ai": ("inspect-ai",),
+    "langchain": ("langchain-core",),
     "mcp": ("mcp", "jsonschema-rs"),
+    "openai-agents": ("openai-agents",),
+    "pydantic-ai": ("pydantic-ai-slim",),
     "otel": ("opentelemetry-api",),
 }
 """The extras that bring libraries, and which."""

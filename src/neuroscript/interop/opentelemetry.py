@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.extras import missing
 from neuroscript.hookspecs import hookimpl
 from neuroscript.record import CallRecord
 from neuroscript.walk import name_of
@@ -25,7 +26,7 @@ from neuroscript.walk import name_of
 try:
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("tracing needs OpenTelemetry: pip install 'neuroscript[otel]'", name=error.name) from None
+    raise missing("tracing needs OpenTelemetry", "otel", error) from None
 
 MOST: Final = 10_000
 """How many spans may be open at once; of more, the oldest is ended as one that never was."""

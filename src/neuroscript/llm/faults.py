@@ -17,6 +17,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import LLMError, Retry
+from neuroscript.extras import mending
 from neuroscript.interop.served import WORD
 
 DOORS: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
@@ -27,8 +28,6 @@ CUT: Final = frozenset({"RemoteProtocolError", "ReadError", "CloseError"})
 
 QUOTA: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """Codes with which 429 means that there is no money left, which no waiting changes."""
-
-INSTALL: Final = 'install it with: pip install "neuroscript[{extra}]"'
 
 
 @attrs.frozen
@@ -45,7 +44,7 @@ class Fault:
 
 def missing(package: str, extra: str) -> LLMError:
     """Return the error that a package is not there, with the line that installs it."""
-    return LLMError(f"{package} is not installed; {INSTALL.format(extra=extra)}", code="llm.missing")
+    return LLMError(f"{package} is not installed; install it with: {mending(extra)}", code="llm.missing")
 
 
 def format_error(kind: str) -> LLMError:

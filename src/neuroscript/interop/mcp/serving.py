@@ -18,6 +18,7 @@ from typing import Any, Final
 from neuroscript.bodies import GRACE
 from neuroscript.directories import APPLICATION
 from neuroscript.engine import Engine
+from neuroscript.extras import missing
 from neuroscript.runtime import ToolCall, ToolResult
 
 try:
@@ -27,8 +28,7 @@ try:
     from mcp.server.stdio import stdio_server
     from mcp_types import CallToolRequestParams, PaginatedRequestParams, SetLevelRequestParams
 except ImportError as error:
-    text = 'serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"'
-    raise ModuleNotFoundError(text, name=error.name) from None
+    raise missing("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.interop.mcp.clients import Client, opened
 from neuroscript.interop.mcp.logs import told

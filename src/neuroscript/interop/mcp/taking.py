@@ -14,6 +14,7 @@ from typing import Final, Self
 from neuroscript.algebra import matching
 from neuroscript.display import shown
 from neuroscript.errors import PluginError, SpecError, ToolFailed
+from neuroscript.extras import mending
 from neuroscript.hookspecs import hookimpl
 from neuroscript.interop.mcp import accepted as file
 from neuroscript.interop.mcp.accepted import Definition, Difference
@@ -30,7 +31,7 @@ SUBJECT: Final = "mcp"
 URL: Final = re.compile(r"https?://[^/?#@\\\s]+(?:[/?][!-~]*)?", re.IGNORECASE)
 """A whole URL, without a name or password in it."""
 
-MISSING: Final = 'the SDK of MCP is not installed; install "neuroscript[mcp]"'
+MISSING: Final = f"the SDK of MCP is not installed; install it with: {mending('mcp')}"
 
 
 class McpServer:
