@@ -194,6 +194,8 @@ PACKAGE_WAYS = {
     "neuroscript.interop.mcp.serving.Service.__init__": "aexecute",
     "neuroscript.interop.mcp.clients.opened": "aexecute",
     "neuroscript.interop.mcp.clients.Client.__init__": "aexecute",
+    "neuroscript.interop.offering.offered": "aexecute",
+    "neuroscript.interop.offering.Offered.__init__": "aexecute",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
     **{
@@ -210,7 +212,8 @@ PACKAGE_QUIET = {
     "neuroscript.asking.stale", "neuroscript.preflight.foreseen", "neuroscript.llm.talking.Talk.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.setup.World.__init__", "neuroscript.frames.CallFrame.__init__",
-    "neuroscript.entries.World.join", "neuroscript.clients.Client.__init__",
+    "neuroscript.interop.offering.narrowed", "neuroscript.interop.offering.unmatched", "neuroscript.entries.World.join",
+    "neuroscript.clients.Client.__init__",
 }  # fmt: skip
 """Functions of the root, and what takes an engine or a session, that run no tool."""
 

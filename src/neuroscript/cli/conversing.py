@@ -17,15 +17,14 @@ from neuroscript.cli.output import Output, reason_of
 from neuroscript.cli.waiting import Waiting
 from neuroscript.display import shown
 from neuroscript.errors import LLMError
+from neuroscript.interop.offering import unmatched
 from neuroscript.jsonable import plain
 from neuroscript.llm.answers import answer_spec
 from neuroscript.llm.clients import Model, model
 from neuroscript.llm.conversation import Conversation
 from neuroscript.llm.loop import converse
 from neuroscript.llm.transcripts import conversation_to_data
-from neuroscript.names import canonical
 from neuroscript.runtime import ToolInfo, Turn
-from neuroscript.scopes import tool_matcher
 from neuroscript.session import Session
 
 
@@ -70,11 +69,10 @@ def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
         UsageError: A pattern matches none that may be called.
         SpecError: It is none.
     """
-    matchers = {pattern: tool_matcher(canonical(pattern)) for pattern in patterns}
-    for pattern, matches in matchers.items():
-        if not any(map(matches, session.infos)):
-            raise UsageError(f"--tools {shown(pattern)} matches no tool that may be called here")
-    return [info for name, info in session.infos.items() if any(matches(name) for matches in matchers.values())]
+    allowing = session.policy.narrowed(allow=patterns)
+    for pattern in unmatched(session, patterns):
+        raise UsageError(f"--tools {shown(pattern)} matches no tool that may be called here")
+    return [info for name, info in session.infos.items() if allowing.allowing(name)]
 
 
 def listener(options: Namespace, output: Output, session: Session, prompt: str) -> Hearing:

@@ -12,15 +12,13 @@ from itertools import takewhile
 from typing import Any, Final
 
 from neuroscript.argtypes import ArgType
-from neuroscript.display import shown
 from neuroscript.errors import LLMError, SpecError
+from neuroscript.interop.offering import narrowed
 from neuroscript.llm.answers import answer_spec, instruction
 from neuroscript.llm.conversation import Conversation, ConversationError
 from neuroscript.llm.doing import Doer, Listener
 from neuroscript.llm.talking import Ask, Talk
-from neuroscript.names import canonical
 from neuroscript.runtime import LLM, Turn
-from neuroscript.scopes import tool_matcher
 from neuroscript.session import Session
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.walk import type_name
@@ -161,11 +159,11 @@ def _begun(
     turns, calls, seconds, chars = limits
     _require_limits({"turns": turns, "calls": calls, "chars": chars}, seconds)
     patterns = (tools,) if isinstance(tools, str) else tuple(tools)
-    session = engine if patterns == ("*",) else engine.narrowed(engine.policy.narrowed(allow=patterns))
+    session = narrowed(engine, patterns, "converse")
     spec = None if answer is None else answer_spec(answer)
     return Talk(
         session,
-        _offered(session, patterns),
+        tuple(info.spec for info in session.infos.values()),
         [*_opening(system, history, spec), Turn("user", prompt)],
         turns,
         calls,
@@ -195,16 +193,6 @@ def _answered(history: Sequence[Turn]) -> list[Turn]:
 
 def _results(turns: Sequence[Turn]) -> int:
     return sum(len(turn.tool_results) for turn in takewhile(lambda turn: turn.tool_results, turns))
-
-
-def _offered(session: Session, patterns: tuple[str, ...]) -> tuple[ToolSpec, ...]:
-    matchers = {each: tool_matcher(canonical(each)) for each in patterns if each != "*"}
-    unmatched = [each for each, matches in matchers.items() if not any(map(matches, session.infos))]
-    if unmatched:
-        raise SpecError(
-            "converse", [f"tools: {shown(each)} matches no tool that may be called here" for each in unmatched]
-        )
-    return tuple(info.spec for info in session.infos.values())
 
 
 def _require_limits(counts: dict[str, Any], seconds: Any) -> None:
