@@ -238,6 +238,22 @@ def test_a_program_that_ends_at_sigterm_may_say_its_last_words(engine: Engine, p
     assert (came["timed_out"], came["exit_code"], came["stdout"]) == (True, 4, "ready\nbye\n")
 
 
+def test_a_program_is_asked_to_end_once(engine: Engine, program: Program) -> None:
+    """A second SIGTERM means to many programs that they are to leave their work as it lies."""
+    program(
+        "counting",
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'asked\\n'))\n"
+        "for _ in range(100):\n    if os.fork() == 0:\n        signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "        time.sleep(600)\n"
+        "print('ready', flush=True)\nfor _ in range(600):\n    time.sleep(0.1)",
+    )
+
+    came = engine.call("shell.execute", ["counting", [], ".", "", [], 2.0])
+
+    assert (came["timed_out"], came["stdout"]) == (True, "ready\nasked\n")
+
+
 def test_a_crowd_of_processes_is_ended(
     engine: Engine, root: Path, program: Program, alive: Alive, pids_in: PidsIn
 ) -> None:
@@ -394,6 +410,7 @@ def test_what_is_not_there_is_told_without_its_name(engine: Engine) -> None:
     assert (str(caught.value), caught.value.code, caught.value.retry) == (text, "shell.not_found", "model")
 
 
+@pytest.mark.alone
 def test_the_event_loop_goes_on_while_a_program_runs(engine: Engine) -> None:
     """Several of them take as long as one."""
 

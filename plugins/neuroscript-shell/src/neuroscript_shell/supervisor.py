@@ -163,16 +163,20 @@ def has_children() -> bool:
 
 
 def send(pid: int, number: int) -> None:
-    """Send a signal to the group of the program, to every descendant and to the groups of these.
+    """Send a signal to the group of the program and to the groups of its descendants, to each process once.
 
-    A group is reached as a whole: what is being forked in it meanwhile gets the signal too.
+    A group is reached as a whole: what is being forked in it meanwhile gets the signal too. In our own there is the
+    supervisor, so there each descendant is reached by itself.
     """
     groups = {pid}
     for each in descendants():
         with suppress(OSError):
-            groups.add(os.getpgid(each))
-            os.kill(each, number)
-    for group in groups - {os.getpgrp()}:
+            group = os.getpgid(each)
+            if group == os.getpgrp():
+                os.kill(each, number)
+            else:
+                groups.add(group)
+    for group in groups:
         with suppress(OSError):
             os.killpg(group, number)
 
