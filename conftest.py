@@ -68,6 +68,8 @@ def place_of(example: Example) -> Path:
     return place
 
 
+pytest_plugins = ["tests.alone", "tests.reports"]
+
 pytest_collect_file = (
     Sybil(
         parsers=[

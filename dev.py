@@ -2,7 +2,8 @@
 """What a fresh machine needs to run the main job and the tests: nothing but Python 3.11 or later.
 
     python3 dev.py demo             run the tool calls of sandbox/inbox and show what became of each
-    python3 dev.py test [ARG …]     run the tests; further words go to pytest
+    python3 dev.py test             run the tests, in a process for each core; those that measure run alone
+    python3 dev.py test ARG …       words for pytest; where they choose tests (a path, -k, …), these run in one process
     python3 dev.py test --all       the same tests with their full counts, and the benchmarks
     python3 dev.py run PROGRAM …    run a program of the development environment
     python3 dev.py python           print the interpreter of the development environment
@@ -28,6 +29,9 @@ PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 EXTRAS = {"demo": "[cli]", "test": "[dev]", "all": "[dev,bench]"}
 """Which extras of the project each level of the environment has; each has what stands before it."""
 
+MOST = 8
+"""Processes that run the tests; each imports all of them, so that more would cost more than they gain."""
+
 DEMO = ["sandbox/inbox/calls.jsonl", "--report", "--sandbox", "sandbox", "--grant", "fs:read:inbox/**"]
 
 
@@ -37,9 +41,9 @@ def main(words: list[str]) -> int:
             return run("demo", "neuroscript", "execute", *DEMO, *rest)
         case ["test", "--all", *rest]:
             os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
-            return run("all", "pytest", *rest) or run("all", "tests.benchmarks")
+            return run("all", "pytest", *workers(rest), *rest) or run("all", "tests.benchmarks")
         case ["test", *rest]:
-            return run("test", "pytest", *rest)
+            return run("test", "pytest", *workers(rest), *rest)
         case ["run", program, *rest]:
             return run("all" if "benchmarks" in program else "test", program, *rest)
         case ["python"]:
@@ -48,6 +52,13 @@ def main(words: list[str]) -> int:
         case _:
             print(__doc__)
             return 0 if words in (["--help"], ["-h"]) else 2
+
+
+def workers(words: list[str]) -> list[str]:
+    """Return what has pytest run all tests side by side; nothing where *words* choose some or there is one core."""
+    count = min(os.cpu_count() or 1, MOST)
+    chosen = any(not word.startswith("--") for word in words)
+    return [] if chosen or count == 1 else ["-n", str(count), "--dist", "worksteal"]
 
 
 def run(level: str, module: str, *words: str) -> int:

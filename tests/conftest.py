@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, settings
 ALL = os.environ.get("NEUROSCRIPT_TEST_ALL") == "1"
 """Whether the full counts are wanted, which take too long for every change."""
 
-settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
+settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True)
 settings.register_profile(
     "all", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
@@ -33,13 +34,18 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage what lives as long as the run: all that was imported, and the tests themselves."""
+    gc.freeze()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--expected-skips", help="a file with a reason in each line; any other skip fails the run")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     listed = session.config.getoption("--expected-skips")
-    if listed is None:
+    if listed is None or hasattr(session.config, "workerinput"):
         return
     expected = [line for line in Path(listed).read_text().splitlines() if line and not line.startswith("#")]
     reporter = session.config.pluginmanager.getplugin("terminalreporter")

@@ -45,6 +45,7 @@ async def awaited_work() -> int:
     return work()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("measure", "call"),
     [
@@ -74,6 +75,7 @@ class Lazy:
         return sum(range(size))
 
 
+@pytest.mark.alone
 def test_a_slow_first_execution_does_not_count() -> None:
     """What is compiled at its first call is measured as what it is from then on."""
     statements = {name: Statement("f()", {"f": Lazy(first)}) for name, first in (("slow", 1_000_000), ("quick", 10))}
@@ -243,6 +245,7 @@ def test_the_report_is_a_table_and_an_exit_code(capsys: pytest.CaptureFixture[st
     assert command.report(rows, 3.2, (3, 12)) == 0
 
 
+@pytest.mark.alone
 def test_globs_choose_cases_and_json_holds_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command measures what it is asked for and writes it down."""
     code = command.main(["stages of W1: func*", "--quick", "--json", str(tmp_path / "table.json")])
@@ -280,6 +283,7 @@ def test_processes_are_measured() -> None:
     assert 0 < least["bare"].process < least["one call"].process
 
 
+@pytest.mark.alone
 def test_what_is_installed_is_found_in_a_part_of_the_librarys_time(tmp_path: Path) -> None:
     """Among 300 distributions, cold and from the cache; and 20 toolsets are listed without importing one of them."""
     site = discovery.site(tmp_path)

@@ -102,3 +102,19 @@ def test_importing_the_root_loads_nothing_else() -> None:
     added = loaded("import neuroscript") - loaded("import __future__, typing")
 
     assert {"neuroscript"} == added
+
+
+@pytest.mark.parametrize(
+    ("words", "rooms"),
+    [
+        (["list"], {"world_words"}),
+        (["call", "math.add", "1"], {"world_words"}),
+        (["audit", "show", "trail.jsonl"], {"audit_words", "world_words"}),
+        (["lint", "."], {"publisher_words", "world_words"}),
+    ],
+)
+def test_a_command_loads_no_words_but_its_own(words: list[str], rooms: set[str]) -> None:
+    """Those of all others are for their commands, for completion and for the help of the whole."""
+    found = loaded(f"from neuroscript.cli.parser import parsed; parsed({words!r})")
+
+    assert {f"neuroscript.cli.{room}" for room in rooms} == {name for name in found if name.endswith("_words")}

@@ -17,6 +17,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import LISTED, Problem
+from neuroscript.extras import mending
 from neuroscript.foreign import looked_at, parts
 from neuroscript.walk import Where, place, type_name
 
@@ -31,7 +32,7 @@ NUMBERED: Final = 1000
 
 DRAFT2020: Final = "https://json-schema.org/draft/2020-12/schema"
 DRAFT7: Final = "http://json-schema.org/draft-07/schema#"
-MISSING: Final = 'the schema asks more than a spec can say; install "neuroscript[schema]", which holds values to it'
+MISSING: Final = f"the schema asks more than a spec can say; {mending('schema')} brings what holds values to it"
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -25,9 +25,33 @@ def escaped(text: str) -> str:
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
+def sendable(text: str) -> str:
+    """Return *text* as UTF-8 can hold it: lone surrogates are written as escapes, and nothing else is.
+
+    >>> sendable("a\\ud800b")
+    'a\\\\ud800b'
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def shown(name: str) -> str:
     """Return a name that a caller wrote, escaped and cut, so that it can stand in an error."""
     return escaped(name if len(name) <= LONGEST else f"{name[:LONGEST]}…")
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """Return a text from outside as one line in which nothing steers a terminal, ``""`` for what is no text.
+
+    Args:
+        longest: How many characters it may have; None cuts nothing.
+
+    >>> one_line("All pets.\\n\\x1b[2J  Soon", 64)
+    'All pets. \\\\x1b[2J Soon'
+    """
+    if not isinstance(text, str):
+        return ""
+    line = escaped(" ".join(text.split()))
+    return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def shown_path(path: str) -> str:

@@ -139,6 +139,10 @@ class Engine(Session):
         """Why plugins can not be used, as far as that has turned out."""
         return tuple(self._world.plugin_errors)
 
+    def add_plugin_errors(self, *errors: PluginError) -> None:
+        """Have errors of plugins that somebody else loads listed in `plugin_errors` too."""
+        self._world.plugin_errors.extend(errors)
+
     @property
     def refusals(self) -> tuple[CallRecord, ...]:
         """The latest refusals by policy or limits, the oldest first; they are remembered without an audit too."""

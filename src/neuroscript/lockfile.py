@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -24,8 +23,8 @@ from neuroscript.installed import known, normalised
 from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.names import near
 from neuroscript.pinned import Pinned, PinnedTool, compared, summed
-from neuroscript.policyfile import named
-from neuroscript.textfile import text_of
+from neuroscript.textfile import text_of, write_whole
+from neuroscript.tomlfaults import named
 from neuroscript.tomltext import Place
 from neuroscript.walk import type_name
 
@@ -92,16 +91,7 @@ class Lock:
         Raises:
             OSError: It can not be written; what was there is there still.
         """
-        file = Path(path)
-        unfinished = file.with_name(f".{os.urandom(8).hex()}.tmp")
-        try:
-            with unfinished.open("x", encoding="ascii", newline="\n") as opened:
-                opened.write(self.text)
-                opened.flush()
-                os.fsync(opened.fileno())
-            unfinished.replace(file)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_whole(path, self.text)
 
     def of(self, name: str) -> Pinned | None:
         """Return what is locked of the distribution that any spelling of its name means, or None."""

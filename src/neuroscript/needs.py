@@ -25,6 +25,12 @@ LASTING: Final = frozenset({"writes", "deletes", "exec", "net"})
 QUICK: Final = frozenset({"pure", "idempotent", "clock", "random"})
 """Effects for which nothing is waited for."""
 
+SEES: Final = frozenset({"pure", "reads", "net", "clock", "random"})
+"""Effects of which a tool that only looks has at least one."""
+
+ACTS: Final = frozenset({"writes", "deletes", "exec", "prompts", "model"})
+"""Effects of which it has none."""
+
 
 def _needs(given: Collection[str | Capability]) -> tuple[str, ...]:
     """Tell type checkers what is taken; it gets its form with the other fields, so that all faults are told at once."""
@@ -64,6 +70,11 @@ class ToolPolicy:
     def waits(self) -> bool:
         """Whether ``acall`` has to run the tool on a thread, so that the event loop goes on."""
         return not QUICK.issuperset(self.effects) if self.blocking is None else self.blocking
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether the tool changes nothing and asks nobody; what declares no effects is not known to only look."""
+        return not SEES.isdisjoint(self.effects) and ACTS.isdisjoint(self.effects) and not self.requires_approval
 
 
 def _settled(policy: ToolPolicy) -> Iterator[str]:

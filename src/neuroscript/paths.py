@@ -35,6 +35,9 @@ SHORT: Final = re.compile(r"~[0-9]")
 
 PLACE: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s/@?#\\\[\]:]*[^\s/@?#\\\[\]:.])\.?)(?::([0-9]{1,5}))?")
 
+LOCAL: Final = "http://127.0.0.1:8080/v1"
+"""The address of a server as an example, for whoever gives none that is one."""
+
 
 def relative(path: object, *, windows: bool = WINDOWS) -> tuple[str, ...]:
     """Return the names of a path below the sandbox, with ``.``, ``//`` and ``..`` taken out; ``()`` is its root.
@@ -147,7 +150,7 @@ def _refused(word: str, text: str) -> SandboxError:
 def is_address(text: str) -> bool:
     """Tell whether a text is the address of a server that speaks HTTP, with no character that could steer anything.
 
-    >>> is_address("http://127.0.0.1:8080/v1"), is_address("127.0.0.1:8080")
+    >>> is_address(LOCAL), is_address("127.0.0.1:8080")
     (True, False)
     """
     from urllib.parse import urlsplit

@@ -3,26 +3,28 @@
 Whatever is wrong is said at once, each with its line and its name. `ExecutionPolicy` and `Limits` judge the values;
 what is asked here is the shape alone. A file that is wrong in part permits nothing: there is no policy then.
 
+The tables ``mcp.NAME`` beside it name servers of tools; `load_servers` tells of them, and starts none.
+
 Source: contract section 5; issue "Authority", policy as a file.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.display import shown
-from neuroscript.errors import LISTED, SpecError
+from neuroscript.errors import SpecError
 from neuroscript.limits import Limits
-from neuroscript.names import near
 from neuroscript.policy import ExecutionPolicy
+from neuroscript.servertables import ServerTable, tables_in
 from neuroscript.textfile import text_of
-from neuroscript.tomltext import Document, NotTOML, Place, parsed
+from neuroscript.tomlfaults import Faults, named, problems
+from neuroscript.tomltext import NotTOML, Place, parsed
 
 LONGEST: Final = 1024 * 1024
 """How many bytes a file may have."""
@@ -31,15 +33,12 @@ LISTS: Final = ("allow", "deny", "grants", "preapproved")
 KEYS: Final = (*LISTS, "trusted", "limits")
 """What a profile may state; the table ``policy`` may hold profiles too."""
 
-OTHERS: Final = ("mcp",)
-"""Outermost tables that others read."""
+TABLES: Final = ("policy", "mcp")
+"""The outermost tables."""
 
 COUNTS: Final = tuple(field.name for field in attrs.fields(Limits))
 BY_NAME: Final = frozenset(field.name for field in attrs.fields(Limits) if isinstance(field.default, attrs.Factory))  # type: ignore[arg-type]
 """Limits that are values by name: of a tool, a pattern, a currency."""
-
-BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
-"""A key that needs no quotes."""
 
 
 def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> ExecutionPolicy:
@@ -58,6 +57,23 @@ def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> 
     return policy_of_toml(text_of(path, shown(name), LONGEST), source=name, profile=profile)
 
 
+def load_servers(path: str | os.PathLike[str]) -> tuple[ServerTable, ...]:
+    """Return the servers that the file *path* names, in order. Nothing is started or reached.
+
+    Args:
+        path: As for `load_policy`; its directory is where relative paths in it begin.
+
+    Raises:
+        SpecError: The file can not be read, or something in it is wrong, in its policy too.
+
+    Source: issue "MCP", ``[mcp.NAME]`` in the configuration.
+    """
+    name = Path(path).name or str(path)
+    text = text_of(path, shown(name), LONGEST)
+    directory = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120
+    return _looked_at(text, name, None, directory)[1]
+
+
 def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = None) -> ExecutionPolicy:
     """Return what a text of TOML permits.
 
@@ -71,99 +87,35 @@ def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = N
     >>> policy_of_toml('policy.deny = ["*.delete"]').deny
     ('*.delete',)
     """
+    stated, _ = _looked_at(text, source, profile, "")
+    limits = stated.pop("limits", None)
+    return ExecutionPolicy(**stated, limits=Limits(**limits) if limits else None)
+
+
+def _looked_at(
+    text: str, source: str, profile: str | None, directory: str
+) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
+    """Return what a text states of a policy, and the servers that it names; or raise all that is wrong with it."""
     try:
         document = parsed(text)
     except NotTOML as error:
         raise SpecError(shown(source), [error.hint], [error.line]) from None
     faults = Faults(document)
+    for key in document.values:
+        if key not in TABLES:
+            faults.unknown((key,), TABLES)
     stated = _stated(faults, profile)
+    servers = tables_in(faults, ("mcp",), document.values.get("mcp", {}), directory)
     if faults.found:
         found = sorted(faults.found, key=lambda fault: fault[0])
         raise SpecError(shown(source), [sentence for _, sentence in found], [line for line, _ in found])
-    limits = stated.pop("limits", None)
-    return ExecutionPolicy(**stated, limits=Limits(**limits) if limits else None)
-
-
-@attrs.frozen(eq=False)
-class Faults:
-    """What is wrong with a document.
-
-    Attributes:
-        document: What is looked at.
-        found: The line of each fault, and a sentence that begins with its name.
-    """
-
-    document: Document
-    found: list[tuple[int, str]] = attrs.field(factory=list)
-
-    def note(self, place: Place, text: str) -> None:
-        """Add a fault."""
-        self.found.append((self.document.line(place), f"{named(place)}: {text}"))
-
-    def unknown(self, place: Place, known: Iterable[str], what: str = "is not known") -> None:
-        """Add the fault that nothing is called so; of the first ones, with names that are spelt alike."""
-        alike = near(str(place[-1]), known) if len(self.found) < LISTED else ()
-        hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
-        self.note(place, f"{what}{hint}")
-
-    def judge(self, place: Place, kind: Callable[..., object], key: str, value: object, head: str = "") -> bool:
-        """Add what a policy or its limits have against *value* under *key*, and tell whether it is right.
-
-        Args:
-            head: How they begin besides *key*; both are left out, for the place says it.
-        """
-        problems = _problems(kind, key, value)
-        for problem in problems:
-            self.note(place, _without(problem, (head, key)))
-        return not problems
-
-    def table(self, place: Place, value: object) -> Mapping[str, Any]:
-        """Return a table; what is none is a fault, and stands for an empty one."""
-        if isinstance(value, dict):
-            return value
-        self.note(place, f"must be a table, [{named(place)}]")
-        return {}
-
-
-def named(place: Place) -> str:
-    """Return the name of a place as TOML writes it, and an index in brackets.
-
-    >>> print(named(("policy", "limits", "tool_calls", "fs.read")), named(("policy", "deny", 2)))
-    policy.limits.tool_calls."fs.read" policy.deny[2]
-    """
-    return "".join(_step(step) for step in place).removeprefix(".")
-
-
-def _step(step: str | int) -> str:
-    if isinstance(step, int):
-        return f"[{step}]"
-    return f".{shown(step)}" if BARE.fullmatch(step) else f'."{shown(step)}"'
-
-
-def _problems(kind: Callable[..., object], key: str, value: object) -> tuple[str, ...]:
-    try:
-        kind(**{key: value})
-    except SpecError as error:
-        return error.problems
-    return ()
-
-
-def _without(problem: str, said: Iterable[str]) -> str:
-    """Return a problem without the name at its head, which stands in its place."""
-    for head in filter(None, said):
-        if problem.startswith((f"{head}: ", f"{head} ")):
-            return problem[len(head) :].removeprefix(":").lstrip()
-    return problem
+    return stated, servers
 
 
 def _stated(faults: Faults, profile: str | None) -> dict[str, Any]:
     """Return what the document states, as the profile replaces it."""
-    values = faults.document.values
-    for key in values:
-        if key not in ("policy", *OTHERS):
-            faults.unknown((key,), ("policy", *OTHERS))
     place = ("policy",)
-    table = faults.table(place, values.get("policy", {}))
+    table = faults.table(place, faults.document.values.get("policy", {}))
     base = _section(faults, place, table, (*KEYS, "profiles"))
     profiles = _profiles(faults, (*place, "profiles"), table.get("profiles", {}))
     if profile is None:
@@ -210,7 +162,7 @@ def _texts(faults: Faults, place: Place, value: object) -> Iterator[str]:
         faults.note(place, "must be an array of texts, in brackets")
         return
     texts = [each for each in value if isinstance(each, str)]
-    is_right = not _problems(ExecutionPolicy, key, texts)  # as nearly all are, and then none is looked at alone
+    is_right = not problems(ExecutionPolicy, key, texts)  # as nearly all are, and then none is looked at alone
     for index, each in enumerate(value):
         here = (*place, index)
         if not isinstance(each, str):

@@ -26,15 +26,25 @@ def foreseen(session: Any, call: ToolCall) -> Decision:
     return decision if session.secrets is None else redacted_decision(session.secrets, decision)
 
 
+def exact(session: Any, call: ToolCall) -> tuple[Any, tuple[Any, ...]]:
+    """Return the tool of a call as a session knows it, and the exact values that it would be given.
+
+    Raises:
+        CallError: There is none that may be called, or the arguments come to none.
+    """
+    name = from_wire(call.name) if isinstance(call.name, str) else call.name
+    known = session._resolved(name if isinstance(name, str) else None, name)
+    spec = known.line.tool.spec
+    given = arguments_of(call.arguments, spec.full_name)
+    return known, bound(spec, known.line.coercion, given, by_name=isinstance(given, dict))
+
+
 def _decided(session: Any, call: ToolCall) -> Decision:
     try:
-        name = from_wire(call.name) if isinstance(call.name, str) else call.name
-        known = session._resolved(name if isinstance(name, str) else None, name)
-        line = known.line
-        given = arguments_of(call.arguments, line.tool.name)
-        values = bound(line.tool.spec, line.coercion, given, by_name=isinstance(given, dict))
+        known, values = exact(session, call)
     except CallError as error:
         return Decision.of(error, shown(str(call.name)))
+    line = known.line
     line.hidden(known.frame, values)
     decision: Decision = session.policy.check(line.tool, values)
     if decision.allowed:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from neuroscript.display import escaped
+from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET
 from neuroscript.sent import by_name
 from neuroscript.spec import ArgSpec, Example, ToolSpec
@@ -74,8 +74,3 @@ def _example(spec: ToolSpec, name: str, example: Example) -> str:
         end = f" gives {written(example.result)}"
     note = f" ({one_line(example.note)})" if example.note.strip() else ""
     return f"Example: {call}{end}{note}"
-
-
-def one_line(text: str) -> str:
-    """Return a text that somebody wrote as one line in which nothing steers a terminal."""
-    return escaped(" ".join(text.split()))

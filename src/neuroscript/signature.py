@@ -247,9 +247,9 @@ def _by_library(text: str, style: str) -> Described:
     try:
         from docstring_parser import DocstringStyle, ParseError, parse
     except ImportError:
-        raise ValueError(
-            "its docstring is not in Google's style; pip install 'neuroscript[functions]' reads it"
-        ) from None
+        from neuroscript.extras import mending
+
+        raise ValueError(f"its docstring is not in Google's style; {mending('functions')} reads it") from None
     try:
         found = parse(text, DocstringStyle[style.upper()])
     except ParseError as error:

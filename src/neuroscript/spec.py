@@ -18,6 +18,7 @@ from neuroscript.coercion import fit, named_type
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.names import canonical, is_word, upstream_name, wire_name
+from neuroscript.scalars import is_unicode
 from neuroscript.walk import LAX, RESULT, ROOT, Walk
 
 RUNTIME: Final = "rt"
@@ -132,8 +133,11 @@ def _not_bool(thing: object, *names: str) -> Iterator[str]:
 
 def _not_text(thing: object, *names: str) -> Iterator[str]:
     for name in names:
-        if not isinstance(getattr(thing, name), str):
+        text = getattr(thing, name)
+        if not isinstance(text, str):
             yield f"{name} must be a text"
+        elif not is_unicode(text):
+            yield f"{name} must be valid Unicode, without lone surrogates"
 
 
 def _tuple_of(kind: type, values: object) -> tuple[Any, ...] | None:

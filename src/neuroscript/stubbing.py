@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
 from neuroscript.coercion import described
-from neuroscript.display import escaped
+from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET
 from neuroscript.pynames import attribute, free, parameters
 from neuroscript.spec import ArgSpec, ToolSpec
@@ -277,13 +277,13 @@ def _settled(text: str, scope: Collection[str]) -> str:
 
 def _docstring(spec: ToolSpec) -> Iterator[str]:
     """Yield the lines of what is said of a tool; nothing in it can end the string."""
-    paragraphs = [_line(text) for text in (spec.description, spec.when_to_use) if text.strip()]
-    told = [f"    {arg.name}: {_line(f'{described(arg)}. {arg.description}')}" for arg in spec.args]
+    paragraphs = [one_line(text) for text in (spec.description, spec.when_to_use) if text.strip()]
+    told = [f"    {arg.name}: {one_line(f'{described(arg)}. {arg.description}')}" for arg in spec.args]
     lines = "\n\n".join(paragraphs).split("\n") if paragraphs else [f"Call {spec.full_name}."]
     if told:
         lines += ["", "Args:", *told]
     if spec.return_help.strip():
-        lines += ["", "Returns:", f"    {_line(spec.return_help)}"]
+        lines += ["", "Returns:", f"    {one_line(spec.return_help)}"]
     safe = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]
     if len(safe) == 1:
         yield f'        """{safe[0]}"""'
@@ -291,7 +291,3 @@ def _docstring(spec: ToolSpec) -> Iterator[str]:
     yield f'        """{safe[0]}'
     yield from (f"        {line}".rstrip() for line in safe[1:])
     yield '        """'
-
-
-def _line(text: Any) -> str:
-    return escaped(" ".join(str(text).split()))

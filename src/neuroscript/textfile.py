@@ -1,4 +1,4 @@
-"""A text file that a host names: read whole, or not at all, with a sentence that says why.
+"""A text file that a host names: read whole, or not at all, with a sentence that says why; and written likewise.
 
 Source: issue "Authority", policy as a file.
 """
@@ -44,3 +44,24 @@ def _opened(path: str, flags: int) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError(0, "it is no file")
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file of ASCII anew, whole or not at all, whenever the process or the machine dies.
+
+    Raises:
+        OSError: It can not be written; what was there is there still.
+        ValueError: There is a NUL in the path.
+    """
+    from pathlib import Path
+
+    file = Path(path)
+    unfinished = file.with_name(f".{os.urandom(8).hex()}.tmp")
+    try:
+        with unfinished.open("x", encoding="ascii", newline="\n") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)

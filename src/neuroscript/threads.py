@@ -77,6 +77,7 @@ class LoopThread:
 
         self.loop = asyncio.new_event_loop()
         self.held = 0
+        self._is_over = False
         self.thread = threading.Thread(target=self._run, name="neuroscript-loop", daemon=True)
         self.thread.start()
 
@@ -112,14 +113,20 @@ class LoopThread:
 
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        self.loop.call_soon(self.loop.call_later, 0.05, self.loop.stop)
+        self.loop.call_soon(self.loop.call_later, 0.05, self._stop)
+
+    def _stop(self) -> None:
+        self._is_over = True
+        self.loop.stop()
 
     def _run(self) -> None:
         import asyncio
 
         asyncio.set_event_loop(self.loop)
         try:
-            self.loop.run_forever()
+            while not self._is_over:
+                with suppress(SystemExit, KeyboardInterrupt):  # of a task that a tool made: asyncio lets them out here
+                    self.loop.run_forever()
         finally:
             self.loop.close()
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from neuroscript.coercion import described
-from neuroscript.display import escaped
+from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET
 from neuroscript.needs import ToolPolicy
 from neuroscript.runtime import ToolInfo
@@ -54,8 +54,7 @@ def prose(text: str) -> str:
     >>> prose("# a *bold*\\n| claim |")
     '\\\\# a \\\\*bold\\\\* &#124; claim &#124;'
     """
-    line = escaped(" ".join(text.split()))
-    return STEERING.sub(_escaped, line).replace("|", PIPE)
+    return STEERING.sub(_escaped, one_line(text)).replace("|", PIPE)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -106,7 +105,7 @@ def _example(spec: ToolSpec, example: Example) -> str:
         args = [f"{name}={written(value)}" for name, value in example.args.items()]
     else:
         args = [written(value) for value in example.args]
-    note = f"  # {escaped(' '.join(example.note.split()))}" if example.note.strip() else ""
+    note = f"  # {one_line(example.note)}" if example.note.strip() else ""
     return f"{spec.full_name}({', '.join(args)}){_outcome(example)}{note}"
 
 

@@ -57,19 +57,22 @@ class WireNames:
         >>> WireNames.of([ToolSpec("add", "math")]).wires
         {'math.add': 'math__add'}
         """
-        wires: dict[str, str] = {}
+        specs = [spec_of(tool) for tool in tools]
+        keys = {spec.full_name: odd for spec in specs if (odd := odd_keys(spec))}
+        return cls.under({spec.full_name: cut(wire_name(spec.full_name)) for spec in specs}, keys)
+
+    @classmethod
+    def under(cls, wires: Mapping[str, str], keys: Mapping[str, Mapping[str, str]] | None = None) -> WireNames:
+        """Return the names that *wires* says, by canonical name; *keys* is that of the attributes.
+
+        Raises:
+            RegistryError: Two of them are one; both tools are named.
+        """
         known: dict[str, str] = {}
-        keys: dict[str, Mapping[str, str]] = {}
-        for tool in tools:
-            spec = spec_of(tool)
-            name = spec.full_name
-            wire = cut(wire_name(name))
+        for name, wire in wires.items():
             if known.setdefault(wire, name) != name:
                 raise RegistryError(f"{shown(known[wire])} and {shown(name)} would both be called {shown(wire)}")
-            wires[name] = wire
-            if odd := odd_keys(spec):
-                keys[name] = odd
-        return cls(wires, known, keys)
+        return cls(wires, known, keys or {})
 
     def wire(self, name: str) -> str:
         """Return what a model calls the tool of a canonical name, and how an API takes one that a model made up.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 from tests.cli.probe import engine
+from tests.llm.fixtures import no_keys as no_keys
+from tests.llm.fixtures import running as running
+from tests.llm.fixtures import server as server
 from tests.llm.server import ModelServer
 
 from neuroscript.cli import main
@@ -23,12 +25,6 @@ ROOT = Path(__file__).parents[2]
 
 OURS = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "NO_COLOR", "FORCE_COLOR", "COLUMNS")
 """What in the environment of the tests would change what a command does."""
-
-MODELS = (
-    *("NEUROSCRIPT_MODEL", "NEUROSCRIPT_MODEL_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN"),
-)
-"""What in it would lead to a model."""
 
 
 @attrs.frozen
@@ -95,34 +91,15 @@ def process(*argv: str, stdin: bytes = b"", **how: Any) -> Ran:
 
 @pytest.fixture(autouse=True)
 def config(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page as wide as in the expectations, and a user without a policy and without keys, wherever the tests run.
+    """A page as wide as in the expectations, and a user without a policy, wherever the tests run.
 
     Returns:
         The file that the user's policy would be.
     """
     home = tmp_path_factory.mktemp("config")
-    for name in MODELS:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LLM_USER_PATH", str(tmp_path_factory.mktemp("llm")))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
     return home / "neuroscript" / "neuroscript.toml"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelServer]:
-    """A server of models that runs as long as the tests of a module; to stop one takes half a second."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def models(running: ModelServer) -> Iterator[ModelServer]:
-    """A server of models without a script, of which nothing was asked."""
-    running.reset()
-    yield running
-    running.reset()
 
 
 def asked_of(server: ModelServer, *words: str, api: str = "openai-chat") -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``neuroscript ask``: real processes, a real server of models, a real terminal."""
+"""``neuroscript ask``: a real server of models; real processes and a real terminal where these matter."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, process, start
+from tests.cli.conftest import ROOT, Ran, asked_of, command, process, start
 from tests.cli.test_approvals import PLUGIN
 from tests.llm.server import APIS, ModelServer, Said, asks, call, cut_after, hangs, html, refuses, says, status
 from tests.terminals import PATIENCE, Terminal
@@ -37,9 +36,9 @@ def register(registrar):
 HOSTILE = "a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec\td\ne"
 
 
-def ask(server: ModelServer, *words: str, api: str = "openai-chat", **how: Any) -> Ran:
-    """Ask the model of a server in a process of its own."""
-    return process(*asked_of(server, "ask", *words, api=api), **how)
+def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> Ran:
+    """Ask the model of a server, in this process: to load the library of models takes a second of each new one."""
+    return command(*asked_of(server, "ask", *words), stdin=stdin, make_engine=None)
 
 
 # Answers
@@ -47,11 +46,11 @@ def ask(server: ModelServer, *words: str, api: str = "openai-chat", **how: Any) 
 
 @pytest.mark.parametrize("words", [(), ("--no-stream",)], ids=["streamed", "whole"])
 @pytest.mark.parametrize("api", APIS)
-def test_the_answer_is_written_and_the_calls_are_told(api: str, words: tuple[str, ...], models: ModelServer) -> None:
+def test_the_answer_is_written_and_the_calls_are_told(api: str, words: tuple[str, ...], server: ModelServer) -> None:
     """In each of the three APIs; the text before a call stands on lines of its own."""
-    models.script(asks(ADD, call("nope__x"), text="Let me see."), says("It is\nfive."))
+    server.script(asks(ADD, call("nope__x"), text="Let me see."), says("It is\nfive."))
 
-    ran = ask(models, "--tools", "math.*", *words, "How much is it?", api=api)
+    ran = process(*asked_of(server, "ask", "--tools", "math.*", *words, "How much is it?", api=api))
 
     assert (ran.code, ran.out) == (0, "Let me see.\nIt is\nfive.\n")
     assert ran.err == (
@@ -59,85 +58,85 @@ def test_the_answer_is_written_and_the_calls_are_told(api: str, words: tuple[str
         "neuroscript: nope.x: error tool.not_found: no tool of that name can be called here. "
         "Mend the call and make it again.\n"
     )
-    assert [asked.streamed for asked in models.requests] == [not words] * 2
+    assert [asked.streamed for asked in server.requests] == [not words] * 2
 
 
-def test_no_tool_is_offered_unless_one_is_named(models: ModelServer) -> None:
+def test_no_tool_is_offered_unless_one_is_named(server: ModelServer) -> None:
     """And one that is called all the same does not run."""
-    models.script(asks(ADD), says("no"))
+    server.script(asks(ADD), says("no"))
 
-    ran = ask(models, "How much?")
+    ran = ask(server, "How much?")
 
     assert (ran.code, ran.out) == (0, "no\n")
     assert "error tool.not_found" in ran.err or "error policy" in ran.err
-    assert "tools" not in models.requests[0].body
+    assert "tools" not in server.requests[0].body
 
 
-def test_only_the_tools_of_the_patterns_are_offered(models: ModelServer) -> None:
+def test_only_the_tools_of_the_patterns_are_offered(server: ModelServer) -> None:
     """The option may be repeated."""
-    models.script(says("ok"))
+    server.script(says("ok"))
 
-    ask(models, "--tools", "math.add", "--tools", "math.sq*", "hi")
+    ask(server, "--tools", "math.add", "--tools", "math.sq*", "hi")
 
-    names = [tool["function"]["name"] for tool in models.requests[0].body["tools"]]
+    names = [tool["function"]["name"] for tool in server.requests[0].body["tools"]]
     assert names == ["math__add", "math__sqrt"]
 
 
 @pytest.mark.parametrize("granted", [True, False])
-def test_a_tool_may_ask_the_model_under_a_grant(granted: bool, models: ModelServer) -> None:
+def test_a_tool_may_ask_the_model_under_a_grant(granted: bool, server: ModelServer) -> None:
     """The one that is asked by the command, and by nothing else than its capability."""
     grant = ("--grant", "model:use:*") if granted else ()
     between = [says("seven")] if granted else []
-    models.script(asks(call("llm__ask", {"prompt": "Name a prime."})), *between, says("done"))
+    server.script(asks(call("llm__ask", {"prompt": "Name a prime."})), *between, says("done"))
 
-    ran = ask(models, "--tools", "llm.*", *grant, "Ask somebody.")
+    ran = ask(server, "--tools", "llm.*", *grant, "Ask somebody.")
 
     assert (ran.code, ran.out) == (0, "done\n")
     told = "llm.ask: seven\n" if granted else "llm.ask: error policy.capability: "
     assert told in ran.err
-    assert len(models.requests) == 2 + granted
+    assert len(server.requests) == 2 + granted
 
 
 @pytest.mark.parametrize("words", [(), ("-",)], ids=["none", "-"])
-def test_the_prompt_comes_from_a_pipe(words: tuple[str, ...], models: ModelServer) -> None:
+def test_the_prompt_comes_from_a_pipe(words: tuple[str, ...], server: ModelServer) -> None:
     """Of several lines, without the end of the last."""
-    models.script(says("ok"))
+    server.script(says("ok"))
 
-    ran = ask(models, "--system", "Be short.", *words, stdin="How\nmuch é?\n".encode())
+    ran = ask(server, "--system", "Be short.", *words, stdin="How\nmuch é?\n".encode())
 
     assert ran == Ran(0, "ok\n")
-    assert models.requests[0].body["messages"] == [
+    assert server.requests[0].body["messages"] == [
         {"role": "system", "content": "Be short."},
         {"role": "user", "content": "How\nmuch é?"},
     ]
 
 
-def test_an_exact_answer_is_all_that_is_written(models: ModelServer) -> None:
+def test_an_exact_answer_is_all_that_is_written(server: ModelServer) -> None:
     """What did not fit goes back to the model, and is not shown."""
-    models.script(says("Five!"), says("```json\n5\n```"))
+    server.script(says("Five!"), says("```json\n5\n```"))
 
-    assert ask(models, "--answer", "int", "How much?") == Ran(0, "5\n")
-    assert len(models.requests) == 2
+    assert ask(server, "--answer", "int", "How much?") == Ran(0, "5\n")
+    assert len(server.requests) == 2
 
 
-def test_the_environment_names_the_model_and_has_the_key_of_an_address(models: ModelServer) -> None:
+def test_the_environment_names_the_model_and_has_the_key_of_an_address(server: ModelServer) -> None:
     """A key of OpenAI is sent to no other server."""
-    models.script(says("a"), says("b"))
-    words = ("ask", "--base-url", models.base_url(), "hi")
+    server.script(says("a"), says("b"))
+    words = ("ask", "--base-url", server.base_url(), "hi")
 
     process(*words, NEUROSCRIPT_MODEL="small", OPENAI_API_KEY="sk-canary")
     process(*words, NEUROSCRIPT_MODEL="small", NEUROSCRIPT_MODEL_KEY="sk-mine")
 
-    assert [asked.body["model"] for asked in models.requests] == ["small", "small"]
-    keys = [asked.headers["Authorization"] for asked in models.requests]
+    assert [asked.body["model"] for asked in server.requests] == ["small", "small"]
+    keys = [asked.headers["Authorization"] for asked in server.requests]
     assert ("canary" not in keys[0], keys[1]) == (True, "Bearer sk-mine")
 
 
-def test_all_of_the_conversation_is_one_value_of_json(models: ModelServer) -> None:
+def test_all_of_the_conversation_is_one_value_of_json(server: ModelServer) -> None:
     """The sentences stay what they are."""
-    models.script(asks(call("math__add", {"num1": "2", "num2": 3}, "c1"), text="Well."), says("five"))
+    server.script(asks(call("math__add", {"num1": "2", "num2": 3}, "c1"), text="Well."), says("five"))
 
-    ran = ask(models, "--tools", "math.*", "--json", "hi")
+    ran = ask(server, "--tools", "math.*", "--json", "hi")
 
     data = json.loads(ran.out)
     assert type(data["turns"][2]["tool_results"][0].pop("seconds")) is float
@@ -174,11 +173,11 @@ def test_all_of_the_conversation_is_one_value_of_json(models: ModelServer) -> No
     }
 
 
-def test_a_request_that_is_made_again_is_told(models: ModelServer) -> None:
+def test_a_request_that_is_made_again_is_told(server: ModelServer) -> None:
     """And stands in the data."""
-    models.script(status(503), says("ok"))
+    server.script(status(503), says("ok"))
 
-    ran = ask(models, "--json", "hi")
+    ran = ask(server, "--json", "hi")
 
     assert ran.err.startswith("neuroscript: asking again in 0.") and ran.err.endswith(" s (llm.server)\n")
     assert ["llm.server"] == [each["code"] for each in json.loads(ran.out)["retries"]]
@@ -197,19 +196,19 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("kind", FAILURES)
-def test_a_failure_is_a_sentence_a_code_and_a_transcript(kind: str, models: ModelServer, tmp_path: Path) -> None:
+def test_a_failure_is_a_sentence_a_code_and_a_transcript(kind: str, server: ModelServer, tmp_path: Path) -> None:
     """Within the limits, which the requests are counted for; never a traceback."""
     step, code, word, retry, count = FAILURES[kind]
-    models.script(forever=step)
+    server.script(forever=step)
     file = tmp_path / "transcript.txt"
     limits = ("--turns", "3", "--timeout", "1" if kind == "silence" else "20")
 
-    ran = ask(models, *limits, "--tools", "math.add", "--json", "--transcript", str(file), "hi")
+    ran = ask(server, *limits, "--tools", "math.add", "--json", "--transcript", str(file), "hi")
 
     data = json.loads(ran.out)
     assert (ran.code, data["error"]["code"], data["error"]["retry"]) == (code, word, retry)
     assert ran.err.splitlines()[-1] == f"neuroscript: {data['error']['message']} ({word}, retry: {retry})"
-    assert len(models.requests) == count
+    assert len(server.requests) == count
     assert "Traceback" not in ran.err
     kept = file.read_text().splitlines()
     assert (kept[0], kept[-1]) == ("user: hi", f"ended: {data['error']['message']} ({word}, retry: {retry})")
@@ -232,7 +231,7 @@ def test_a_failure_is_a_sentence_a_code_and_a_transcript(kind: str, models: Mode
 )
 def test_a_model_that_can_not_be_asked_is_a_usage_error(words: list[str], said: str) -> None:
     """Before anything is asked; with --json there is a value all the same."""
-    ran = process("ask", *words, "--json", "hi")
+    ran = command("ask", *words, "--json", "hi", make_engine=None)
 
     assert (ran.code, json.loads(ran.out)["error"]["message"]) == (2, said)
     assert ran.err.startswith(f"neuroscript: {said} (llm.")
@@ -254,7 +253,7 @@ def test_a_model_that_can_not_be_asked_is_a_usage_error(words: list[str], said: 
 )  # fmt: skip
 def test_words_that_mean_nothing_are_refused(words: list[str], said: str) -> None:
     """With 2, and nothing is asked."""
-    ran = process("ask", *words)
+    ran = command("ask", *words, make_engine=None)
 
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.removesuffix("\n").removesuffix(" (see neuroscript ask --help)") == f"neuroscript: {said}"
@@ -280,11 +279,11 @@ def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(missi
     assert (ran.code, 'pip install "neuroscript[' in ran.err, "Traceback" in ran.err) == (2, True, False), ran
 
 
-def test_an_interrupt_ends_it_and_keeps_what_was_said(models: ModelServer, tmp_path: Path) -> None:
+def test_an_interrupt_ends_it_and_keeps_what_was_said(server: ModelServer, tmp_path: Path) -> None:
     """The calls that were made, with their results, and the beginning of the answer."""
-    models.script(asks(ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(asks(ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
     file = tmp_path / "transcript.txt"
-    child = start(*asked_of(models, "ask", "--tools", "math.*", "--transcript", str(file), "hi"))
+    child = start(*asked_of(server, "ask", "--tools", "math.*", "--transcript", str(file), "hi"))
     assert child.stdout is not None
     said = child.stdout.read(3)
     child.send_signal(signal.SIGINT)
@@ -300,14 +299,14 @@ def test_an_interrupt_ends_it_and_keeps_what_was_said(models: ModelServer, tmp_p
     assert lines[3].startswith("assistant: one") and lines[4:] == ["ended: interrupted"]
 
 
-def test_no_secret_is_told_or_kept(models: ModelServer, tmp_path: Path) -> None:
+def test_no_secret_is_told_or_kept(server: ModelServer, tmp_path: Path) -> None:
     """Not where it is interrupted either; the results stand behind their calls all the same."""
     (tmp_path / "login.py").write_text(LOGIN)
     login = call("s__login", {"user": "eve", "password": "canary-12345678"}, "c1")
-    models.script(asks(login, ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(asks(login, ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
     file = tmp_path / "transcript.txt"
     words = ("-p", str(tmp_path / "login.py"), "--tools", "s.*", "--tools", "math.add", "--transcript", str(file), "hi")
-    child = start(*asked_of(models, "ask", *words))
+    child = start(*asked_of(server, "ask", *words))
     assert child.stdout is not None
     child.stdout.read(3)
     child.send_signal(signal.SIGINT)
@@ -320,14 +319,15 @@ def test_no_secret_is_told_or_kept(models: ModelServer, tmp_path: Path) -> None:
     assert [line.partition(" (")[0] for line in lines[3:5]] == ["tool: s.login: true", "tool: math.add: 5.0"]
 
 
-def test_a_reader_that_has_gone_ends_it(models: ModelServer) -> None:
+def test_a_reader_that_has_gone_ends_it(server: ModelServer) -> None:
     """No further call is made for nobody."""
-    models.script(asks(ADD, text="a text"), says("never asked for"))
+    server.script(asks(ADD, text="a text"), says("never asked for"))
 
-    ran = ask(models, "--tools", "math.*", "hi", shell="| true; exit ${PIPESTATUS[0]}", before="sleep 0;")
+    words = asked_of(server, "ask", "--tools", "math.*", "hi")
+    ran = process(*words, shell="| true; exit ${PIPESTATUS[0]}", before="sleep 0;")
 
     assert ran.code == 5
-    assert len(models.requests) == 1
+    assert len(server.requests) == 1
 
 
 # On a terminal
@@ -366,10 +366,10 @@ def came(seen: Terminal, text: str) -> None:
         all_of_it += os.read(seen.ours, 1024)
 
 
-def test_nothing_that_a_model_says_steers_a_terminal(terminal: Callable[..., Terminal], models: ModelServer) -> None:
+def test_nothing_that_a_model_says_steers_a_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
     """Of its text, of its calls, and of the names in them; lines and tabs stay."""
-    models.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
-    seen = terminal(*asked_of(models, "ask", "hi"))
+    server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
+    seen = terminal(*asked_of(server, "ask", "hi"))
     told = seen.rest()
     seen.close(0)
 
@@ -377,12 +377,12 @@ def test_nothing_that_a_model_says_steers_a_terminal(terminal: Callable[..., Ter
     assert told.replace("\r\n", "").replace("\t", "").isprintable()
 
 
-def test_a_text_comes_piece_by_piece(terminal: Callable[..., Terminal], models: ModelServer) -> None:
+def test_a_text_comes_piece_by_piece(terminal: Callable[..., Terminal], server: ModelServer) -> None:
     """The first is there while the server is still silent about the rest."""
-    models.script(hangs(20, 700, Said("one two three four five six seven eight nine ten")))
-    seen = terminal(*asked_of(models, "ask", "hi"))
+    server.script(hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    seen = terminal(*asked_of(server, "ask", "hi"))
     came(seen, "one ")
-    threading.Timer(0, models.reset).start()
+    threading.Timer(0, server.reset).start()
     rest = seen.rest()
     seen.close(0)
 
@@ -390,24 +390,24 @@ def test_a_text_comes_piece_by_piece(terminal: Callable[..., Terminal], models: 
 
 
 def test_whoever_sits_there_sees_that_the_model_is_waited_for(
-    terminal: Callable[..., Terminal], models: ModelServer, monkeypatch: pytest.MonkeyPatch
+    terminal: Callable[..., Terminal], server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sign is gone before the text."""
     monkeypatch.setenv("TERM", "xterm")
-    models.script(hangs(20, 0, Said("here")))
-    seen = terminal(*asked_of(models, "ask", "hi"))
+    server.script(hangs(20, 0, Said("here")))
+    seen = terminal(*asked_of(server, "ask", "hi"))
     came(seen, "waiting for the model")
-    threading.Timer(0, models.reset).start()
+    threading.Timer(0, server.reset).start()
     rest = seen.rest()
     seen.close(0)
 
     assert rest.endswith("\x1b[2Khere\r\n")
 
 
-def test_a_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], models: ModelServer) -> None:
+def test_a_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
     """By the question that other commands ask; the model reads the result, or that it was refused."""
-    models.script(asks(call("p__delete", {"path": "a"}), call("p__delete", {"path": "b"})), says("done"))
-    seen = terminal(*asked_of(models, "ask", "-p", "tools.py", "--tools", "p.*", "hi"))
+    server.script(asks(call("p__delete", {"path": "a"}), call("p__delete", {"path": "b"})), says("done"))
+    seen = terminal(*asked_of(server, "ask", "-p", "tools.py", "--tools", "p.*", "hi"))
     seen.see("[n] ")
     seen.type("y\n")
     seen.see("[n] ")
@@ -417,14 +417,14 @@ def test_a_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], m
 
     assert rest.endswith("done\r\n")
     assert Path("ran").read_text() == "delete a False\n"
-    told = [each["content"] for each in models.requests[1].body["messages"] if each["role"] == "tool"]
+    told = [each["content"] for each in server.requests[1].body["messages"] if each["role"] == "tool"]
     assert (told[0], "it is mine" in told[1]) == ("3", True)
 
 
-def test_a_transcript_is_for_its_owner(models: ModelServer, tmp_path: Path) -> None:
+def test_a_transcript_is_for_its_owner(server: ModelServer, tmp_path: Path) -> None:
     """It has what was said and given, so nobody else may read it."""
-    models.script(says("ok"))
-    ask(models, "--transcript", str(tmp_path / "t"), "hi")
+    server.script(says("ok"))
+    ask(server, "--transcript", str(tmp_path / "t"), "hi")
 
     assert (tmp_path / "t").read_text() == "user: hi\nassistant: ok\n"
     assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == 0o600

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, process
+from tests.cli.conftest import ROOT, Ran, asked_of, command, process
 from tests.cli.test_approvals import PLUGIN
 from tests.cli.test_ask import ADD, ADDED, BEGIN, HOSTILE, came
 from tests.llm.server import APIS, ModelServer, Said, asks, call, hangs, html, refuses, says, status
@@ -32,9 +32,9 @@ def register(registrar):
 '''
 
 
-def chat(server: ModelServer, *words: str, lines: str, api: str = "openai-chat", **how: Any) -> Ran:
-    """Pipe lines into a chat with the model of a server."""
-    return process(*asked_of(server, "chat", *words, api=api), stdin=lines.encode(), **how)
+def chat(server: ModelServer, *words: str, lines: str) -> Ran:
+    """Send lines into a chat with the model of a server, in this process."""
+    return command(*asked_of(server, "chat", *words), stdin=lines.encode(), make_engine=None)
 
 
 def sent(server: ModelServer, index: int) -> list[tuple[str, Any]]:
@@ -46,42 +46,43 @@ def sent(server: ModelServer, index: int) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_each_line_of_a_pipe_is_a_turn_of_one_conversation(api: str, models: ModelServer) -> None:
+def test_each_line_of_a_pipe_is_a_turn_of_one_conversation(api: str, server: ModelServer) -> None:
     """In each of the three APIs; nothing is written but the answers, and blank lines are none."""
-    models.script(asks(ADD), says("five"), says("as I said"))
+    server.script(asks(ADD), says("five"), says("as I said"))
 
-    ran = chat(models, "--tools", "math.*", lines="How much?\n\n  \nSure?", api=api)
+    words = asked_of(server, "chat", "--tools", "math.*", api=api)
+    ran = process(*words, stdin=b"How much?\n\n  \nSure?")
 
     assert ran == Ran(0, "five\nas I said\n", ADDED)
-    body = json.dumps(models.requests[2].body)
+    body = json.dumps(server.requests[2].body)
     assert all(text in body for text in ("How much?", "five", "Sure?", "5.0"))
 
 
-def test_the_session_lasts_as_long_as_the_chat(models: ModelServer, tmp_path: Path) -> None:
+def test_the_session_lasts_as_long_as_the_chat(server: ModelServer, tmp_path: Path) -> None:
     """What one turn puts into a variable, the next one finds, also after /clear."""
     (tmp_path / "counts.py").write_text(COUNTS)
-    models.script(*[asks(call("n__next")), says("ok")] * 3)
+    server.script(*[asks(call("n__next")), says("ok")] * 3)
 
-    ran = chat(models, "-p", str(tmp_path / "counts.py"), "--tools", "n.*", lines="a\nb\n/clear\nc\n")
+    ran = chat(server, "-p", str(tmp_path / "counts.py"), "--tools", "n.*", lines="a\nb\n/clear\nc\n")
 
     assert [line for line in ran.err.splitlines() if "n.next: " in line] == [
         f"neuroscript: n.next: {number}" for number in (1, 2, 3)
     ]
-    assert sent(models, 4) == [("user", "c")]
+    assert sent(server, 4) == [("user", "c")]
 
 
-def test_a_turn_that_fails_leaves_no_half_behind(models: ModelServer) -> None:
+def test_a_turn_that_fails_leaves_no_half_behind(server: ModelServer) -> None:
     """A prompt of which nothing came is forgotten; calls that were made stay with their results; the chat goes on."""
-    models.script(says("one"), refuses(), asks(ADD), html(), says("two"))
+    server.script(says("one"), refuses(), asks(ADD), html(), says("two"))
 
-    ran = chat(models, "--tools", "math.add", lines="a\nb\nc\nd\n")
+    ran = chat(server, "--tools", "math.add", lines="a\nb\nc\nd\n")
 
     assert (ran.code, ran.out.replace("no\n", "")) == (1, "one\ntwo\n")
     assert [line.partition("(")[2] for line in ran.err.splitlines() if "retry" in line] == [
         "llm.refused, retry: never)",
         "llm.format, retry: host)",
     ]
-    assert sent(models, 4) == [
+    assert sent(server, 4) == [
         ("user", "a"),
         ("assistant", "one"),
         ("user", "c"),
@@ -91,40 +92,40 @@ def test_a_turn_that_fails_leaves_no_half_behind(models: ModelServer) -> None:
     ]
 
 
-def test_calls_that_were_not_made_are_forgotten(models: ModelServer) -> None:
+def test_calls_that_were_not_made_are_forgotten(server: ModelServer) -> None:
     """For a call without its result is refused by every API."""
-    models.script(asks(ADD, ADD), says("fine"))
+    server.script(asks(ADD, ADD), says("fine"))
 
-    ran = chat(models, "--tools", "math.add", "--calls", "1", lines="a\nb\n")
+    ran = chat(server, "--tools", "math.add", "--calls", "1", lines="a\nb\n")
 
     assert (ran.code, ran.out) == (4, "fine\n")
-    assert sent(models, 1) == [("user", "b")]
+    assert sent(server, 1) == [("user", "b")]
 
 
-def test_retry_asks_the_last_prompt_as_if_it_had_not_been_asked(models: ModelServer) -> None:
+def test_retry_asks_the_last_prompt_as_if_it_had_not_been_asked(server: ModelServer) -> None:
     """Whether it was answered or not."""
-    models.script(says("one"), says("two"), status(400), says("three"), says("four"))
+    server.script(says("one"), says("two"), status(400), says("three"), says("four"))
 
-    ran = chat(models, "--system", "Be short.", lines="a\n/retry\nb\n/retry\nc\n")
+    ran = chat(server, "--system", "Be short.", lines="a\n/retry\nb\n/retry\nc\n")
 
     assert ran.out == "one\ntwo\nthree\nfour\n"
-    assert sent(models, 1) == [("system", "Be short."), ("user", "a")]
-    assert sent(models, 3) == [("system", "Be short."), ("user", "a"), ("assistant", "two"), ("user", "b")]
+    assert sent(server, 1) == [("system", "Be short."), ("user", "a")]
+    assert sent(server, 3) == [("system", "Be short."), ("user", "a"), ("assistant", "two"), ("user", "b")]
 
 
-def test_commands_tell_of_the_chat(models: ModelServer, tmp_path: Path) -> None:
+def test_commands_tell_of_the_chat(server: ModelServer, tmp_path: Path) -> None:
     """On the stream of the sentences; what begins with two strokes is a prompt."""
-    models.script(says("one"))
+    server.script(says("one"))
     file = tmp_path / "said"
 
     ran = chat(
-        models,
+        server,
         "--tools",
         "math.sqrt",
         lines=f"//help\n/tools\n/usage\n/save {file}\n/save\n/hlp\n/help\n/quit\nnever\n",
     )
 
-    assert (ran.code, ran.out, sent(models, 0)) == (2, "one\n", [("user", "/help")])
+    assert (ran.code, ran.out, sent(server, 0)) == (2, "one\n", [("user", "/help")])
     assert ran.err.splitlines()[:6] == [
         "neuroscript: math.sqrt  Give the square root of a number.",
         "neuroscript: 10 tokens in, 3 out",
@@ -136,9 +137,9 @@ def test_commands_tell_of_the_chat(models: ModelServer, tmp_path: Path) -> None:
     assert file.read_text() == "user: /help\nassistant: one\n"
 
 
-def test_commands_before_anything_was_asked(models: ModelServer) -> None:
+def test_commands_before_anything_was_asked(server: ModelServer) -> None:
     """Say so."""
-    ran = chat(models, lines="/retry\n/usage\n/tools\n")
+    ran = chat(server, lines="/retry\n/usage\n/tools\n")
 
     assert ran == Ran(
         2,
@@ -149,11 +150,11 @@ def test_commands_before_anything_was_asked(models: ModelServer) -> None:
     )
 
 
-def test_all_of_a_chat_is_one_value_of_json(models: ModelServer, tmp_path: Path) -> None:
+def test_all_of_a_chat_is_one_value_of_json(server: ModelServer, tmp_path: Path) -> None:
     """At its end; the transcript has the same turns."""
-    models.script(says("one"), says("two"))
+    server.script(says("one"), says("two"))
 
-    ran = chat(models, "--json", "--transcript", str(tmp_path / "t"), lines="a\nb\n")
+    ran = chat(server, "--json", "--transcript", str(tmp_path / "t"), lines="a\nb\n")
 
     assert (ran.code, json.loads(ran.out)) == (
         0,
@@ -172,11 +173,11 @@ def test_all_of_a_chat_is_one_value_of_json(models: ModelServer, tmp_path: Path)
     assert (tmp_path / "t").read_text() == "user: a\nassistant: one\nuser: b\nassistant: two\n"
 
 
-def test_lines_that_are_no_text_are_told_and_left_out(models: ModelServer) -> None:
+def test_lines_that_are_no_text_are_told_and_left_out(server: ModelServer) -> None:
     """The others are prompts."""
-    models.script(says("one"))
+    server.script(says("one"))
 
-    ran = process(*asked_of(models, "chat"), stdin=b"\xff\xfe\na\n")
+    ran = process(*asked_of(server, "chat"), stdin=b"\xff\xfe\na\n")
 
     assert ran == Ran(2, "one\n", "neuroscript: line 1 is not UTF-8 text\n")
 
@@ -193,7 +194,7 @@ def test_a_chat_without_a_key_does_not_begin() -> None:
 
 
 @pytest.fixture
-def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, models: ModelServer) -> Iterator[Callable[..., Terminal]]:
+def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ModelServer) -> Iterator[Callable[..., Terminal]]:
     """Takes further words, and gives the terminal of a chat, which has a plugin."""
     (tmp_path / "tools.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
@@ -202,7 +203,7 @@ def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, models: ModelServer) -
     terminals: list[Terminal] = []
 
     def sat(*words: str) -> Terminal:
-        all_words = asked_of(models, "chat", "-p", "tools.py", *words)
+        all_words = asked_of(server, "chat", "-p", "tools.py", *words)
         terminals.append(Terminal(BEGIN.format(root=str(ROOT), words=all_words)))
         settings = termios.tcgetattr(terminals[-1].theirs)
         settings[3] |= termios.NOFLSH  # or the system might drop with Ctrl-C what is written just then
@@ -229,22 +230,22 @@ def last(seen: Terminal, code: int = 0) -> str:
     return rest
 
 
-def test_whoever_sits_there_types_and_reads(seat: Callable[..., Terminal], models: ModelServer) -> None:
+def test_whoever_sits_there_types_and_reads(seat: Callable[..., Terminal], server: ModelServer) -> None:
     """Lines can be edited, and one of before comes again with the key that goes up; Ctrl-D ends it."""
-    models.script(says("one"), says("two"))
+    server.script(says("one"), says("two"))
     seen = seat()
     assert "/help tells of the commands, Ctrl-D ends\n" in at_prompt(seen, "hex\x7fy\x01s\n")
     assert at_prompt(seen, "\x10\n").endswith("one\n")
     assert at_prompt(seen, "\x04").endswith("two\n")
 
     assert last(seen) == "\n"
-    assert sent(models, 1) == [("user", "shey"), ("assistant", "one"), ("user", "shey")]
+    assert sent(server, 1) == [("user", "shey"), ("assistant", "one"), ("user", "shey")]
 
 
-def test_an_approval_for_the_session_lasts_over_turns(seat: Callable[..., Terminal], models: ModelServer) -> None:
+def test_an_approval_for_the_session_lasts_over_turns(seat: Callable[..., Terminal], server: ModelServer) -> None:
     """The question stands between what is said, and is asked once."""
     delete = asks(call("p__delete", {"path": "a"}))
-    models.script(delete, says("gone"), delete, says("gone again"))
+    server.script(delete, says("gone"), delete, says("gone again"))
     seen = seat("--tools", "p.delete")
     at_prompt(seen, "delete a\n")
     seen.see("[n] ")
@@ -256,9 +257,9 @@ def test_an_approval_for_the_session_lasts_over_turns(seat: Callable[..., Termin
     assert Path("ran").read_text() == "delete a False\n" * 2
 
 
-def test_ctrl_c_stops_the_turn_and_not_the_chat(seat: Callable[..., Terminal], models: ModelServer) -> None:
+def test_ctrl_c_stops_the_turn_and_not_the_chat(seat: Callable[..., Terminal], server: ModelServer) -> None:
     """While the model speaks, at a question, and at the prompt; what was done before stays known."""
-    models.script(
+    server.script(
         asks(ADD),
         hangs(20, 700, Said("one two three four five six seven eight nine ten")),
         asks(call("p__wipe")),
@@ -280,12 +281,12 @@ def test_ctrl_c_stops_the_turn_and_not_the_chat(seat: Callable[..., Terminal], m
 
     assert last(seen) == "\n"
     assert not Path("ran").exists()
-    assert sent(models, 3) == [("user", "speak"), ("assistant", None), ("tool", "5.0"), ("user", "last")]
+    assert sent(server, 3) == [("user", "speak"), ("assistant", None), ("tool", "5.0"), ("user", "last")]
 
 
-def test_an_error_is_told_and_the_chat_goes_on(seat: Callable[..., Terminal], models: ModelServer) -> None:
+def test_an_error_is_told_and_the_chat_goes_on(seat: Callable[..., Terminal], server: ModelServer) -> None:
     """Its code at the end is that of who ended it."""
-    models.script(html(), says("fine"))
+    server.script(html(), says("fine"))
     seen = seat()
     at_prompt(seen, "a\n")
     assert "(llm.format, retry: host)\n" in at_prompt(seen, "/retry\n")
@@ -295,10 +296,10 @@ def test_an_error_is_told_and_the_chat_goes_on(seat: Callable[..., Terminal], mo
 
 
 def test_nothing_that_a_model_says_steers_the_terminal_of_a_chat(
-    seat: Callable[..., Terminal], models: ModelServer
+    seat: Callable[..., Terminal], server: ModelServer
 ) -> None:
     """Of its text, of its calls and of their names."""
-    models.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
+    server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
     seen = seat()
     at_prompt(seen, "a\n")
     told = at_prompt(seen, "\x04")

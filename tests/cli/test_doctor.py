@@ -11,12 +11,12 @@ import sys
 import tomllib
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import ROOT, Ran, command, environment, process
+from tests.core_only import alone, installed
 from tests.distributions import TOOLSET, Published
 
 from neuroscript import __version__
@@ -99,35 +99,24 @@ def test_the_extras_of_libraries_are_those_of_the_project() -> None:
 
 # What is installed
 
-ALONE = """\
-import sys
-sys.path[:] = [folder for folder in sys.path if "plugins" not in folder and "-packages" not in folder] + sys.argv[1:3]
-from neuroscript.cli import main
-sys.exit(main(["doctor", *sys.argv[3:]]))
-"""
+DOCTOR = "import sys\nfrom neuroscript.cli import main\nsys.exit(main(['doctor', *sys.argv[1:]]))"
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder in which the core and its libraries are installed, and nothing else."""
-    folder = tmp_path_factory.mktemp("core")
-    for name in (*CORE, "typing-extensions"):
-        installed: Any = distribution(name)
-        for top in {Path(str(file)).parts[0] for file in installed.files} - {".."}:
-            (folder / top).symlink_to(installed.locate_file(top))
-    return folder
+    return installed(tmp_path_factory.mktemp("core"))
 
 
-def alone(core: Path, *words: str, **settings: str) -> Ran:
+def asked_alone(core: Path, *words: str, **settings: str) -> Ran:
     """Ask it in a process that finds nothing but the core."""
-    words = (sys.executable, "-c", ALONE, str(ROOT / "src"), str(core), *words)
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(**settings), cwd=core)
+    done = alone(core, DOCTOR, *words, env=environment(**settings))
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
 def test_an_extra_that_is_not_installed_is_no_fault(core: Path) -> None:
     """It is missing, and the line that brings it stands beside it."""
-    parts = found(alone(core, "--json"))
+    parts = found(asked_alone(core, "--json"))
 
     assert {extra: (look["state"], look["mend"]) for extra, look in parts["extras"].items()} == {
         extra: ("missing", f'pip install "neuroscript[{extra}]"')
@@ -138,7 +127,7 @@ def test_an_extra_that_is_not_installed_is_no_fault(core: Path) -> None:
 
 def test_one_that_is_chosen_is(core: Path) -> None:
     """A bundle asks for what is not there."""
-    parts = found(alone(core, "--json", NEUROSCRIPT_PLUGINS="@web"), 1)
+    parts = found(asked_alone(core, "--json", NEUROSCRIPT_PLUGINS="@web"), 1)
 
     assert [*parts["plugins"].values()] == [
         {

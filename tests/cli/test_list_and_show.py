@@ -200,7 +200,8 @@ def test_completion_without_argcomplete_says_what_to_install(monkeypatch: pytest
 
     ran = command("completion", "bash")
 
-    assert Ran(2, "", 'neuroscript: completion needs argcomplete: pip install "neuroscript[cli]"\n') == ran
+    sentence = 'completion needs argcomplete; install it with: pip install "neuroscript[cli]"'
+    assert Ran(2, "", f"neuroscript: {sentence}\n") == ran
 
 
 def test_a_process_of_others_is_left_as_it_is() -> None:

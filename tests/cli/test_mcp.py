@@ -21,6 +21,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from tests.cli.conftest import process
 
+from neuroscript.cli import mcp_words
+from neuroscript.interop.mcp import CLIENTS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -93,6 +96,11 @@ def test_a_client_can_do_what_config_prints(client: str, key: str) -> None:
     if client == "claude":
         parameters = StdioServerParameters(command=server["command"], args=server["args"], env={**os.environ})
         assert asyncio.run(_listed(stdio_client(parameters))) == ("mine", ["math__add"])
+
+
+def test_the_words_know_the_clients_that_have_a_snippet() -> None:
+    """They stand twice, for the help of the whole command loads nothing of interop."""
+    assert (*sorted(CLIENTS),) == mcp_words.CLIENTS
 
 
 async def _listed(transport: Any) -> tuple[str, list[str]]:

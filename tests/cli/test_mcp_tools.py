@@ -24,15 +24,16 @@ SERVER: Final = [sys.executable, str(Path(__file__).parents[1] / "interop" / "mc
 
 def told(*words: str, **options: Any) -> tuple[int, str]:
     """Return the exit code and what was written."""
-    given = {"server": [*SERVER, *words], "url": "", "group": "far", "file": None, "accept": False}
+    given = {"name": None, "server": [*SERVER, *words], "url": "", "group": "far", "file": None, "accept": False}
     results = io.StringIO()
     code = run(Namespace(**{**given, "timeout": 30.0, "json": False, **options}), Output(results, io.StringIO()))
     return code, results.getvalue()
 
 
-def test_a_server_is_looked_at_and_accepted(tmp_path: Path) -> None:
+def test_a_server_is_looked_at_and_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What changed since is named, and is an exit code."""
-    file = str(tmp_path / "far.json")
+    monkeypatch.chdir(tmp_path)
+    file = "far.json"
 
     code, text = told(file=file)
     assert (code, "add is new" in text, Path(file).exists()) == (FAILED, True, False)

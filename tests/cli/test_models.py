@@ -3,36 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.cli.conftest import command, process
 from tests.llm.server import ModelServer, says, status
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An environment without keys and without models of this machine's user."""
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LLM_USER_PATH", str(tmp_path))
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelServer]:
-    """A server of models that runs as long as the tests of this module."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelServer) -> ModelServer:
-    """A server of models of which nothing was asked."""
-    running.reset()
-    return running
 
 
 def test_models_are_listed_with_what_they_lack() -> None:

@@ -165,7 +165,7 @@ def names(ran: Any) -> set[str]:
         ({"NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD": "1", "NEUROSCRIPT_PLUGINS": "acme-good"}, {"acme"}),
         ({"NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD": "", "NEUROSCRIPT_PLUGINS": "zeta-good"}, {"numbers"}),
     ],
-    ids=str,
+    ids=["some", "none", "no-autoload", "no-autoload-but-some", "empty-no-autoload"],
 )
 def test_the_environment_chooses_for_the_command(
     with_site: Callable[..., Any], settings: dict[str, str], groups: set[str]

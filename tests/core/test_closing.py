@@ -468,6 +468,7 @@ def test_what_was_left_behind_has_no_runtime_any_more(never: threading.Event) ->
     assert isinstance(outcome[0], ToolFailed)
 
 
+@pytest.mark.alone
 def test_a_tool_that_closes_its_engine_does_not_wait_for_itself() -> None:
     """Whoever calls ``close`` is not in flight."""
     engines: list[Engine] = []

@@ -563,6 +563,38 @@ def test_an_interrupt_that_a_tool_raises_on_another_thread_is_its_own(manner: st
     assert "g.fail: the tool failed (KeyboardInterrupt)" == str(caught.value)
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_an_exit_in_a_task_that_a_tool_made_is_the_tools(error: type[BaseException]) -> None:
+    """asyncio lets it out of the whole loop, on which other calls run and come."""
+    tools = Toolset("g")
+
+    async def fail() -> None:
+        raise error
+
+    loops: set[threading.Thread] = set()
+
+    @tools.tool()
+    async def within() -> None:
+        """Fail in a task."""
+        loops.add(threading.current_thread())
+        await asyncio.create_task(fail())
+
+    @tools.tool()
+    async def one() -> int:
+        """Return 1."""
+        return 1
+
+    with engine_of(tools) as engine:
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("g.within")
+
+        assert f"g.within: the tool failed ({error.__name__})" == str(caught.value)
+        assert 1 == engine.call("g.one")
+        (loop,) = loops
+    loop.join(10)
+    assert not loop.is_alive()
+
+
 def test_a_cancellation_that_the_caller_asked_for_passes() -> None:
     """And reaches the tool, which has run its finally; its Runtime is dead then."""
     ended: list[Any] = []

@@ -149,7 +149,7 @@ SESSION_WAYS: dict[str, Way] = {
     "call_within": within,
 }
 SESSION_QUIET = {
-    "aclose", "add_hooks", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
+    "aclose", "add_hooks", "add_plugin_errors", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
     "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals", "refuse", "refused",
     "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "stop", "tools",
     "unload_plugin",
@@ -190,12 +190,19 @@ PACKAGE_WAYS = {
     "neuroscript.llm.loop.converse": "execute",
     "neuroscript.llm.loop.aconverse": "aexecute",
     "neuroscript.llm.doing.Doer.__init__": "execute",
+    "neuroscript.interop.llm.giving.to_llm": "aexecute",
+    "neuroscript.interop.inspect_ai.to_inspect_ai": "aexecute",
+    "neuroscript.interop.langchain.giving.to_langchain": "aexecute",
     "neuroscript.interop.mcp.serving.serve": "aexecute",
     "neuroscript.interop.mcp.serving.Service.__init__": "aexecute",
     "neuroscript.interop.mcp.clients.opened": "aexecute",
     "neuroscript.interop.mcp.clients.Client.__init__": "aexecute",
+    "neuroscript.interop.fastmcp.giving.to_fastmcp": "aexecute",
+    "neuroscript.interop.agentheaven.protocol.fastmcp_tool": "aexecute",
     "neuroscript.interop.offering.offered": "aexecute",
     "neuroscript.interop.offering.Offered.__init__": "aexecute",
+    "neuroscript.interop.openai_agents.to_openai_agents": "aexecute",
+    "neuroscript.interop.pydantic_ai.to_pydantic_ai": "aexecute",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
     **{
@@ -209,11 +216,13 @@ PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
     "to_prompt", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
-    "neuroscript.asking.stale", "neuroscript.preflight.foreseen", "neuroscript.llm.talking.Talk.__init__",
+    "neuroscript.asking.stale", "neuroscript.preflight.exact", "neuroscript.preflight.foreseen",
+    "neuroscript.llm.talking.Talk.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.setup.World.__init__", "neuroscript.frames.CallFrame.__init__",
     "neuroscript.interop.offering.narrowed", "neuroscript.interop.offering.unmatched", "neuroscript.entries.World.join",
     "neuroscript.clients.Client.__init__",
+    "neuroscript.interop.mcp.servers.add_server", "neuroscript.interop.mcp.servers.add_servers",
 }  # fmt: skip
 """Functions of the root, and what takes an engine or a session, that run no tool."""
 

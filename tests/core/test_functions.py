@@ -353,7 +353,7 @@ def test_without_the_extra_a_docstring_of_another_style_is_refused() -> None:
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "do: its docstring is not in Google's style; pip install 'neuroscript[functions]' reads it\n"
+    assert done.stdout == 'do: its docstring is not in Google\'s style; pip install "neuroscript[functions]" reads it\n'
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -113,9 +113,13 @@ def through_steps(engine: Any, name: str, args: Any) -> Any:
 
 # What callers see
 
+SOURCES = ["value", "variable", "state", "resolver"]
+
 
 @pytest.mark.parametrize(
-    "source", [Value("acme"), Variable("t"), State({"t": "acme"}, "t"), Resolver(lambda rt: "acme")], ids=repr
+    "source",
+    [Value("acme"), Variable("t"), State({"t": "acme"}, "t"), Resolver(lambda rt: "acme")],
+    ids=SOURCES,
 )
 @pytest.mark.parametrize("name", ["find", "awaited", "letters"])
 def test_an_injected_argument_is_gone_and_can_not_be_set(name: str, source: Any) -> None:
@@ -144,7 +148,7 @@ def test_an_injected_argument_is_gone_and_can_not_be_set(name: str, source: Any)
         (Resolver(lambda rt: rt.get_var("t") * 2), "acmeacme"),
         (Secret("crm"), "open sesame"),
     ],
-    ids=repr,
+    ids=["value", "variable", "state", "made-state", "resolver", "secret"],
 )
 @pytest.mark.parametrize("name", ["find", "awaited", "letters"])
 def test_each_source_gives_its_value_in_every_kind_of_call(name: str, source: Any, expected: str) -> None:
@@ -643,7 +647,9 @@ SEEN = "sesame-0123456789"
 
 
 @pytest.mark.parametrize(
-    "source", [Value(SEEN), Variable("key"), State({"key": SEEN}, "key"), Resolver(lambda rt: SEEN)], ids=repr
+    "source",
+    [Value(SEEN), Variable("key"), State({"key": SEEN}, "key"), Resolver(lambda rt: SEEN)],
+    ids=SOURCES,
 )
 def test_a_secret_argument_is_seen_nowhere(source: Any, tmp_path: Path) -> None:
     """Not in what a model gets, a log has, a record tells; and not in the tool or its source as they are shown."""

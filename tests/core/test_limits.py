@@ -1039,6 +1039,7 @@ def standard() -> Iterator[Engine]:
         yield engine
 
 
+@pytest.mark.alone
 def test_a_sleep_is_spent_before_it_begins(standard: Engine) -> None:
     """One that is too long does not begin; upstream lets 10.99 pass a limit of 10."""
     standard.ledger = ledger_of(sleep=10)

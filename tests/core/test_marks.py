@@ -43,7 +43,7 @@ def said(annotation: Any) -> ArgSpec:
         (Annotated[bytes, Len(2, 4)], {"description": "By the docstring.", "min_length": 2, "max_length": 4}),
         (Annotated[list[str], MinLen(1)], {"description": "By the docstring.", "min_length": 1}),
         (Annotated[int, Doc("By Doc.")], {"description": "By Doc."}),
-        (Annotated[int, object(), 5, int], {"description": "By the docstring."}),
+        (Annotated[int, ..., 5, int], {"description": "By the docstring."}),
     ],
     ids=str,
 )  # fmt: skip

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroscript.display import escaped, shown
+from neuroscript.display import escaped, one_line, shown
+from neuroscript.foreignnames import LONGEST, word_of
 from neuroscript.names import canonical, from_wire, is_word, near, wire_name
 
 words = st.from_regex(r"[a-z](_?[a-z0-9]){0,6}_?", fullmatch=True)
@@ -62,3 +63,28 @@ def test_text_from_outside_is_escaped(text: str, expected: str) -> None:
 def test_a_name_is_cut_before_it_is_shown() -> None:
     """Sixty-four characters say enough."""
     assert shown("x" * 1000) == "x" * 64 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "expected"),
+    [
+        (" two\n lines\u2028here\x07 ", None, "two lines here\\x07"),
+        ("four", 4, "four"),
+        ("fours", 4, "fou…"),
+        ("a\x07b", 5, "a\\x0…"),
+        (["no text"], 4, ""),
+        (None, None, ""),
+    ],
+)
+def test_text_from_outside_is_one_line(text: object, longest: int | None, expected: str) -> None:
+    """It is cut after it is escaped, so that it is never longer than was asked."""
+    assert expected == one_line(text, longest)
+
+
+@given(st.text())
+def test_a_name_from_outside_is_a_word_or_nothing(text: str) -> None:
+    """And a word of ours is what it was."""
+    word = word_of(text)
+
+    assert not word or (is_word(word) and len(word) <= LONGEST)
+    assert word == word_of(word)

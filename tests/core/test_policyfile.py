@@ -93,10 +93,10 @@ def test_a_profile_replaces_what_it_states() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "# nothing\n", "[policy]\n", "[mcp]\nservers = 3\n", "[policy.limits]\n", "\ufeff"]
+    "text", ["", "# nothing\n", "[policy]\n", "[mcp.a]\ncommand = ['x']\n", "[policy.limits]\n", "\ufeff"]
 )
 def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) -> None:
-    """It permits what needs nothing; the table of MCP is for others to read."""
+    """It permits what needs nothing; a table of MCP states nothing of it."""
     (tmp_path / "p.toml").write_text(text)
 
     assert ExecutionPolicy() == load_policy(tmp_path / "p.toml")

@@ -623,7 +623,7 @@ def test_without_the_extra_a_schema_that_asks_more_is_refused(monkeypatch: pytes
     with pytest.raises(SpecError) as caught:
         spec_from_schema("g.t", asked)
     assert str(caught.value) == (
-        'g.t: the schema asks more than a spec can say; install "neuroscript[schema]", which holds values to it'
+        'g.t: the schema asks more than a spec can say; pip install "neuroscript[schema]" brings what holds values to it'
     )
 
 

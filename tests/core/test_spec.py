@@ -95,6 +95,8 @@ class Loose:
          "called x; variadic must be True or False"),
         (lambda: ToolSpec("a", "g", variadic=True), "g.a: variadic needs a last argument without a default"),
         (lambda: ToolSpec("a", "g", description=5), "g.a: description must be a text"),
+        (lambda: ToolSpec("a", "g", when_to_use="\ud800"), "g.a: when_to_use must be valid Unicode, without lone "
+         "surrogates"),
         (lambda: Example(5), "example: args must be a tuple, or a dict by name"),
         (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool has no other effect but idempotent"),
         (lambda: ToolPolicy(effects=("magic",)), "policy: magic is not an effect (clock, deletes, exec, idempotent, model, "

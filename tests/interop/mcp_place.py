@@ -35,10 +35,12 @@ class Place:
 
 
 @contextmanager
-def served(*, tools: tuple[str, ...] = ("*",), **words: Any) -> Iterator[Place]:
+def served(
+    *, tools: tuple[str, ...] = ("*",), plugins: str | tuple[str, ...] = "none", **words: Any
+) -> Iterator[Place]:
     """Serve the tools of `PLUGIN`, of which one is denied."""
     policy = ExecutionPolicy(approver=ask_client, deny=("t.refused",))
-    with Engine(plugins="none", policy=policy) as engine, bound() as (listening, port):
+    with Engine(plugins=plugins, policy=policy) as engine, bound() as (listening, port):
         engine.load_plugin(PLUGIN)
         service = serve(engine, tools=tools, name="tests")
         config = uvicorn.Config(app(service, **words), log_level="error", ws="none", timeout_graceful_shutdown=1)

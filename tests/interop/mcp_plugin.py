@@ -107,6 +107,12 @@ def register(registrar: Any) -> None:
         return "waited"
 
     @tools.tool()
+    def deaf(rt: Runtime, mark: str) -> str:
+        Path(mark).write_text("began")
+        time.sleep(60)
+        return "never looked"
+
+    @tools.tool()
     def remember(rt: Runtime, word: str) -> None:
         rt.set_var("word", word)
 

@@ -13,12 +13,18 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
+from fastmcp import Client as FastMCPClient
+from fastmcp import Context as FastMCPContext
+from fastmcp import FastMCP
+from fastmcp.tools import Tool as FastMCPTool
+from mcp.client.client import Client as MCPClient
 from mcp_types import Tool as MCPTool
 
 from neuroscript import (
@@ -43,15 +49,7 @@ from neuroscript import (
 from neuroscript import ToolSpec as NeuroToolSpec
 from neuroscript.interop.agentheaven import ToolRegistry, ToolResult, ToolSpec, reg_toolspec
 
-MCP = "needs the SDK of MCP or FastMCP, and is left for the issue on MCP"
-LISTED = {
-    "AH-2": MCP,
-    "AH-33": MCP,
-    "AH-34": MCP,
-    "AH-53": MCP,
-    "AH-58": "the document does not name to_ukf, and upstream's raises NotImplementedError",
-    "AH-69": MCP,
-}
+LISTED = {"AH-58": "the document does not name to_ukf, and upstream's raises NotImplementedError"}
 """Rows without a test, and why."""
 
 
@@ -96,21 +94,20 @@ def taking(annotation: Any) -> ToolSpec:
 
 
 def test_each_row_has_a_test_or_a_reason() -> None:
-    """Seventy rows; at most ten of them are listed instead of tested."""
+    """Seventy rows; one of them is listed instead of tested."""
     tested = {f"AH-{int(name.split('_')[2])}" for name in globals() if name.startswith("test_ah_")}
 
     assert {f"AH-{number}" for number in range(1, 71)} == tested | set(LISTED)
     assert not tested & set(LISTED)
-    assert len(LISTED) <= 10
+    assert len(LISTED) == 1
 
 
-def test_the_page_has_every_row_and_says_which_come_later() -> None:
-    """In their order; what is listed for want of MCP is what comes later."""
+def test_the_page_has_every_row() -> None:
+    """In their order, each with what became of it; nothing is left for later."""
     page = Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-agentheaven.md"
-    rows = re.findall(r"^\| (AH-\d+) \| [^|]+ \| (kept|mended|ours|later) \|", page.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (AH-\d+) \| [^|]+ \| (kept|mended|ours) \|", page.read_text(), re.MULTILINE)
 
     assert [f"AH-{number}" for number in range(1, 71)] == [row for row, _ in rows]
-    assert [row for row, reason in LISTED.items() if reason == MCP] == [row for row, word in rows if word == "later"]
 
 
 # The tool, and where it comes from
@@ -121,6 +118,43 @@ def test_ah_01_three_names_are_imported_from_one_place() -> None:
     from neuroscript.interop import agentheaven
 
     assert ["ToolRegistry", "ToolResult", "ToolSpec", "reg_toolspec"] == sorted(agentheaven.__all__)
+
+
+def test_ah_02_a_tool_of_fastmcp_is_wrapped_with_a_state_bindings_and_examples() -> None:
+    """It runs in this process; what is bound is no argument any more."""
+    handle = ToolSpec.from_fastmcp(FastMCPTool.from_function(user_action))
+    handle.examples.append({"action": "login"})
+    handle.bind("user_id", "session.user", default="user123")
+
+    assert ("user_action", "Perform an action for a user.") == (handle.name, handle.description)
+    assert {"session": {"user": "user123"}} == handle.state
+    assert {"user_id": "session.user"} == handle.binds
+    assert [{"action": "login"}] == handle.clone().examples
+    assert "User user123 performed: login" == handle(action="login")
+    assert {"result": "User user123 performed: logout"} == handle.exec(action="logout").structured_content
+
+
+def test_ah_02_a_tool_of_fastmcp_needs_what_a_foreign_tool_needs_in_an_engine_of_a_host() -> None:
+    """Who calls its handle has chosen it; a model that calls it by an engine has not."""
+    handle = ToolSpec.from_fastmcp(FastMCPTool.from_function(user_action))
+
+    with Engine(plugins="none", toolsets=[Toolset("agentheaven", (handle.tool,))]) as engine:
+        with pytest.raises(PolicyError) as caught:
+            engine.call_named("agentheaven.user_action", {"user_id": "u", "action": "a"})
+
+    assert "policy.approval" == caught.value.code
+    assert ("mcp:call:agentheaven/user_action",) == handle.tool.policy.capabilities
+    assert handle.tool.policy.requires_approval
+    assert "User u performed: a" == handle.clone()(user_id="u", action="a")
+
+
+def test_ah_02_a_server_is_no_tool() -> None:
+    """It says who takes servers."""
+    with pytest.raises(SpecError) as caught:
+        ToolSpec.from_fastmcp(FastMCP("x"))
+
+    expected = "ToolSpec: expected one tool; neuroscript.interop.fastmcp.from_fastmcp takes servers"
+    assert expected == str(caught.value)
 
 
 def test_ah_03_a_function_becomes_a_tool(search: ToolSpec) -> None:
@@ -272,6 +306,12 @@ def test_ah_07_from_mcp_takes_a_definition_of_the_protocol() -> None:
     assert caught.value.code == "mcp.closed"
     with pytest.raises(SpecError, match=r"^definition: inputSchema: must be a JSON object$"):
         ToolSpec.from_mcp({"name": "my_tool"})
+    for _ in range(500):
+        schema = {"type": "object", "properties": {"a": schema}}
+    with pytest.raises(SpecError, match=r"^definition: inputSchema: nests deeper than 64 levels$"):
+        ToolSpec.from_mcp({"name": "my_tool", "inputSchema": schema})
+    with pytest.raises(SpecError, match=r"^definition: nests deeper than its SDK can tell$"):
+        ToolSpec.from_mcp(MCPTool(name="my_tool", input_schema=schema))
 
 
 def test_ah_08_code_becomes_a_tool() -> None:
@@ -691,11 +731,101 @@ search_database(query: string, limit: int = 10) -> map
   Returns: map. Search results with matched records""" == search.to_prompt()
 
 
-@pytest.mark.parametrize("name", ["to_mcp", "to_fastmcp"])
-def test_names_that_need_mcp_say_so(name: str, search: ToolSpec) -> None:
-    """Until the extra comes they are there, and clear."""
-    with pytest.raises(NotImplementedError, match=rf"^ToolSpec\.{name} needs .*; it comes with the extra mcp$"):
-        getattr(search, name)()
+def test_ah_33_a_tool_is_written_for_the_sdk_of_mcp(search: ToolSpec) -> None:
+    """The SDK's own type, with both schemas; the object that it returns stands in no other."""
+    told = search.to_mcp()
+
+    assert isinstance(told, MCPTool)
+    assert ("search_database", search.description, search.input_schema) == (
+        told.name,
+        told.description,
+        told.input_schema,
+    )
+    assert {"type": "object", "description": "Search results with matched records"} == told.output_schema
+
+
+def test_ah_33_what_is_bound_is_not_told_and_the_authors_schema_is() -> None:
+    """Binds are applied; a secret's default is told to nobody."""
+
+    def fetch(query: str, user_id: str, key: Annotated[str, Arg(secret=True)] = "sesame") -> Any:
+        return {"n": 1}
+
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    handle = ToolSpec.from_function(fetch, output_schema=schema).bind("user_id", default="u")
+    told = handle.to_mcp()
+
+    assert (["query", "key"], ["query"]) == ([*told.input_schema["properties"]], told.input_schema["required"])
+    assert "sesame" not in told.model_dump_json()
+    assert schema == told.output_schema
+
+
+def over_fastmcp(handle: ToolSpec, *calls: dict[str, Any]) -> list[Any]:
+    """Return what a client of a FastMCP server is told that has the tool of a handle: of it, and of each call."""
+
+    async def run() -> list[Any]:
+        server: FastMCP[Any] = FastMCP("mine")
+        server.add_tool(handle.to_fastmcp())
+        async with FastMCPClient(server) as client:
+            (told,) = await client.list_tools()
+            return [told, *[await client.call_tool_mcp(handle.name, each) for each in calls]]
+
+    return asyncio.run(run())
+
+
+def test_ah_34_a_fastmcp_server_takes_the_tool_without_what_is_bound(action: ToolSpec) -> None:
+    """Our coercion comes first, the state counts, and an error is told with what to do about it."""
+    made = action.to_fastmcp()
+    told, first, wrong = over_fastmcp(action, {"action": "login"}, {"action": 5, "user_id": "mallory"})
+    action.state["user_id"] = "user456"
+    _, second = over_fastmcp(action, {"action": "logout"})
+
+    assert isinstance(made, FastMCPTool)
+    assert (action.name, action.input_schema) == (told.name, told.input_schema)
+    assert {"result": "User user123 performed: login"} == first.structured_content
+    assert {"result": "User user456 performed: logout"} == second.structured_content
+    assert wrong.is_error
+    assert (
+        "error arg.invalid: action: expected string, got int; user_id: expected only action, got an unknown name with "
+        "str. Mend the call and make it again."
+    ) == wrong.content[0].text
+
+
+def test_ah_34_the_authors_schema_is_that_of_the_structured_content() -> None:
+    """Of a map as it is, of all else under ``result``."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+    def count(text: str) -> Any:
+        return {"n": len(text)}
+
+    told, answer = over_fastmcp(ToolSpec.from_function(count, output_schema=schema), {"text": "abc"})
+
+    assert schema == told.output_schema
+    assert {"n": 3} == answer.structured_content
+
+
+def test_ah_34_a_schema_of_what_is_no_object_is_told_under_result() -> None:
+    """As the value is, for MCP knows results that are objects alone; FastMCP finds what it refers to."""
+    schema = {"$ref": "#/$defs/word", "$defs": {"word": {"type": "string"}}}
+
+    def first(text: str) -> Any:
+        return text[0]
+
+    told, answer = over_fastmcp(ToolSpec.from_function(first, output_schema=schema), {"text": "abc"})
+
+    assert {
+        "type": "object",
+        "properties": {"result": {"type": "string"}},
+        "required": ["result"],
+    } == told.output_schema
+    assert ({"result": "a"}, False) == (answer.structured_content, answer.is_error)
+
+
+def test_ah_34_there_and_back_a_tool_is_what_it_was(search: ToolSpec) -> None:
+    """Of a handle a tool of FastMCP, and of that a handle."""
+    again = ToolSpec.from_fastmcp(search.to_fastmcp())
+
+    assert (search.name, search.params) == (again.name, again.params)
+    assert {"results": ["a", "a"]} == again(query="a", limit="2")
 
 
 def test_ah_35_the_json_schema_is_flat_and_strict(search: ToolSpec) -> None:
@@ -1035,6 +1165,155 @@ def test_ah_52_an_argument_without_a_hint_is_refused() -> None:
     assert "Raises:\n    ValueError: When a is invalid" in ToolSpec.from_function(told).docstring
 
 
+def far_server() -> FastMCP[Any]:
+    """Return a server with the tool ``add`` of the row, and others."""
+    server: FastMCP[Any] = FastMCP("far")
+
+    @server.tool
+    def add(a: int, b: int = 1) -> int:
+        """Add."""
+        return a + b
+
+    return server
+
+
+def agent_server() -> FastMCP[Any]:
+    """Return a server with tools that answer in texts, fail and wait."""
+    server: FastMCP[Any] = FastMCP("agent")
+
+    @server.tool(output_schema=None)
+    def agent(name: str) -> str:
+        """Tell the number of an agent."""
+        if name != "bond":
+            raise ValueError("nobody")
+        return "007"
+
+    @server.tool
+    async def wait(seconds: float) -> None:
+        """Wait."""
+        BEGUN.set()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            STOPPED.set()
+
+    return server
+
+
+BEGUN, STOPPED = threading.Event(), threading.Event()
+
+CLIENTS: dict[str, Callable[[FastMCP[Any]], Any]] = {
+    "fastmcp": FastMCPClient,
+    "sdk": lambda server: MCPClient(server._mcp_server),
+}
+
+
+@pytest.mark.parametrize("kind", CLIENTS)
+@pytest.mark.parametrize("is_session", [False, True], ids=["client", "session"])
+def test_ah_53_a_tool_of_a_connected_client_is_called_over_it(kind: str, is_session: bool) -> None:
+    """Under its own schema, with exact values; what is bound is given in each call."""
+
+    async def run() -> list[Any]:
+        async with CLIENTS[kind](far_server()) as client:
+            handle = await ToolSpec.from_client(client.session if is_session else client, "add")
+            bound = handle.clone().bind("b", default="40")
+            values = [await handle.acall(a="2"), await bound.acall(a=2), (await handle.aexec(a=1)).structured_content]
+            wrong = await handle.aexec(a="x", c=1)
+            return [handle.name, handle.description, handle.input_schema["required"], [*bound.params], *values, wrong]
+
+    *found, wrong = asyncio.run(run())
+
+    assert ["add", "Add.", ["a"], ["a"], 3, 42, {"result": 2}] == found
+    assert (
+        "agentheaven.add: a: expected int, got str (a text must be decimal digits, such as 42); "
+        "c: expected only a, b, got an unknown name with int"
+    ) == str(wrong.error)
+
+
+def test_ah_53_a_tool_that_is_missing_is_told_with_those_that_are_there() -> None:
+    """In the words of the row; something that is no client is told, too."""
+
+    async def run() -> tuple[str, str, str]:
+        client = FastMCPClient(far_server())
+        async with client:
+            with pytest.raises(ValueError) as missing:
+                await ToolSpec.from_client(client, "zz")
+        with pytest.raises(SpecError) as closed:
+            await ToolSpec.from_client(client, "add")
+        with pytest.raises(SpecError) as none:
+            await ToolSpec.from_client("client", "add")
+        return str(missing.value), str(closed.value), str(none.value)
+
+    missing, closed, none = asyncio.run(run())
+
+    assert "Tool 'zz' not found on server. Available tools: ['add']" == missing
+    assert "client: expected a session or a client of the SDK of MCP or of FastMCP that is connected" == closed == none
+
+
+def test_ah_53_results_and_errors_are_those_of_any_foreign_tool() -> None:
+    """A text stays one; upstream made 7 of it."""
+
+    async def run() -> tuple[Any, Any]:
+        async with FastMCPClient(agent_server()) as client:
+            handle = await ToolSpec.from_client(client, "agent")
+            return await handle.acall(name="bond"), (await handle.aexec(name="smith")).error
+
+    value, error = asyncio.run(run())
+
+    assert "007" == value
+    assert "agentheaven.agent: the server says: Error calling tool 'agent': nobody" == str(error)
+    assert ("mcp.error", "model") == (error.code, error.retry)
+
+
+def test_ah_53_who_waits_on_the_loop_of_the_client_is_refused_and_another_thread_is_not() -> None:
+    """Nothing hangs; once the client is closed there is an error, too."""
+
+    async def run() -> tuple[Any, Any, Any]:
+        async with FastMCPClient(far_server()) as client:
+            handle = (await ToolSpec.from_client(client, "add")).bind("b", default=2).binded
+            waiting = handle.exec(a=1)
+            value = await asyncio.to_thread(handle.call, a=1)
+        return waiting.error, value, await asyncio.to_thread(handle.exec, a=1)
+
+    waiting, value, closed = asyncio.run(run())
+
+    assert (
+        "agentheaven.add: a client is answered on the loop that it lives on, which waits here; "
+        "await acall or aexec there"
+    ) == str(waiting)
+    assert (3, "mcp.waiting") == (value, waiting.code)
+    assert "mcp.closed" == closed.error.code
+
+
+def test_ah_53_a_call_that_is_cancelled_is_cancelled_on_the_server() -> None:
+    """Whoever awaited it goes on at once."""
+
+    async def run() -> bool:
+        async with FastMCPClient(agent_server()) as client:
+            handle = await ToolSpec.from_client(client, "wait")
+            call = asyncio.create_task(handle.acall(seconds=60))
+            await asyncio.to_thread(BEGUN.wait, 10)
+            call.cancel()
+            return await asyncio.to_thread(STOPPED.wait, 10)
+
+    assert asyncio.run(run())
+
+
+def test_ah_53_in_an_engine_of_a_host_the_tool_needs_a_grant_and_an_approval() -> None:
+    """As all foreign tools do; the engine calls it over the client."""
+
+    async def run() -> tuple[Any, Any]:
+        async with FastMCPClient(far_server()) as client:
+            toolset = Toolset("far", ((await ToolSpec.from_client(client, "add", group="far")).tool,))
+            policy = ExecutionPolicy(grants=("mcp:call:far/*",), preapproved=("far.add",))
+            with Engine(plugins="none", toolsets=[toolset]) as poor, pytest.raises(PolicyError) as caught:
+                await poor.acall("far.add", (1,))
+            with Engine(plugins="none", toolsets=[toolset], policy=policy) as engine:
+                return caught.value.code, await engine.acall("far.add", ("1",))
+
+    assert ("policy.approval", 2) == asyncio.run(run())
+
+
 def test_ah_54_a_tool_of_this_process_is_available(search: ToolSpec) -> None:
     """It always can be called."""
     assert search.available()
@@ -1194,6 +1473,21 @@ def test_ah_68_a_class_is_a_nested_object() -> None:
     assert {"type": "integer"} == handle.params["point"]["properties"]["x"]
     assert ["x"] == handle.params["point"]["required"]
     assert 3 == handle(point={"x": "3"})
+
+
+async def where(city: str, ctx: FastMCPContext) -> str:
+    """Tell which server asks."""
+    return f"{city} by {ctx.fastmcp.name}"
+
+
+def test_ah_69_the_context_of_fastmcp_is_hidden_and_still_given() -> None:
+    """No caller sees it or sets it."""
+    handle = ToolSpec.from_fastmcp(FastMCPTool.from_function(where))
+    wrong = handle.exec(city="Rome", ctx=1)
+
+    assert ["city"] == list(handle.params) == list(handle.to_mcp().input_schema["properties"])
+    assert "Rome by neuroscript" == handle(city="Rome")
+    assert "agentheaven.where: ctx: expected only city, got an unknown name with int" == str(wrong.error)
 
 
 def test_ah_70_bound_values_are_held_to_the_type() -> None:

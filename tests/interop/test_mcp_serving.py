@@ -1,14 +1,12 @@
-"""An engine served to real clients of MCP: the official one over stdio and over HTTP, and that of FastMCP."""
+"""An engine served to real clients of MCP: what holds over stdio and over HTTP alike, and what they are asked and told."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 import time
-import warnings
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +28,6 @@ from neuroscript.interop.mcp import serve
 from neuroscript.interop.mcp.requests import offers_forms
 
 ROOT = Path(__file__).parents[2]
-CALLS = 1_000 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 200
-MEBIBYTE = 1024 * 1024
 FORM = ElicitationCapability(form=FormElicitationCapability())
 ADDRESS = ElicitationCapability(url=UrlElicitationCapability())
 
@@ -49,15 +45,6 @@ def over_stdio(*words: str, **keywords: Any) -> Client:
 def place() -> Iterator[Place]:
     with served() as place:
         yield place
-
-
-@contextlib.asynccontextmanager
-async def fastmcp_client(url: str) -> AsyncIterator[Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from fastmcp import Client as FastClient
-    async with FastClient(url) as client:
-        yield client
 
 
 def text_of(result: Any) -> str:
@@ -163,19 +150,6 @@ def test_the_official_client_is_served_over_http(place: Place, tmp_path: Path) -
 
     until(lambda: not place.service.clients)
     assert not place.engine._world.running
-
-
-def test_the_client_of_fastmcp_is_served(place: Place) -> None:
-    """It gives the very values, and raises our sentences."""
-
-    async def talk() -> None:
-        async with fastmcp_client(place.url) as client:
-            assert "t__add" in {tool.name for tool in await client.list_tools()}
-            assert (await client.call_tool("t__add", {"a": "2"})).structured_content == {"result": 3}
-            with pytest.raises(Exception, match="a: expected int, got str"):
-                await client.call_tool("t__add", {"a": "x"})
-
-    asyncio.run(talk())
 
 
 def test_only_the_tools_that_are_named_are_served() -> None:
@@ -317,29 +291,3 @@ def test_a_tool_asks_the_user_of_the_client(place: Place) -> None:
     asyncio.run(talk())
 
     assert asked == ["who is there?", "who is there?"]
-
-
-def test_many_calls_of_one_session_leave_nothing_behind() -> None:
-    """Tasks, threads and descriptors are back at their start, and memory grows no longer."""
-
-    async def talk() -> None:
-        async with over_stdio() as client:
-
-            async def state() -> dict[str, int]:
-                found = (await client.call_tool("t__state", {})).structured_content
-                return dict(found)
-
-            for _ in range(20):
-                await client.call_tool("t__steps", {"count": 2})
-            first = await state()
-            for number in range(CALLS):
-                if number == CALLS // 2:
-                    half = await state()
-                await client.call_tool("t__steps" if number % 2 else "t__add", {"count": 2} if number % 2 else {"a": 1})
-            last = await state()
-            assert {name: last[name] for name in ("tasks", "threads", "descriptors")} == {
-                name: first[name] for name in ("tasks", "threads", "descriptors")
-            }
-            assert last["memory"] - half["memory"] < MEBIBYTE
-
-    asyncio.run(talk())

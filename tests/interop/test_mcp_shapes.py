@@ -77,6 +77,13 @@ def test_a_tool_is_told_whole() -> None:
     ]
 
 
+def test_the_default_of_a_secret_is_not_told() -> None:
+    """A client would show it to a model, and keep it in its records."""
+    spec = ToolSpec("ping", "net", (ArgSpec("key", ArgType.STRING, secret=True, default="sesame"),))
+
+    assert to_mcp([spec])[0]["inputSchema"]["properties"] == {"key": {"type": ["string", "null"], "writeOnly": True}}
+
+
 @pytest.mark.parametrize(
     ("effects", "hints"),
     [

@@ -648,7 +648,7 @@ def test_without_the_sdk_a_sentence_names_the_extra() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
 
-    assert ran.stdout == 'mcp: the SDK of MCP is not installed; install "neuroscript[mcp]"\n'
+    assert ran.stdout == 'mcp: the SDK of MCP is not installed; install it with: pip install "neuroscript[mcp]"\n'
 
 
 def test_what_is_wrong_with_the_call_is_told_at_once() -> None:

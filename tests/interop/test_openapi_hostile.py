@@ -311,6 +311,7 @@ def test_a_default_of_two_lines_makes_no_header(shop: Shop) -> None:
     assert [] == shop.asked
 
 
+@pytest.mark.alone
 def test_a_bomb_of_references_is_refused_soon() -> None:
     """In schemas, and in a YAML that names one part many times."""
     schemas: dict[str, Any] = {f"s{n}": {"type": "array", "prefixItems": [ref(f"s{n + 1}")] * 10} for n in range(20)}

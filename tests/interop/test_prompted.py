@@ -199,6 +199,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_the_time_of_reading_grows_with_the_length(unit: str) -> None:
     """Whatever is repeated: eight times the text takes at most about eight times as long."""

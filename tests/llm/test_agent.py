@@ -1,8 +1,9 @@
-"""``docs/examples/agent.py``, as a program, against a real server in the shapes of three APIs, streamed and whole."""
+"""``docs/examples/agent.py``, as a program and in this process, against a real server in the shapes of three APIs, streamed and whole."""
 
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -20,16 +21,9 @@ def whole(request: pytest.FixtureRequest) -> list[str]:
     return ["--whole"] if request.param == "whole" else []
 
 
-def run(server: ModelServer, api: str, whole: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run the program to its end."""
-    words = ["Total and tidy up.", "--base-url", server.base_url(api), "--api", api, *whole]
-    return subprocess.run(
-        [sys.executable, str(AGENT), *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "NO_COLOR": "1"},
-    )
+def words(server: ModelServer, api: str, whole: list[str]) -> list[str]:
+    """Return the words of its command."""
+    return [str(AGENT), "Total and tidy up.", "--base-url", server.base_url(api), "--api", api, *whole]
 
 
 def test_the_program_is_short() -> None:
@@ -48,7 +42,13 @@ def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, 
         says("The total is 280.7."),
     )
 
-    done = run(server, api, whole)
+    done = subprocess.run(
+        [sys.executable, *words(server, api, whole)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -75,21 +75,29 @@ def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, 
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_an_agent_that_comes_to_no_answer_shows_what_was_done(server: ModelServer, api: str, whole: list[str]) -> None:
+def test_an_agent_that_comes_to_no_answer_shows_what_was_done(
+    server: ModelServer, api: str, whole: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A refusal, a model that never stops, a cut reply: what was done until then, and why it ended."""
+
+    def why_it_ended() -> str:
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(AGENT), run_name="__main__")
+        return str(ended.value.code)
+
+    monkeypatch.setattr(sys, "argv", words(server, api, whole))
     read = asks(call("fs__read", {"filepath": "prices.txt"}))
     server.script(read, refuses())
-    refused = run(server, api, whole)
+    refused = why_it_ended(), capsys.readouterr().out
     server.script(forever=read)
-    endless = run(server, api, whole)
+    endless = why_it_ended(), capsys.readouterr().out
     server.requests.clear()
     server.script(read, forever=cut_after(60))
-    cut = run(server, api, whole)
+    cut = why_it_ended(), capsys.readouterr().out
 
-    assert refused.returncode == endless.returncode == cut.returncode == 1
-    assert refused.stderr == "llm.refused: the model refused to answer\n"
-    assert endless.stderr == "llm.turns: the model came to no end in 8 turns\n"
-    assert cut.stderr.startswith("llm.cut: ")
+    assert refused[0] == "llm.refused: the model refused to answer"
+    assert endless[0] == "llm.turns: the model came to no end in 8 turns"
+    assert cut[0].startswith("llm.cut: ")
     assert len(server.requests) == 1 + 3
-    for done, times in ((refused, 1), (endless, 8), (cut, 1)):
-        assert done.stdout.count("tool: fs.read: 184.50 and 96.20") == times
+    for (_, told), times in ((refused, 1), (endless, 8), (cut, 1)):
+        assert told.count("tool: fs.read: 184.50 and 96.20") == times

@@ -120,6 +120,7 @@ class Failure:
 
 FAILURES = {
     "401": Failure(status(401, word="invalid_api_key"), "llm.auth", "host", 1),
+    "402": Failure(status(402), "llm.auth", "host", 1),
     "403": Failure(status(403), "llm.auth", "host", 1),
     "400": Failure(status(400), "llm.request", "host", 1),
     "422": Failure(status(422), "llm.request", "host", 1),
@@ -131,6 +132,7 @@ FAILURES = {
     "429 without money": Failure(status(429, word="insufficient_quota"), "llm.rate", "host", 1),
     "500": Failure(status(500), "llm.server", "later", 3),
     "503": Failure(status(503), "llm.server", "later", 3),
+    "504": Failure(status(504), "llm.timeout", "later", 3),
     "529": Failure(status(529, word="overloaded_error"), "llm.server", "later", 3),
     "503 of html": Failure(html(503), "llm.server", "later", 3),
     "html": Failure(html(), "llm.format", "host", 1),
@@ -164,6 +166,7 @@ def test_a_failure_has_its_code_and_its_count_of_requests(
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
+@pytest.mark.alone
 @apis
 @streams
 def test_silence_ends_after_its_timeout(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
@@ -550,6 +553,7 @@ def test_an_interrupt_in_the_middle_of_a_reply_leaves_the_model_usable(
     assert len(server.requests) == 2
 
 
+@pytest.mark.alone
 def test_a_wait_that_is_longer_than_all_may_take_is_not_waited_for(server: ModelServer, reach: Reach) -> None:
     """The error comes at once, and says how long the server asks to wait."""
     server.script(status(429, {"Retry-After": "5"}), says("late"))

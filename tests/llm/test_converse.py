@@ -374,6 +374,7 @@ def test_an_answer_that_never_fits_is_an_error_that_says_so(talk: Any) -> None:
     assert len(caught.value.conversation.replies) == 2
 
 
+@pytest.mark.alone
 def test_an_answer_of_fences_alone_is_read_in_no_time() -> None:
     """The time that it takes grows with its length, not with the square of it."""
     began = time.monotonic()
@@ -686,6 +687,7 @@ def test_the_text_of_a_failure_is_cut_as_any_result(talk: Any) -> None:
     assert type(error.__cause__) is ValueError
 
 
+@pytest.mark.alone
 def test_calls_in_order_share_the_time_of_the_conversation(talk: Any) -> None:
     """The second one gets what the first one has left."""
     toolset = Toolset("s")

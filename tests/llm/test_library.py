@@ -62,7 +62,6 @@ def test_an_api_can_be_named_for_a_model_that_llm_does_not_know(
 
 def test_a_key_may_stand_in_the_store_of_llm(at_home: ModelServer, no_keys: Path) -> None:
     """By the name of the service."""
-    no_keys.mkdir()
     (no_keys / "keys.json").write_text(json.dumps({"openai": "sk-stored"}))
     at_home.script(says("ok"), says("ok"))
 
@@ -74,7 +73,6 @@ def test_a_key_may_stand_in_the_store_of_llm(at_home: ModelServer, no_keys: Path
 
 def test_an_address_that_llm_was_told_of_is_used(server: ModelServer, no_keys: Path) -> None:
     """With the name that its server knows, and without a key."""
-    no_keys.mkdir()
     entry = {"model_id": "local", "model_name": "tiny", "api_base": server.base_url(), "supports_tools": True}
     (no_keys / "extra-openai-models.yaml").write_text(json.dumps([entry]))
     server.script(asks(call("math__add", {"a": 1, "b": 2})))

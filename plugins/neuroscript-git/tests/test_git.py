@@ -138,6 +138,7 @@ def test_no_redirect_is_followed(tool: Tool, root: Path, remote: str, seen: list
     assert all(path.startswith("/moved/") for path in seen)
 
 
+@pytest.mark.alone
 def test_a_call_that_is_left_ends_git(engine: Engine, root: Path) -> None:
     """A server that says nothing holds no thread: the timeout of the call ends the processes."""
     import socket

@@ -349,6 +349,7 @@ SLOW: Final = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("pieces", SLOW.values(), ids=SLOW)
 def test_a_server_that_takes_its_time_is_given_up(engine: Engine, world: Any, scheme: str, pieces: list[bytes]) -> None:
@@ -363,6 +364,7 @@ def test_a_server_that_takes_its_time_is_given_up(engine: Engine, world: Any, sc
     assert time.monotonic() - started < 3
 
 
+@pytest.mark.alone
 def test_a_server_that_never_answers_in_tls_is_given_up(engine: Engine, world: Any) -> None:
     """Its connection is made by the system, and nobody speaks there."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -476,6 +478,7 @@ def test_an_answer_is_whole_or_an_error(engine: Engine, world: Any, coded: bool)
     assert ("http.too_large", "model", text) == failure(engine, f"{API}/a", limit=9)
 
 
+@pytest.mark.alone
 def test_a_bomb_does_not_go_off(engine: Engine, world: Any) -> None:
     """A gigabyte in a megabyte is given up at the limit, without the memory or the time for it."""
     bomb = gzip.compress(bytes(2**20)) * 1000

@@ -274,6 +274,7 @@ def test_missing_ok_excuses_nothing_but_what_is_missing(failure: Callable[..., T
     assert "extracts['e']: user.name: expected map, got str" == error.text
 
 
+@pytest.mark.alone
 def test_many_extracts_from_a_large_map_take_no_square_of_time(engine: Engine) -> None:
     """Without regard to case a map is gone through once, not once for each extract."""
     value = {f"Key{index}": index for index in range(20_000)}
@@ -647,6 +648,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("word", FORMS)
 def test_a_hostile_text_of_100_kb_is_refused_quickly(word: str, text: str) -> None:
@@ -659,6 +661,7 @@ def test_a_hostile_text_of_100_kb_is_refused_quickly(word: str, text: str) -> No
     assert time.perf_counter() - started < 0.2
 
 
+@pytest.mark.alone
 def test_hostile_paths_and_shapes_of_100_kb_are_refused_quickly(engine: Engine) -> None:
     """Neither of the two languages has a text that takes long."""
     texts = ["a" * SIZE, "a." * (SIZE // 2), "[0]" * (SIZE // 3), "[" * SIZE, "[" + "0" * SIZE, "." * SIZE]

@@ -136,6 +136,7 @@ def outcome(engine: Engine, name: str, args: tuple[str, ...]) -> Any:
         return error.code
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("name", "args", "expected"), [pytest.param(*case[1:], id=case[0]) for case in HOSTILE])
 def test_a_hostile_pattern_ends_and_holds_up_nobody(
     engine: Engine, idle_speed: float, name: str, args: tuple[str, ...], expected: Any

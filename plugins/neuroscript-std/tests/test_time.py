@@ -95,6 +95,7 @@ def test_another_text_is_no_date(engine: Engine, text: str) -> None:
     assert (caught.value.code, caught.value.retry) == ("time.bad_text", "model")
 
 
+@pytest.mark.alone
 def test_a_long_text_is_refused_quickly(engine: Engine) -> None:
     """A hostile text takes no longer than its length explains."""
     started = time.perf_counter()
@@ -250,6 +251,7 @@ def test_sleep_does_not_hold_up_the_loop_that_awaits_it(engine: Engine) -> None:
     assert asyncio.run(others_while_asleep()) > 3
 
 
+@pytest.mark.alone
 def test_sleeps_that_are_awaited_together_run_together(engine: Engine) -> None:
     """Ten of them take about as long as one."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from neuroscript.audit.forms import Forms, list_text, number_text, repairs_text, sizes_text, spent_text
+from neuroscript.display import sendable
 from neuroscript.errors import AuditError, SpecError
 from neuroscript.needs import LASTING
 from neuroscript.record import CallRecord
@@ -150,8 +151,8 @@ class SqliteAudit:
         about = record.about
         seconds = None if record.kind == "intent" else float(number_text(record.seconds))
         return (
-            *(record.run, record.call, record.parent, record.depth, _sound(record.session), record.kind),
-            *(_sound(about.tool), record.code, _sound(record.rule), float(number_text(record.time)), seconds),
+            *(record.run, record.call, record.parent, record.depth, sendable(record.session), record.kind),
+            *(sendable(about.tool), record.code, sendable(record.rule), float(number_text(record.time)), seconds),
             *(about.fingerprint, about.distribution, about.version, record.policy, record.digest.hex()),
             *(list_text(about.effects), list_text(record.needs), self._forms.types_text(record.types)),
             *(sizes_text(record.sizes), repairs_text(record.repairs), spent_text(record.spent)),
@@ -192,11 +193,6 @@ class SqliteAudit:
         with self._lock, suppress(sqlite3.Error):
             self._timer = None
             self._commit()
-
-
-def _sound(text: str) -> str:
-    """Return a text that a database can hold: one row that it refuses would hold up all others."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -97,11 +97,21 @@ def written(result: ToolResult, options: Namespace, output: Output) -> int:
         output.json(result_to_data(result))
     elif result.error is not None:
         output.say(str(result.error))
+        if result.error.code == "mcp.changed":
+            _say_how(result.tool, options, output)
     elif isinstance(result.value, str):
         output.text(result.value)
     else:
         output.json(plain(result.value))
     return OK if result.error is None else exit_code(result.error)
+
+
+def _say_how(tool: str, options: Namespace, output: Output) -> None:
+    from neuroscript.cli.servers import accepting
+
+    sentence = accepting(vars(options), tool, output)
+    if sentence:
+        output.say(sentence)
 
 
 def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | ToolResult:

@@ -19,8 +19,8 @@ from neuroscript.cli.exits import FAILED, OK
 from neuroscript.cli.opening import MakeEngine, opened
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Rows, cell, line
+from neuroscript.cli.policy_files import file_of
 from neuroscript.cli.printing import show
-from neuroscript.cli.stating import file_of
 from neuroscript.names import near
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.scopes import is_exact_tool

@@ -13,6 +13,7 @@ from neuroscript.cli.output import Output
 from neuroscript.cli.parser import SHELLS, build
 from neuroscript.display import shown
 from neuroscript.engine import Engine
+from neuroscript.extras import missing
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -25,8 +26,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         raise UsageError(f"no shell is called {shown(options.shell)} here; there are {', '.join(SHELLS)}")
     try:
         from argcomplete.shell_integration import shellcode
-    except ModuleNotFoundError:
-        raise UsageError('completion needs argcomplete: pip install "neuroscript[cli]"') from None
+    except ModuleNotFoundError as error:
+        raise UsageError(str(missing("completion needs argcomplete", "cli", error))) from None
     script = shellcode(["neuroscript"], shell=options.shell)
     if options.json:
         output.json({"shell": options.shell, "script": script})

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from neuroscript.cli.choosing import NO_AUTOLOAD, choice, files, warn
 from neuroscript.cli.exits import UsageError
 from neuroscript.cli.output import Output
+from neuroscript.cli.policy_files import may_name_servers
 from neuroscript.directories import plugins_directory
 from neuroscript.display import shown
 from neuroscript.errors import PluginError, SpecError
@@ -49,7 +50,8 @@ def is_indexed(options: Namespace, make_engine: Any) -> bool:
     if make_engine is not None or settings.get("locked") is not None:
         return False
     own = None if os.environ.get(NO_AUTOLOAD) else plugins_directory()
-    return not (files(settings) or settings.get("plugins_dir") or (own and os.path.isdir(own)))  # noqa: PTH112
+    is_more = files(settings) or settings.get("plugins_dir") or (own and os.path.isdir(own))  # noqa: PTH112
+    return not (is_more or may_name_servers(settings, is_own=True))
 
 
 def indexed(settings: Mapping[str, Any], output: Output) -> Iterator[tuple[IndexedTool, str, list[str]]]:

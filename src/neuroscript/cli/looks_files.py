@@ -14,7 +14,7 @@ from typing import Final
 from neuroscript.cli.choosing import NO_AUTOLOAD, files
 from neuroscript.cli.looks import Look, place, word
 from neuroscript.cli.opening import directories as directories_of
-from neuroscript.cli.stating import file_of
+from neuroscript.cli.policy_files import file_of
 from neuroscript.directories import cache_file, config_file, plugins_directory
 from neuroscript.discovery import guarded, offered
 from neuroscript.display import shown_path

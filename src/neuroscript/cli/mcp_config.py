@@ -8,6 +8,7 @@ from argparse import Namespace
 from typing import Any
 
 from neuroscript.cli.exits import OK
+from neuroscript.cli.mcp_words import NAME
 from neuroscript.cli.output import Output
 from neuroscript.interop.mcp import CLIENTS, snippet
 
@@ -15,7 +16,7 @@ from neuroscript.interop.mcp import CLIENTS, snippet
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
     """Print what a client has to be told, and on stderr where."""
     words = ["-m", "neuroscript", "mcp", "serve"]
-    words += [] if options.name == "neuroscript" else ["--name", options.name]
+    words += [] if options.name == NAME else ["--name", options.name]
     data = snippet(options.client, options.name, sys.executable, [*words, *options.words])
     output.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     output.say(f"this belongs into {CLIENTS[options.client][1]}")

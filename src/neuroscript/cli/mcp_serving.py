@@ -11,13 +11,18 @@ import signal
 import socket
 import sys
 from argparse import Namespace
-from threading import current_thread, main_thread
+from threading import Thread, current_thread, main_thread
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, Final
 
 from neuroscript.cli.exits import OK, UsageError
 from neuroscript.cli.opening import MakeEngine, opened
 from neuroscript.cli.output import Output
+from neuroscript.engine import Engine
+from neuroscript.interop.mcp.addresses import is_loopback
+
+LEAVING: Final = 10.0
+"""Seconds that the engine has to close, with the servers whose tools it has, when somebody ends the process."""
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -36,7 +41,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with opened(make_engine, output, options, asking) as engine:
         service = serve(engine, tools=options.tools or "*", name=options.name)
         if options.http is None:
-            _over_streams(service)
+            _over_streams(service, engine)
         else:
             _over_http(service, options, token, output)
     return OK
@@ -48,25 +53,38 @@ def _token(options: Namespace) -> str:
         if options.token_from is not None or options.origin:
             raise UsageError("--token-from and --origin are for HTTP; give --http too")
         return ""
-    from neuroscript.interop.mcp.http import is_loopback
+    from neuroscript.interop.mcp.http import TOKEN, UNFIT
 
     token = os.environ.get(options.token_from, "").strip() if options.token_from is not None else ""
     if options.token_from is not None and not token:
         raise UsageError("the variable that --token-from names is not set, or empty")
+    if token and not TOKEN.fullmatch(token):
+        raise UsageError(UNFIT)
     if not token and not is_loopback(options.http[0]):
         raise UsageError("an address that others can reach needs a token; name its variable with --token-from")
     return token
 
 
-def _over_streams(service: Any) -> None:
+def _over_streams(service: Any, engine: Engine) -> None:
+    leaving: list[Thread] = []
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        if leaving:  # who tells it again does not want to wait
+            os._exit(128 + number)
+        leaving.append(Thread(target=_left, args=(engine, number)))
+        leaving[0].start()
+
     if current_thread() is main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _ended)
+            signal.signal(number, ended)
     asyncio.run(service.stdio())
 
 
-def _ended(number: int, frame: FrameType | None) -> NoReturn:
-    """End the process at once: the thread that reads the standard input can not be stopped."""
+def _left(engine: Engine, number: int) -> None:
+    """Close the engine, and end the process: the thread that reads the standard input can not be stopped."""
+    closing = Thread(target=engine.close, daemon=True)
+    closing.start()
+    closing.join(LEAVING)
     sys.stderr.flush()
     os._exit(128 + number)
 
@@ -74,7 +92,7 @@ def _ended(number: int, frame: FrameType | None) -> NoReturn:
 def _over_http(service: Any, options: Namespace, token: str, output: Output) -> None:
     import uvicorn
 
-    from neuroscript.interop.mcp.http import PATH, app, is_loopback
+    from neuroscript.interop.mcp.http import PATH, app
 
     host = options.http[0]
     bound = _bound(host, options.http[1])

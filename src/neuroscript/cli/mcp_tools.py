@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+import attrs
 
 from neuroscript.cli.exits import FAILED, OK, UsageError
 from neuroscript.cli.output import Output, reason_of
 from neuroscript.cli.pages import EMPTY, Rows, cell, line
+from neuroscript.cli.policy_files import file_in_use
 from neuroscript.cli.printing import show
-from neuroscript.display import shown_path
+from neuroscript.cli.servers import lent, tables
+from neuroscript.display import one_line, shown, shown_path
+from neuroscript.foreignnames import word_of
+from neuroscript.interop.foreigntext import LONGEST
 from neuroscript.interop.mcp.accepted import Definition, Difference, differences, read, write
-from neuroscript.interop.mcp.foreign_text import LONGEST
-from neuroscript.interop.mcp.taking import from_mcp
-from neuroscript.interop.openapi.documents import one_line
-from neuroscript.interop.openapi.naming import word_of
+from neuroscript.interop.mcp.servers import looked_at
+from neuroscript.names import near
+from neuroscript.servertables import ServerTable
+
+GROUP: Final = "mcp"
+"""The group of tools that are only looked at, unless another one is named."""
 
 CLAIMS: Final = {"readOnlyHint": "reads only", "destructiveHint": "destroys", "idempotentHint": "idempotent"}
 """What a server may say of a tool, in our words."""
@@ -26,35 +34,52 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
     """Tell of the tools of a server, and return the exit code: 0 where all are as accepted, or are accepted now.
 
     Args:
-        options: ``server``, the program and its arguments, or ``url``; ``group``; ``file``, that of what was accepted,
-            or None, and one that is not there yet holds nothing; ``accept``, whether to write it anew; ``timeout`` in
-            seconds; ``json``.
+        options: ``name``, that of a server in the policy file ``policy``, or None; else ``server``, the program and its
+            arguments, or ``url``; ``group``; ``file``, that of what was accepted, or None, and one that is not there
+            yet holds nothing; ``accept``, whether to write it anew; ``timeout`` in seconds; ``json``.
 
     Raises:
-        UsageError: The file can not be written, or there is none to write.
+        UsageError: There is no such server; the file can not be written, or there is none to write.
         SpecError: The file can not be read, or the options name no server.
         PluginError: The server can not be asked.
     """
-    if options.accept and not options.file:
+    table = _table(options, make_engine is None, output)
+    if options.accept and not table.accepted:
         raise UsageError("--accept needs a file to write")
-    old = read(options.file) if options.file and os.path.lexists(options.file) else {}
-    now, skipped = _asked(options)
-    found = differences(old, now) if options.file else ()
+    old = read(table.accepted) if table.accepted and os.path.lexists(table.accepted) else {}
+    with looked_at(table, lent([table])) as server:
+        now, skipped = server.definitions, server.skipped
+    found = differences(old, now) if table.accepted else ()
     if options.accept:
-        _write(options.file, now)
+        _write(table.accepted, now)
     ok = options.accept or not found
     if options.json:
-        output.json({"ok": ok, "tools": _data(now, found, options.group), "gone": _gone(found), "skipped": [*skipped]})
+        output.json({"ok": ok, "tools": _data(now, found, table.group), "gone": _gone(found), "skipped": [*skipped]})
     else:
-        show(_blocks(now, found, skipped, options), output)
+        show(_blocks(now, found, skipped, table, options.accept), output)
     return OK if ok else FAILED
 
 
-def _asked(options: Namespace) -> tuple[Mapping[str, Definition], Sequence[str]]:
-    """Return what a server offers, and why some of it can not be taken."""
-    given: dict[str, Any] = {"url": options.url, "group": options.group, "timeout": options.timeout, "skip": True}
-    with from_mcp(options.server, **given) as server:
-        return server.definitions, server.skipped
+def _table(options: Namespace, is_own: bool, output: Output) -> ServerTable:
+    """Return what is stated of the server, by the file or by the options."""
+    timed = {} if options.timeout is None else {"timeout": options.timeout}
+    if options.name is None:
+        places = {"command": tuple(options.server), "url": options.url, "accepted": options.file or ""}
+        return ServerTable("", options.group or GROUP, **places, **timed)
+    if options.server or options.url or options.group or options.file:
+        raise UsageError("NAME says which server; give it alone, or a program or --url, --group and --file")
+    found = {each.name: each for each in tables(vars(options), is_own, output)}
+    if options.name not in found:
+        raise UsageError(_unknown(options, found, is_own))
+    return attrs.evolve(found[options.name], **timed)
+
+
+def _unknown(options: Namespace, found: Iterable[str], is_own: bool) -> str:
+    if file_in_use(vars(options), is_own) is None:
+        return "a server by its name stands in a policy file, and there is none; name it with --policy"
+    alike = near(options.name, found)
+    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+    return f"no server is called {shown(options.name)} in the policy file{hint}"
 
 
 def _write(file: str, now: Mapping[str, Definition]) -> None:
@@ -91,12 +116,16 @@ def _claims(definition: Definition) -> list[str]:
 
 
 def _blocks(
-    now: Mapping[str, Definition], found: Sequence[Difference], skipped: Sequence[str], options: Namespace
+    now: Mapping[str, Definition],
+    found: Sequence[Difference],
+    skipped: Sequence[str],
+    table: ServerTable,
+    accepts: bool,
 ) -> Iterator[Rows]:
     """Yield what a person reads: the tools, what differs, what can not be taken, and what can be done."""
     rows = [
         (cell(each["tool"], "name"), cell(", ".join(each["claims"])), cell(each["description"]))
-        for each in _data(now, found, options.group)
+        for each in _data(now, found, table.group)
     ]
     if rows:
         yield Rows(tuple(rows))
@@ -107,17 +136,17 @@ def _blocks(
         yield EMPTY
         yield from (line(str(each), "bad" if each.kind == "changed" else "mended") for each in found)
     yield EMPTY
-    yield line(_summary(len(now), len(found), options))
-    if found and not options.accept:
+    yield line(_summary(len(now), len(found), table.accepted, accepts))
+    if found and not accepts:
         yield line("read what is new, and take it with --accept")
 
 
-def _summary(count: int, changed: int, options: Namespace) -> str:
+def _summary(count: int, changed: int, accepted: str, accepts: bool) -> str:
     tools = f"{count} tool{'s' * (count != 1)}"
-    if not options.file:
+    if not accepted:
         return tools
-    file = shown_path(options.file)
-    if options.accept:
+    file = shown_path(accepted)
+    if accepts:
         return f"{tools} written to {file}"
     if not changed:
         return f"{tools}, all as in {file}"

@@ -17,7 +17,7 @@ ADDRESS: Final = "127.0.0.1:8000"
 """Where ``--http`` serves unless it is told."""
 
 CLIENTS: Final = ("claude", "cursor", "gemini", "vscode", "windsurf", "zed")
-"""The clients that ``config`` knows."""
+"""The clients that ``config`` knows; they stand here too, so that no help loads what writes their files."""
 
 SERVE: Final = """\
 One client is served over the standard streams until it goes, or any number over HTTP at /mcp, each
@@ -33,8 +33,8 @@ in them by their whole paths, for a client starts it wherever it is."""
 
 TOOLS: Final = """\
 Starts the program whose words stand behind --, or reaches a server over HTTP, and shows what it says its
-tools are. With --file only what is not as it was accepted there ends with exit code 1; --accept writes
-the file anew, once you have read it."""
+tools are. NAME is a server of your policy file, a table [mcp.NAME]. What is not as it was accepted, of NAME
+or in --file, ends with exit code 1; --accept writes it down anew, once you have read it."""
 
 
 def add_mcp(commands: Any, layout: Any) -> None:
@@ -79,15 +79,18 @@ def _add_config(actions: Any, layout: Any) -> None:
 def _add_tools(actions: Any, layout: Any) -> None:
     help = "look at the tools of a server, and accept them"
     parser = add_subparser(actions, layout, "tools", help, json_help="print a JSON object", description=TOOLS)
-    parser.usage = "neuroscript mcp tools [--group NAME] [--file FILE [--accept]] [--json] (--url URL | -- WORD ...)"
+    parser.usage = (
+        "neuroscript mcp tools [--accept] [--timeout S] [--json] "
+        "([--policy FILE] NAME | [--group NAME] [--file FILE] (--url URL | -- WORD ...))"
+    )
+    parser.add_argument("--policy", metavar="FILE", help="the file of TOML that names the server; else your own")
     parser.add_argument("--url", metavar="URL", default="", help="the address of a server over HTTP")
-    parser.add_argument("--group", metavar="NAME", default="mcp", help="the group of the tools; mcp otherwise")
+    parser.add_argument("--group", metavar="NAME", help="the group of the tools; mcp otherwise")
     parser.add_argument("--file", metavar="FILE", help="what was accepted of the server")
     parser.add_argument("--accept", action="store_true", help="write to the file what the server says now")
-    parser.add_argument(
-        "--timeout", metavar="S", type=seconds, default=30.0, help="how many seconds to wait; 30 otherwise"
-    )
-    parser.add_argument("server", nargs="*", metavar="WORD", help="the program and its arguments")
+    parser.add_argument("--timeout", metavar="S", type=seconds, help="how many seconds to wait; 30 otherwise")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a server of the policy file")
+    parser.set_defaults(server=[])
 
 
 ACTIONS: Final[Mapping[str, Callable[[Any, Any], None]]] = {

@@ -7,6 +7,7 @@ import os
 from typing import Any, Final
 
 from neuroscript.cli.subparsers import add_subparser
+from neuroscript.paths import LOCAL, is_address
 
 ACTIONS: Final = ("list", "check")
 APIS: Final = ("openai-chat", "openai-responses", "anthropic")
@@ -48,7 +49,7 @@ def _action(actions: Any, layout: Any, name: str, help: str, json_help: str, des
         "--base-url",
         metavar="URL",
         type=address,
-        help="the address of a server, as http://127.0.0.1:8080/v1",
+        help=f"the address of a server, as {LOCAL}",
     )
     parser.add_argument("--api", metavar="API", choices=APIS, default="", help=f"what it speaks: {', '.join(APIS)}")
     return parser
@@ -65,8 +66,6 @@ def address(text: str) -> str:
     Raises:
         argparse.ArgumentTypeError: It is none.
     """
-    from neuroscript.paths import is_address
-
     if not is_address(text):
-        raise argparse.ArgumentTypeError("expected an address such as http://127.0.0.1:8080/v1")
+        raise argparse.ArgumentTypeError(f"expected an address such as {LOCAL}")
     return text

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TextIO
 
 from neuroscript.cli.choosing import NO_AUTOLOAD, choice, files, warn
 from neuroscript.cli.output import Output
+from neuroscript.cli.servers import join, lent, tables
 from neuroscript.cli.stating import stated, without_effect
 from neuroscript.directories import plugins_directory
 from neuroscript.display import shown
@@ -50,9 +51,11 @@ def opened(
     """
     settings = vars(options)
     policy = _policy(settings, output, asking)
+    servers = tables(settings, make_engine is None, output)
     mode: Mode = "strict" if settings.get("strict") else "lax"
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
-        host = Host(sandbox_dir=settings.get("sandbox") if _runs(settings) else None, stdin=stdin, llm=llm)
+        sandbox = settings.get("sandbox") if _runs(settings) else None
+        host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=lent(servers))
         keywords |= {**choice(settings), **_locked(settings)}
         warn(keywords.get("without", []), output)
         with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:
@@ -63,6 +66,8 @@ def opened(
             for directory in directories(settings, is_own=make_engine is None):
                 for error in engine.load_plugins(directory):
                     output.say(f"warning: {error}")
+            if servers:
+                join(engine, servers, output)
             if settings["command"] in RUNNING:
                 _warn(without_effect(settings, engine), output)
             yield engine
@@ -92,7 +97,7 @@ def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
 
 
 def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., Any] | None) -> ExecutionPolicy:
-    if "policy" not in settings:
+    if "allow" not in settings:
         return ExecutionPolicy()
     if asking is None:
         from neuroscript.cli.approvers import approver

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import Any, Final, NoReturn
 
-from neuroscript.cli.audit_words import add_audit
-from neuroscript.cli.doctor_words import add_doctor
 from neuroscript.cli.exits import UsageError
-from neuroscript.cli.mcp_words import ACTIONS, add_mcp
-from neuroscript.cli.model_words import add_models
-from neuroscript.cli.plugin_words import add_index, add_inspection
-from neuroscript.cli.publisher_words import add_lint, add_new
 from neuroscript.cli.subparsers import add_subparser
-from neuroscript.cli.talk_words import add_ask, add_chat
-from neuroscript.cli.telling_words import add_docs, add_export, add_stubs
-from neuroscript.cli.world_words import KEEPING, LOCKED, WORLD, add_keeping, add_tools, add_world, locked_words
+from neuroscript.cli.world_words import (
+    KEEPING,
+    LOCKED,
+    WORLD,
+    add_keeping,
+    add_servers,
+    add_tools,
+    add_world,
+    locked_words,
+)
 from neuroscript.display import shown
 from neuroscript.names import near
 
@@ -132,14 +134,27 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
         alike = near(argv[0], COMMANDS)
         hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
         raise UsageError(f"no command is called {shown(argv[0])}{hint} (see neuroscript --help)")
-    namespace = build(argv[0] if argv else "").parse_args(locked_words(argv))
+    words, program = _apart(argv)
+    namespace = build(argv[0] if argv else "").parse_args(locked_words(words))
+    if program is not None:
+        namespace.server = program
     if namespace.command is None and not namespace.version:
         raise UsageError(f"a command is missing: {', '.join(COMMANDS)} (see neuroscript --help)")
     if namespace.command == "policy" and namespace.question is None:
         raise UsageError(f"a question is missing: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
     if namespace.command == "mcp" and namespace.action is None:
+        from neuroscript.cli.mcp_words import ACTIONS
+
         raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript mcp --help)")
     return namespace
+
+
+def _apart(argv: Sequence[str]) -> tuple[Sequence[str], list[str] | None]:
+    """Return the words without those of a program behind ``--``, which ``mcp tools`` takes as they are."""
+    if [*argv[:2]] != ["mcp", "tools"] or "--" not in argv:
+        return argv, None
+    at = argv.index("--")
+    return argv[:at], [*argv[at + 1 :]]
 
 
 def split(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -182,7 +197,8 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in [only] if only in COMMANDS else COMMANDS:
         if name in OTHERS:
-            OTHERS[name](commands, _layout)
+            room, _, add = OTHERS[name].partition(".")
+            getattr(import_module(f"neuroscript.cli.{room}"), add)(commands, _layout)
         else:
             OURS[name](commands, tool_names, keys)
     return parser
@@ -201,11 +217,13 @@ def _add_list(commands: Any, *_: Completer | None) -> None:
     parser = _command(commands, "list", "list the tools", json_help="an array of names, signatures and descriptions")
     parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="names to list, as in 'math.*'; * crosses dots")
     add_tools(parser)
+    add_servers(parser)
 
 
 def _add_show(commands: Any, tool_names: Completer | None, _: Completer | None) -> None:
     parser = _command(commands, "show", "show all of one tool", json_help="its spec and its policy")
     add_tools(parser)
+    add_servers(parser)
     _add_name(parser, tool_names)
 
 
@@ -325,19 +343,19 @@ OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], Non
 }
 """What adds the commands whose words are here, each called with the completers of words."""
 
-OTHERS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
-    "audit": add_audit,
-    "plugins": add_inspection,
-    "index": add_index,
-    "new": add_new,
-    "lint": add_lint,
-    "doctor": add_doctor,
-    "export": add_export,
-    "stubs": add_stubs,
-    "docs": add_docs,
-    "ask": add_ask,
-    "chat": add_chat,
-    "models": add_models,
-    "mcp": add_mcp,
+OTHERS: Final[Mapping[str, str]] = {
+    "audit": "audit_words.add_audit",
+    "plugins": "plugin_words.add_inspection",
+    "index": "plugin_words.add_index",
+    "new": "publisher_words.add_new",
+    "lint": "publisher_words.add_lint",
+    "doctor": "doctor_words.add_doctor",
+    "export": "telling_words.add_export",
+    "stubs": "telling_words.add_stubs",
+    "docs": "telling_words.add_docs",
+    "ask": "talk_words.add_ask",
+    "chat": "talk_words.add_chat",
+    "models": "model_words.add_models",
+    "mcp": "mcp_words.add_mcp",
 }
-"""What adds the commands whose words have a room of their own."""
+"""What adds the commands whose words have a room of their own; no room is loaded for the words of another."""

@@ -8,14 +8,13 @@ Source: issue "Authority", policy as a file.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.cli.exits import UsageError
-from neuroscript.directories import config_file
+from neuroscript.cli.policy_files import file_of
 from neuroscript.engine import Engine
 from neuroscript.policy import ExecutionPolicy
 
@@ -53,21 +52,6 @@ def stated(settings: Mapping[str, Any], approver: Callable[..., Any] | None = No
         approver=approver,
     )
     return together.narrowed(allow=words["allow"]) if "allow" in words else together
-
-
-def file_of(settings: Mapping[str, Any]) -> str | None:
-    """Return the file that is named, else the user's own where there is one; one that can not be seen counts too."""
-    named: str | None = settings["policy"]
-    own = config_file() if named is None else None
-    if own is None:
-        return named
-    try:
-        os.lstat(own)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:  # so it may well say something
-        return own
-    return own
 
 
 def without_effect(settings: Mapping[str, Any], engine: Engine) -> Iterator[str]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import GAP, Cell, Rows, Style
+from neuroscript.extras import missing
+
+try:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+except ImportError as error:
+    raise missing("pages with colours need rich", "cli", error) from None
 
 STYLES: Final[dict[Style, str]] = {
     "": "",

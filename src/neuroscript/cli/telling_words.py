@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript.cli.subparsers import add_subparser
-from neuroscript.cli.world_words import add_tools
+from neuroscript.cli.world_words import add_servers, add_tools
 
 FORMATS: Final = ("jsonschema", "prompt", "openai", "openai-responses", "anthropic", "gemini")
 """What tools can be exported as."""
@@ -37,6 +37,7 @@ def add_export(commands: Any, layout: Any) -> None:
     parser.add_argument("--plain", action="store_true", help="leave out of schemas what only neuroscript reads")
     _add_pattern(parser)
     add_tools(parser)
+    add_servers(parser)
 
 
 def add_stubs(commands: Any, layout: Any) -> None:
@@ -55,6 +56,7 @@ def add_stubs(commands: Any, layout: Any) -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is not current")
     _add_pattern(parser)
     add_tools(parser)
+    add_servers(parser)
 
 
 def add_docs(commands: Any, layout: Any) -> None:
@@ -71,6 +73,7 @@ def add_docs(commands: Any, layout: Any) -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is not current")
     _add_pattern(parser)
     add_tools(parser)
+    add_servers(parser)
 
 
 def _add_pattern(parser: Any) -> None:

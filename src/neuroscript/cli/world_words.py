@@ -48,6 +48,11 @@ def add_tools(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_servers(parser: argparse.ArgumentParser) -> None:
+    """Add the file whose servers bring further tools, for commands that read nothing else of it."""
+    parser.add_argument("--policy", metavar="FILE", help="add the tools of the MCP servers in this file; else in yours")
+
+
 def locked_words(argv: Sequence[str]) -> list[str]:
     """Return words in which `LOCKED` always has its value, so that it takes none of the words behind it.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from neuroscript.display import shown
+from neuroscript.display import sendable, shown
 from neuroscript.errors import SpecError
 from neuroscript.interop.describing import description, schema_of
 from neuroscript.modeltext import result_text
@@ -63,8 +63,8 @@ class Offered:
         return await self.session.aexecute(ToolCall(self.info.spec.full_name, arguments, id=id))
 
     def text(self, result: ToolResult) -> str:
-        """Return what came of a call as the model reads it: the result, or the error and what to do about it."""
-        return result_text(result, self.names)
+        """Return what came of a call as the model reads it, fit to be sent: the result, or the error and what to do."""
+        return sendable(result_text(result, self.names))
 
 
 def offered(session: Session, tools: str | Iterable[str] = "*", *, subject: str) -> tuple[Offered, ...]:

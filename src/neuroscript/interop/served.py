@@ -1,4 +1,4 @@
-"""What the server of a model tells as an error, by the word or the number that it has for it.
+"""What the server of a model tells as an error, by the word or the status that it has for it.
 
 Source: Anthropic API reference, "Errors"; Google API design guide, "Errors"; RFC 9110, status codes.
 """
@@ -14,8 +14,12 @@ from neuroscript.errors import LLMError, Retry
 WORD: Final = re.compile(r"[a-z0-9_.-]{1,64}")
 """A word that is told of a server's error; everything else that it says might repeat the conversation."""
 
+QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit_reached|billing_not_active")
+"""Words with which 429 means that there is no money left, which no waiting changes."""
+
 KINDS: Final[tuple[tuple[re.Pattern[str], str, Retry], ...]] = (
-    (re.compile(r"rate_limit.*|insufficient_quota|resource_exhausted"), "llm.rate", "later"),
+    (QUOTA, "llm.rate", "host"),
+    (re.compile(r"rate_limit.*|resource_exhausted"), "llm.rate", "later"),
     (re.compile(r"deadline_exceeded|timeout_error"), "llm.timeout", "later"),
     (re.compile(r"content_filter|.*policy.*"), "llm.refused", "never"),
     (
@@ -42,7 +46,11 @@ STATUSES: Final[Mapping[int, tuple[str, Retry]]] = {
     429: ("llm.rate", "later"),
     504: ("llm.timeout", "later"),
 }
-"""What statuses mean; any other below 500 is ``llm.request``."""
+"""What statuses mean, and who acts; all others mean what their hundreds mean."""
+
+
+SERVER: Final[tuple[str, Retry]] = ("llm.server", "later")
+"""A fault of the server, whatever it was."""
 
 
 def told(word: Any, status: Any = None) -> LLMError:
@@ -77,7 +85,15 @@ def _meaning(word: str, status: Any) -> tuple[str, Retry]:
     for pattern, code, retry in KINDS:
         if pattern.fullmatch(word):
             return code, retry
-    other: tuple[str, Retry] = ("llm.server", "later")
-    if type(status) is int and 400 <= status < 500:
-        other = ("llm.request", "host")
-    return STATUSES.get(status, other)
+    return meaning(status) if type(status) is int and 400 <= status < 600 else SERVER
+
+
+def meaning(status: int, word: str = "") -> tuple[str, Retry]:
+    """Return the code of a status, 300 or more, that came with a word, and who can do something about it."""
+    if status == 429 and QUOTA.fullmatch(word):
+        return "llm.rate", "host"
+    if status in STATUSES:
+        return STATUSES[status]
+    if status < 400:
+        return "llm.format", "host"
+    return ("llm.request", "host") if status < 500 else SERVER

@@ -21,16 +21,13 @@ from neuroscript.llm import library
 from neuroscript.llm.apis import APIS, ApiName
 from neuroscript.llm.retries import Patience, persisted
 from neuroscript.llm.transport import Api, Hear, Transport
-from neuroscript.paths import is_address
+from neuroscript.paths import LOCAL, is_address
 from neuroscript.replies import Reply, Retried, whole
 from neuroscript.runtime import Turn
 from neuroscript.spec import ToolSpec
 
 CONNECT: Final = 10.0
 """How many seconds a connection may take to be there, where less was not asked for."""
-
-LOCAL: Final = "http://127.0.0.1:8080/v1"
-"""An address, for whoever gives none that is one."""
 
 UNUSED: Final = "none"
 """What is sent as a key where there is none: the SDKs want one."""
@@ -202,7 +199,7 @@ def model(
 
 
 def _checked(base_url: str, api: str, numbers: Mapping[str, float], pause: float) -> None:
-    faults = [] if not base_url or is_address(base_url) else ["base_url: expected an address such as " + LOCAL]
+    faults = [] if not base_url or is_address(base_url) else [f"base_url: expected an address such as {LOCAL}"]
     if api and api not in APIS:
         faults.append(f"api: expected one of {', '.join(APIS)}, got {shown(api)}")
     faults.extend(f"{name}: expected a number above zero" for name, number in numbers.items() if not number > 0)

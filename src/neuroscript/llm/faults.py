@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.errors import LLMError, Retry
+from neuroscript.errors import LLMError
 from neuroscript.extras import mending
-from neuroscript.interop.served import WORD
+from neuroscript.interop.served import WORD, meaning
 
 DOORS: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
 """The packages whose errors are those of a request."""
@@ -26,8 +26,17 @@ DOORS: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", 
 CUT: Final = frozenset({"RemoteProtocolError", "ReadError", "CloseError"})
 """Errors of a connection that was there and broke."""
 
-QUOTA: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-"""Codes with which 429 means that there is no money left, which no waiting changes."""
+PAID: Final = "the account at the model's server is used up, or not paid for"
+TEXTS: Final[Mapping[str, str]] = {
+    "llm.auth": "the model's server refused the key, or what may be done with it",
+    "llm.format": "the model's server sends requests elsewhere; is the address right?",
+    "llm.model": "the model's server knows no such model or address",
+    "llm.rate": "the model's server takes no more requests at present",
+    "llm.request": "the model's server refused the request",
+    "llm.server": "the model's server failed",
+    "llm.timeout": "the request to the model's server took too long",
+}
+"""What is told of the code of a status."""
 
 
 @attrs.frozen
@@ -96,29 +105,10 @@ def of_status(status: int, headers: Mapping[str, str], body: Any = None) -> Faul
         body: What it says, as plain data; only its code is looked at.
     """
     word = code_word(body)
-    code, retry, text = _meaning(status, word)
+    code, retry = meaning(status, word)
+    text = PAID if status == 402 or (code, retry) == ("llm.rate", "host") else TEXTS[code]
     told = f"{status} {word}".strip()
     return Fault(LLMError(f"{text} ({told})", code=code, retry=retry), asked_wait(headers))
-
-
-def _meaning(status: int, word: str) -> tuple[str, Retry, str]:
-    match status:
-        case _ if status < 400:
-            return "llm.format", "host", "the model's server sends requests elsewhere; is the address right?"
-        case 401 | 403:
-            return "llm.auth", "host", "the model's server refused the key, or what may be done with it"
-        case 404:
-            return "llm.model", "host", "the model's server knows no such model or address"
-        case 408:
-            return "llm.timeout", "later", "the model's server waited too long for the request"
-        case 429 if word in QUOTA:
-            return "llm.rate", "host", "the account at the model's server is used up"
-        case 429:
-            return "llm.rate", "later", "the model's server takes no more requests at present"
-        case _ if status >= 500:
-            return "llm.server", "later", "the model's server failed"
-        case _:
-            return "llm.request", "host", "the model's server refused the request"
 
 
 def code_word(body: Any) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -22,12 +22,6 @@ from neuroscript.replies import Reply, whole
 from neuroscript.runtime import ToolCall, ToolInfo, ToolResult, Turn
 from neuroscript.session import Session
 from neuroscript.spec import ToolSpec
-
-SEES: Final = frozenset({"pure", "reads", "net", "clock", "random"})
-"""Effects of which a tool that only looks has at least one."""
-
-ACTS: Final = frozenset({"writes", "deletes", "exec", "prompts", "model"})
-"""Effects of which it has none."""
 
 
 @attrs.frozen
@@ -161,14 +155,8 @@ class Talk:
 
 
 def only_looks(tool: ToolInfo | None) -> bool:
-    """Tell whether a tool changes nothing and asks nobody, as its policy declares.
-
-    What declares no effects is not known to only look, nor is what is not found by that name.
-    """
-    if tool is None:
-        return False
-    effects = tool.policy.effects
-    return not SEES.isdisjoint(effects) and ACTS.isdisjoint(effects) and not tool.policy.requires_approval
+    """Tell whether a tool changes nothing and asks nobody; what is not found by its name is not known to."""
+    return tool is not None and tool.policy.only_looks
 
 
 def _ended(text: str, code: str, retry: Retry = "host") -> LLMError:

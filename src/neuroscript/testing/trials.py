@@ -23,6 +23,10 @@ from neuroscript.testing.samples import fitting
 from neuroscript.testing.setup import Setup, World
 from neuroscript.tools import ToolImplementation, WithoutRuntime
 
+YOUNG: Final = 1
+OLD: Final = 2
+"""Generations of the collector of garbage, each with the younger ones."""
+
 OUTSIDE: Final = frozenset({"exec", "net"})
 """Effects of tools that are called with nothing but their own examples: nobody knows where other values would go."""
 
@@ -219,8 +223,9 @@ def _is_kept(seen: Seen | None) -> bool:
     if seen is None or seen.runtime is None:
         return False
     seen.source = seen.source if inspect.isgenerator(seen.source) and seen.source.gi_frame is not None else None
-    if seen.runtime() is not None:
-        gc.collect()
+    for generation in (YOUNG, OLD):  # what a call has left is young, and all else that lives here may be much
+        if seen.runtime() is not None:
+            gc.collect(generation)
     return seen.runtime() is not None
 
 

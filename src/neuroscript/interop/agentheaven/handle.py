@@ -12,26 +12,29 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, Self
 
 from neuroscript.argtypes import ArgType
 from neuroscript.display import shown
 from neuroscript.engine import Engine
 from neuroscript.errors import UNSET, CallError, SpecError
-from neuroscript.interop.agentheaven import reading, writing
+from neuroscript.interop.agentheaven import protocol, reading, writing
 from neuroscript.interop.agentheaven.outcome import RESULT, ToolResult, main_value, wrapped
 from neuroscript.interop.agentheaven.schemas import arguments_schema, strictly
 from neuroscript.interop.agentheaven.state import copied_state, set_default
+from neuroscript.interop.mcp.accepted import Definition
+from neuroscript.interop.mcp.lending import Lent
 from neuroscript.names import near
 from neuroscript.needs import ToolPolicy
+from neuroscript.policy import ExecutionPolicy
 from neuroscript.promptform import to_prompt
 from neuroscript.schema import result_schema
 from neuroscript.snippets import made_from
 from neuroscript.sources import State
 from neuroscript.tools import NEEDS_NOTHING, ToolImplementation, Toolset
 
-LATER: Final = "which this version has not; it comes with the extra mcp"
-"""What is said of names that need the SDK of MCP."""
+TIMEOUT: Final = 30.0
+"""Seconds that a call of a tool of MCP or FastMCP may take, where nobody says another number."""
 
 
 class ToolSpec:
@@ -45,6 +48,7 @@ class ToolSpec:
         name: What it is called, where that is not the name of its spec.
         examples: What is kept as its examples.
         output_schema: The JSON Schema of the result, where its author gives one.
+        permits: What its own engine permits; nothing, where nobody says.
 
     Raises:
         SpecError: That is no tool.
@@ -66,6 +70,7 @@ class ToolSpec:
         name: str | None = None,
         examples: Iterable[Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
+        permits: ExecutionPolicy | None = None,
     ) -> None:
         if not isinstance(tool, ToolImplementation):
             raise SpecError(
@@ -74,6 +79,8 @@ class ToolSpec:
         self.name = name or tool.spec.name
         self.examples = list(tool.spec.examples if examples is None else examples)
         self._output_schema = output_schema
+        self._permits = permits
+        self._lent: Lent | None = None
         self._whole = tool
         self._binds: dict[str, str] = {}
         self._state: dict[str, Any] = {}
@@ -148,22 +155,69 @@ class ToolSpec:
             SpecError: That is no definition, or with everything about it that can not be taken.
         """
         from neuroscript.interop.dumped import dumped
-        from neuroscript.interop.mcp.accepted import Definition
         from neuroscript.interop.mcp.defining import described
 
-        definition = Definition.of_data(dumped(tool))
+        try:
+            data = dumped(tool)
+        except RecursionError:  # what is that deep is refused for it
+            data = tool
+        except ValueError:  # of the SDK's object
+            raise SpecError("definition", ["nests deeper than its SDK can tell"]) from None
+        definition = Definition.of_data(data)
         return cls(
             described(definition, group), name=definition.name, output_schema=definition.data.get("outputSchema")
         )
 
     @classmethod
-    async def from_client(cls, *args: Any, **options: Any) -> NoReturn:
-        """Raise a `NotImplementedError`: it comes with the extra ``mcp``."""
-        raise NotImplementedError(f"ToolSpec.from_client needs the SDK of MCP, {LATER}")
+    def from_fastmcp(cls, tool: Any, *, group: str = reading.GROUP, timeout: float = TIMEOUT) -> Self:
+        """Return a tool of FastMCP, which runs in this process: a ``fastmcp.tools.Tool``, or a function that is one.
+
+        Calls by the handle are permitted. An engine that `tool` is registered in asks for the grant ``mcp:call:…`` and
+        an approval, as for all foreign tools; the tools of a whole server, with other needs, are those of
+        `neuroscript.interop.fastmcp.from_fastmcp`.
+
+        Args:
+            timeout: Seconds that a call may take.
+
+        Raises:
+            SpecError: With everything about it that can not be taken.
+            ModuleNotFoundError: The extra ``fastmcp`` is not installed.
+        """
+        return cls._foreign(*protocol.process_tool(tool, group, timeout))
+
+    @classmethod
+    async def from_client(
+        cls, client: Any, tool_name: str, *, group: str = reading.GROUP, timeout: float = TIMEOUT
+    ) -> Self:
+        """Return a tool of the server that a client is connected to.
+
+        Calls go over that client, on the loop that it lives on: await `acall` and `aexec` there. Who may call it is as
+        for `from_fastmcp`.
+
+        Args:
+            client: One that is connected: a session or a client of the SDK of MCP, or a client of FastMCP.
+            tool_name: What the server calls the tool.
+            timeout: Seconds that a call may take, and the answer to which tools there are.
+
+        Raises:
+            SpecError: The server has no such tool, or with everything about it that can not be taken.
+            ToolFailed: The server does not say what its tools are.
+            ModuleNotFoundError: The extra ``mcp`` is not installed.
+        """
+        tool, definition, connection = await protocol.client_tool(client, tool_name, group, timeout)
+        made = cls._foreign(tool, definition)
+        made._lent = connection
+        return made
+
+    @classmethod
+    def _foreign(cls, tool: ToolImplementation, definition: Definition) -> Self:
+        """Return the handle of a tool that a server has, under the server's name of it."""
+        schema = definition.data.get("outputSchema")
+        return cls(tool, name=definition.name, output_schema=schema, permits=protocol.permitting(tool))
 
     def clone(self) -> Self:
         """Return a handle on the same tool, with a state and bindings of its own."""
-        made: Self = type(self)(self._whole, name=self.name, examples=self.examples, output_schema=self._output_schema)
+        made: Self = self._handle_on(self._whole)
         made._binds, made._state = dict(self._binds), copied_state(self._state)
         return made
 
@@ -233,11 +287,12 @@ class ToolSpec:
     @property
     def binded(self) -> ToolSpec:
         """The tool without the arguments that are bound, as a handle; this one, where none is."""
-        if not self._binds:
-            return self
-        made: ToolSpec = type(self)(
-            self.tool, name=self.name, examples=self.examples, output_schema=self._output_schema
-        )
+        return self._handle_on(self.tool) if self._binds else self
+
+    def _handle_on(self, tool: ToolImplementation) -> Any:
+        schema, permits = self._output_schema, self._permits
+        made = type(self)(tool, name=self.name, examples=self.examples, output_schema=schema, permits=permits)
+        made._lent = self._lent
         return made
 
     def _clear_cache(self) -> None:
@@ -249,14 +304,21 @@ class ToolSpec:
 
     @property
     def engine(self) -> Engine:
-        """The engine that runs the tool: this handle's own, made when it is first needed, which grants nothing.
+        """The engine that runs the tool: this handle's own, made when it is first needed.
 
-        A tool that needs something is registered in an engine of its host: ``Engine(toolsets=[Toolset("mine",
-        (handle.tool,))], policy=…)``.
+        It grants nothing, but what a tool of MCP or FastMCP needs. Any other tool that needs something is registered in
+        an engine of its host: ``Engine(toolsets=[Toolset("mine", (handle.tool,))], policy=…)``.
         """
         if self._engine is None:
-            self._engine = Engine(plugins="none", toolsets=[Toolset(self.tool.spec.group, (self.tool,))])
+            toolset = Toolset(self.tool.spec.group, (self.tool,))
+            self._engine = Engine(plugins="none", toolsets=[toolset], policy=self._permits)
         return self._engine
+
+    def _waited_for(self) -> Engine:
+        """Return the engine for a caller that waits, and refuse where that would wait for itself."""
+        if self._lent is not None:
+            self._lent.refuse_to_wait(self.tool.name)
+        return self.engine
 
     def __call__(self, /, **arguments: Any) -> Any:
         """Return what `call` returns."""
@@ -268,7 +330,7 @@ class ToolSpec:
         Raises:
             CallError: One of its kinds says what went wrong.
         """
-        return main_value(self._output_schema, self.engine.call_named(self.tool.name, arguments))
+        return main_value(self._output_schema, self._waited_for().call_named(self.tool.name, arguments))
 
     async def acall(self, /, **arguments: Any) -> Any:
         """Return what `call` returns, without holding up the loop that awaits it."""
@@ -278,7 +340,7 @@ class ToolSpec:
         """Call the tool and return its result or its error, and how long it took; a `CallError` is never raised."""
         started = perf_counter()
         try:
-            value = self.engine.call_named(self.tool.name, arguments)
+            value = self._waited_for().call_named(self.tool.name, arguments)
         except CallError as error:
             return ToolResult(error=error, seconds=perf_counter() - started)
         return ToolResult(wrapped(self._output_schema, value), seconds=perf_counter() - started)
@@ -388,13 +450,23 @@ class ToolSpec:
             **extra,
         }
 
-    def to_mcp(self) -> NoReturn:
-        """Raise a `NotImplementedError`: it comes with the extra ``mcp``."""
-        raise NotImplementedError(f"ToolSpec.to_mcp needs the SDK of MCP, {LATER}")
+    def to_mcp(self) -> Any:
+        """Return the tool as MCP has it, an ``mcp.types.Tool``, without the arguments that are bound.
 
-    def to_fastmcp(self) -> NoReturn:
-        """Raise a `NotImplementedError`: it comes with the extra ``mcp``."""
-        raise NotImplementedError(f"ToolSpec.to_fastmcp needs FastMCP, {LATER}")
+        Raises:
+            ModuleNotFoundError: The extra ``mcp`` is not installed.
+        """
+        return protocol.mcp_tool(self.tool, self.name, self.input_schema, self._output_schema)
+
+    def to_fastmcp(self) -> Any:
+        """Return the tool as FastMCP has it, for ``server.add_tool``, without the arguments that are bound now.
+
+        Its calls go through `engine` as it is now. They follow the state, and are coerced by our line alone.
+
+        Raises:
+            ModuleNotFoundError: The extra ``fastmcp`` is not installed.
+        """
+        return protocol.fastmcp_tool(self.engine, self.tool, self.name, self.input_schema, self._output_schema)
 
     def __repr__(self) -> str:
         """Return its name and what is bound; nothing of its state."""

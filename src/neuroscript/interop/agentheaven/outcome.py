@@ -6,6 +6,7 @@ Source: seed-systems.md rows AH-21 to AH-24, AH-28.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 import attrs
@@ -39,6 +40,19 @@ class ToolResult:
 def wrapped(schema: Mapping[str, Any] | None, value: Any) -> dict[str, Any]:
     """Return a result as an object: a map as it is where its author gave a *schema* for it, else under ``result``."""
     return value if _is_whole(schema, value) else {RESULT: value}
+
+
+def told_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of what `wrapped` gives, of the one that an author gave; a copy of your own.
+
+    >>> told_schema({"type": "string"})["properties"]
+    {'result': {'type': 'string'}}
+    """
+    whole = deepcopy(dict(schema))
+    if whole.get("properties"):
+        return whole
+    shared: dict[str, Any] = {key: whole.pop(key) for key in ("$schema", "$defs", "definitions") if key in whole}
+    return {"type": "object", "properties": {RESULT: whole}, "required": [RESULT], **shared}
 
 
 def main_value(schema: Mapping[str, Any] | None, value: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from neuroscript.schema import spec_to_schema
+from neuroscript.interop.describing import schema_of
 from neuroscript.spec import ArgSpec, ToolSpec
 
 SHOWN: Final = ("type", "properties", "required")
@@ -32,7 +32,7 @@ def arguments_schema(spec: ToolSpec) -> dict[str, Any]:
 
     Null is not spoken of where it only means that nothing is given.
     """
-    schema: dict[str, Any] = deepcopy(spec_to_schema(spec, exact=False))
+    schema: dict[str, Any] = dict(deepcopy(schema_of(spec)))
     if spec.schema:
         return schema
     for arg in spec.args:

@@ -13,10 +13,9 @@ from typing import Final
 
 from neuroscript.argtypes import ArgType
 from neuroscript.coercion import coerce
-from neuroscript.display import escaped
+from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET, ArgumentError, Problem, SpecError
 from neuroscript.hints import DICTS, LISTS, PLAIN, spelt
-from neuroscript.promptform import one_line
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.walk import type_name
 

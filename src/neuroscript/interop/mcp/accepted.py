@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import attrs
@@ -20,7 +19,7 @@ from neuroscript.display import shown, shown_path
 from neuroscript.errors import SpecError
 from neuroscript.foreign import size_faults
 from neuroscript.jsontext import NotJSON, parsed
-from neuroscript.textfile import text_of
+from neuroscript.textfile import text_of, write_whole
 
 FORMAT: Final = 1
 """The version of the file; another one is refused."""
@@ -56,7 +55,7 @@ class Definition:
     @property
     def digest(self) -> str:
         """The SHA-256 of all of it, as hexadecimal digits."""
-        return hashlib.sha256(json.dumps(self.data, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(_text(self.data).encode()).hexdigest()
 
 
 def _faults(data: object) -> Iterator[str]:
@@ -68,7 +67,7 @@ def _faults(data: object) -> Iterator[str]:
     for key in TEXTS:
         if not isinstance(data.get(key, ""), (str, type(None))):
             yield f"{key}: must be a text"
-    if not isinstance(data.get("inputSchema"), dict):
+    if data.get("inputSchema") is None:
         yield "inputSchema: must be a JSON object"
     for key in MAPS:
         if not isinstance(data.get(key, {}), (dict, type(None))):
@@ -175,14 +174,8 @@ def write(path: str | os.PathLike[str], definitions: Definitions) -> None:
         OSError: It can not be written; what was there is there still.
     """
     tools = {name: {"digest": each.digest, "definition": each.data} for name, each in sorted(definitions.items())}
-    text = f"{json.dumps({'mcp': FORMAT, 'tools': tools}, indent=1)}\n"
-    file = Path(path)
-    unfinished = file.with_name(f".{os.urandom(8).hex()}.tmp")
-    try:
-        with unfinished.open("x", encoding="ascii", newline="\n") as opened:
-            opened.write(text)
-            opened.flush()
-            os.fsync(opened.fileno())
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    data = {"mcp": FORMAT, "tools": tools}
+    text = json.dumps(data, indent=1)
+    if len(text) >= LONGEST:  # for what nests deep
+        text = json.dumps(data)
+    write_whole(path, f"{text}\n")

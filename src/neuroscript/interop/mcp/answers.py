@@ -8,20 +8,18 @@ from __future__ import annotations
 import json
 from binascii import Error, a2b_base64
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from neuroscript.argtypes import ArgType
 from neuroscript.beyond import Checker, compiled
+from neuroscript.display import one_line
 from neuroscript.errors import SpecError, ToolFailed
-from neuroscript.interop.mcp.foreign_text import LONGEST
-from neuroscript.interop.openapi.documents import one_line
+from neuroscript.interop.foreigntext import LONGEST
+from neuroscript.interop.mcp.shapes import WRAPPED
 from neuroscript.schema import spec_from_schema
 from neuroscript.schema_reading import PLAINLY
-
-WRAPPED: Final = "result"
-"""Under which key SDKs put a result that is no object, for the protocol had no other place."""
 
 
 @attrs.frozen(eq=False)

@@ -12,12 +12,13 @@ from typing import Any
 
 import attrs
 
-from neuroscript.errors import UNSET, CallError
+from neuroscript.display import one_line
+from neuroscript.errors import CallError
+from neuroscript.interop.foreigntext import LONGEST
+from neuroscript.interop.foreigntools import given
 from neuroscript.interop.mcp.accepted import Definition
 from neuroscript.interop.mcp.answers import Promise, value_of
-from neuroscript.interop.mcp.connecting import Connection, Unconnected
-from neuroscript.interop.mcp.foreign_text import LONGEST
-from neuroscript.interop.openapi.documents import one_line
+from neuroscript.interop.mcp.connecting import Asking
 from neuroscript.jsonable import plain
 from neuroscript.runtime import Runtime
 from neuroscript.spec import ArgSpec
@@ -37,7 +38,7 @@ class Calling:
     definition: Definition
     args: tuple[ArgSpec, ...]
     promise: Promise
-    connection: Connection | Unconnected = attrs.field(repr=False)
+    connection: Asking = attrs.field(repr=False)
 
     async def __call__(self, rt: Runtime, *values: Any) -> Any:
         """Call the tool on its server; where this is cancelled, the server is told so."""
@@ -51,17 +52,8 @@ class Calling:
             with suppress(RuntimeError):  # that loop has ended
                 loop.call_soon_threadsafe(tell, progress, total, one_line(message, LONGEST))
 
-        arguments = self.arguments(values)
+        arguments = plain(given(self.args, values))
         result: Mapping[str, Any] = await self.connection.asked(
             lambda dialogue: dialogue.call(self.definition, arguments, told)
         )
         return value_of(result, self.promise)
-
-    def arguments(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """Return what is sent; what was not given, and has no default here, is left to the server."""
-        pairs = zip(self.args, values, strict=True)
-        return {arg.name: plain(value) for arg, value in pairs if value is not None or not _may_stay_away(arg)}
-
-
-def _may_stay_away(arg: ArgSpec) -> bool:
-    return not arg.required and (arg.default is UNSET or not arg.nullable)

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from neuroscript.errors import ToolFailed
 
@@ -58,6 +58,7 @@ class Life:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
         self._ending: asyncio.Event | None = None
+        self._asking: set[asyncio.Task[Any]] = set()
         self.thread = threading.Thread(target=self._run, name="neuroscript-mcp", daemon=True)
         atexit.register(self.close)
         self.thread.start()
@@ -74,12 +75,20 @@ class Life:
             return asyncio.run_coroutine_threadsafe(self._asked(work), self._loop)
 
     async def _asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        task: Any = asyncio.current_task()
+        self._asking.add(task)
+        task.add_done_callback(self._answered)
         try:
             return await work(self.opened.result())
         except asyncio.CancelledError:
             if self.is_over:  # else the caller has gone
                 raise over() from None
             raise
+
+    def _answered(self, task: asyncio.Task[Any]) -> None:
+        self._asking.discard(task)
+        if not task.cancelled():
+            task.exception()  # which is looked at here, so that nothing is logged of it where whoever asked has gone
 
     def end(self) -> None:
         """Have it end soon; from any thread."""
@@ -121,14 +130,21 @@ class Life:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
             self._ending = asyncio.Event()
         try:
-            async with asyncio.timeout(self._seconds) as clock, self._dial(self.end) as dialogue:
+            dialled = self._dial(self.end)  # before the clock runs: what speaks to servers may have to be loaded
+            async with asyncio.timeout(self._seconds) as clock, dialled as dialogue:
                 clock.reschedule(None)
                 self.opened.set_result(dialogue)
                 await self._ending.wait()
+        except BaseException as error:
+            self._fail(error)  # now, for the loop may have to wait for a thread that looks a name up
+            raise
         finally:
             with self._lock:
                 self.is_over = True
-            await asyncio.sleep(0)  # what was submitted until now begins, and is cancelled with the loop
+            await asyncio.sleep(0)  # what was submitted until now begins, and is cancelled
+            asking = {each for each in self._asking if each.cancel()}
+            if asking:
+                await asyncio.wait(asking)
 
 
 def failed(error: BaseException) -> ToolFailed:
@@ -154,6 +170,19 @@ REASONS: Final = {
 def again(error: ToolFailed) -> ToolFailed:
     """Return an error for one caller of several, each of whom has a tool of its own to put into it."""
     return ToolFailed(error.text, code=error.code, retry=error.retry)
+
+
+class Asking(Protocol):
+    """What carries questions to one server."""
+
+    @property
+    def seconds(self) -> float:
+        """How many seconds a call may take."""
+        ...
+
+    async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        """Return what *work* makes of the dialogue with the server."""
+        ...
 
 
 class Unconnected:
@@ -195,10 +224,12 @@ class Connection:
     def asked_now(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Return what `asked` does to whoever waits here, but no longer than so many seconds for each step."""
         life = self._living()
-        life.opened.result(self.seconds + LEAVING)
-        future = life.submit(work)
+        self._awaited(life.opened, self.seconds + LEAVING)
+        return self._awaited(life.submit(work), self.seconds)
+
+    def _awaited(self, future: Future[T], seconds: float) -> T:
         try:
-            return future.result(self.seconds)
+            return future.result(min(seconds, threading.TIMEOUT_MAX))
         except TimeoutError:
             text = f"the server did not answer within {self.seconds:g} s"
             raise ToolFailed(text, code="mcp.start", retry="later") from None

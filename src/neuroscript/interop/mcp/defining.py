@@ -13,15 +13,14 @@ from typing import Any
 import attrs
 
 from neuroscript.argtypes import ArgType
-from neuroscript.display import shown
+from neuroscript.display import one_line, shown
 from neuroscript.errors import SpecError
+from neuroscript.interop.foreigntext import LONGEST, plain_schema
+from neuroscript.interop.foreigntools import by_word
 from neuroscript.interop.mcp.accepted import Definition
 from neuroscript.interop.mcp.answers import promise_of
 from neuroscript.interop.mcp.calling import Calling
-from neuroscript.interop.mcp.connecting import Connection, Unconnected
-from neuroscript.interop.mcp.foreign_text import LONGEST, plain_schema
-from neuroscript.interop.openapi.documents import one_line
-from neuroscript.interop.openapi.naming import word_of
+from neuroscript.interop.mcp.connecting import Asking, Unconnected
 from neuroscript.needs import ToolPolicy
 from neuroscript.schema import spec_from_schema
 from neuroscript.scopes import literal
@@ -43,23 +42,11 @@ class Belief:
 
 def named(definitions: Iterable[Definition], faults: list[str]) -> dict[str, Definition]:
     """Return definitions by the word of each; those that have none, or one with another, are noted."""
-    found: dict[str, list[Definition]] = {}
-    for each in definitions:
-        word = word_of(each.name)
-        if word:
-            found.setdefault(word, []).append(each)
-        else:
-            faults.append(f"{shown(each.name)}: makes no name of letters and digits of ASCII")
-    for word, several in found.items():
-        if len(several) > 1:
-            names = " and ".join(shown(each.name) for each in several)
-            faults.append(f"{names} would all be called {word}; leave out all but one with select")
-    return {word: several[0] for word, several in found.items() if len(several) == 1}
+    things = ((each.name, each) for each in definitions)
+    return by_word(things, faults, "leave out all but one with select")
 
 
-def tool_of(
-    definition: Definition, group: str, word: str, connection: Connection | Unconnected, belief: Belief
-) -> ToolImplementation:
+def tool_of(definition: Definition, group: str, word: str, connection: Asking, belief: Belief) -> ToolImplementation:
     """Return the tool that a definition describes.
 
     Raises:
@@ -83,9 +70,18 @@ def described(definition: Definition, group: str) -> ToolImplementation:
     Raises:
         SpecError: With everything about it that can not be taken.
     """
+    return attrs.evolve(single(definition, group, Unconnected(), Belief()), policy=ToolPolicy())
+
+
+def single(definition: Definition, group: str, connection: Asking, belief: Belief) -> ToolImplementation:
+    """Return the tool that a definition describes, which has no others beside it.
+
+    Raises:
+        SpecError: With everything about it that can not be taken.
+    """
     faults: list[str] = []
     for word in named([definition], faults):
-        return attrs.evolve(tool_of(definition, group, word, Unconnected(), Belief()), policy=ToolPolicy())
+        return tool_of(definition, group, word, connection, belief)
     raise SpecError("definition", faults)
 
 
@@ -110,7 +106,7 @@ def policy_of(definition: Definition, group: str, belief: Belief, seconds: float
 
 
 def tools_of(
-    definitions: Iterable[Definition], group: str, connection: Connection, belief: Belief, faults: list[str]
+    definitions: Iterable[Definition], group: str, connection: Asking, belief: Belief, faults: list[str]
 ) -> list[ToolImplementation]:
     """Return the tools that definitions describe; what can not be taken is noted, all at once."""
     found: list[ToolImplementation] = []

@@ -1,4 +1,4 @@
-"""The door to the SDK: how a server is reached, and what is asked of it.
+"""The door to the SDK: what is asked of a server, and what it answers.
 
 Nothing that a server asks of its client is offered: no sampling, no elicitation, no roots.
 
@@ -9,35 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from pathlib import Path
-from typing import Any, Final, TextIO
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, Final
 
-import attrs
-import httpx2
-import mcp_types as types
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.client.subscriptions import SubscriptionLost
-from mcp.shared.dispatcher import ProgressFnT
-from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
-
+from neuroscript.display import one_line
 from neuroscript.errors import Retry, SpecError, ToolFailed
+from neuroscript.extras import missing
 from neuroscript.interop.dumped import dumped
+from neuroscript.interop.foreigntext import LONGEST
 from neuroscript.interop.mcp.accepted import Definition
 from neuroscript.interop.mcp.answers import unlike
 from neuroscript.interop.mcp.connecting import over
-from neuroscript.interop.mcp.foreign_text import LONGEST
-from neuroscript.interop.openapi.documents import one_line
+from neuroscript.interop.mcp.places import Place
+from neuroscript.interop.mcp.transports import reached
+
+try:
+    import mcp_types as types
+    from mcp.client.client import Client
+    from mcp.client.subscriptions import SubscriptionLost
+    from mcp.shared.dispatcher import ProgressFnT
+    from mcp.shared.exceptions import MCPError
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+    from pydantic import ValidationError
+except ImportError as error:
+    raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
 MOST: Final = 1_000
 PAGES: Final = 100
 """How many tools a server may list, and on how many pages."""
+
+TRIES: Final = 5
+"""How often in a row tools are listed that change meanwhile; then what came last is taken, for this once."""
 
 LARGEST: Final = 4 * 1024 * 1024
 """How many characters all definitions of a server may have together, as JSON."""
@@ -45,63 +48,28 @@ LARGEST: Final = 4 * 1024 * 1024
 GARBAGE: Final = 100
 """How many lines that are no message a server may write before its connection is ended."""
 
-READING: Final = 300.0
-"""Seconds between two pieces of an answer over HTTP; how long a call may take is its own timeout's to say."""
-
 GONE: Final = "Session terminated"
 """What the SDK says where a server over HTTP has forgotten the session."""
 
+CLOSED: Final = ("Connection closed", "SSE stream ended", "SSE stream failed")
+"""How it begins where a connection has ended; its code alone says nothing, for servers have it for their own errors."""
 
-@attrs.frozen
-class Place:
-    """Where a server is: a command, or a URL.
 
-    Attributes:
-        command: The program and its arguments; no shell reads them.
-        url: Of streamable HTTP.
-        env: What the program gets besides ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER``.
-        headers: What goes with each request.
-        cwd: The program's working directory.
-    """
-
-    command: tuple[str, ...]
-    url: str
-    env: Mapping[str, str] = attrs.field(repr=False)
-    headers: Mapping[str, str] = attrs.field(repr=False)
-    cwd: str | None
-
-    @asynccontextmanager
-    async def dialogue(self, ended: Callable[[], None]) -> AsyncIterator[Dialogue]:
-        """Open a connection, and close it again; *ended* is called where the other side does that."""
-        async with AsyncExitStack() as stack:
-            made = Dialogue(ended)
-            transport = _Watched(await self._transport(stack), ended)
-            made.client = await stack.enter_async_context(
-                Client(transport, client_info=CLIENT, message_handler=made.heard, cache=None)
-            )
-            listening = asyncio.create_task(made.listen())
-            stack.push_async_callback(_ended, listening)
-            yield made
-
-    async def _transport(self, stack: AsyncExitStack) -> Any:
-        if self.url:
-            timeout = httpx2.Timeout(30.0, read=READING)
-            client = httpx2.AsyncClient(headers=dict(self.headers), timeout=timeout)
-            return streamable_http_client(self.url, http_client=await stack.enter_async_context(client))
-        program, *args = self.command
-        nowhere = stack.enter_context(_nowhere())
-        server = StdioServerParameters(command=program, args=args, env=dict(self.env), cwd=self.cwd)
-        return stdio_client(server, errlog=nowhere)
+@asynccontextmanager
+async def opened(place: Place, ended: Callable[[], None]) -> AsyncIterator[Dialogue]:
+    """Open a connection, and close it again; *ended* is called where the other side does that."""
+    async with AsyncExitStack() as stack:
+        made = Dialogue(ended)
+        transport = await reached(place, ended, stack)
+        made.client = await stack.enter_async_context(
+            Client(transport, client_info=CLIENT, message_handler=made.heard, cache=None)
+        )
+        listening = asyncio.create_task(made.listen())
+        stack.push_async_callback(_ended, listening)
+        yield made
 
 
 CLIENT: Final = types.Implementation(name="neuroscript", version="1")
-
-
-@contextmanager
-def _nowhere() -> Iterator[TextIO]:
-    """Lend what a program's errors are written to, so that it waits for nobody to read them."""
-    with Path(os.devnull).open("w") as file:
-        yield file
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
@@ -110,57 +78,14 @@ async def _ended(task: asyncio.Task[None]) -> None:
         await task
 
 
-class _Watched:
-    """A transport that says when its reading side has ended."""
-
-    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
-        self._inner = inner
-        self._ended = ended
-
-    async def __aenter__(self) -> Any:
-        read, write = await self._inner.__aenter__()
-        return _Reading(read, self._ended), write
-
-    async def __aexit__(self, *error: Any) -> Any:
-        return await self._inner.__aexit__(*error)
-
-
-class _Reading:
-    """A stream that says when it has ended; all else is that of the SDK."""
-
-    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
-        self._inner = inner
-        self._ended = ended
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def __aiter__(self) -> _Reading:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._inner.__anext__()
-        except StopAsyncIteration:
-            self._ended()
-            raise
-
-    async def __aenter__(self) -> _Reading:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> Any:
-        return await self._inner.__aexit__(*error)
-
-
 class Dialogue:
     """What is asked of a server over one connection, in its loop.
 
     Attributes:
-        client: That of the SDK.
+        client: The SDK's, or another one that has a ``session`` of the SDK.
     """
 
-    client: Client
+    client: Any
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._end = ended
@@ -194,12 +119,19 @@ class Dialogue:
             ToolFailed: It does not say so.
         """
         async with self._listing:
-            while self._listed is None:
+            if self._listed is not None:
+                return self._listed
+            for _ in range(TRIES):
                 self._listed = {}
-                found = await _answered(self._pages())
+                try:
+                    found: dict[str, Definition] = await _answered(self._pages())
+                except BaseException:  # nobody knows them yet
+                    self._listed = None
+                    raise
                 if self._listed is not None:  # else it has changed meanwhile
                     self._listed = found
-            return self._listed
+                    break
+            return found
 
     async def _pages(self) -> dict[str, Definition]:
         found: dict[str, Definition] = {}
@@ -231,15 +163,17 @@ class Dialogue:
                 f"the tool {what}; its definition has to be accepted again", code="mcp.changed", retry="host"
             )
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=definition.name, arguments=arguments))
-        session = self.client.session
         try:
-            answer = await _answered(session.send_request(request, types.CallToolResult, progress_callback=told))
+            answer = await _answered(self._sent(request, told))
         except ToolFailed as error:
             if error.code == "mcp.closed":
                 self._end()
             raise
         result: Mapping[str, Any] = dumped(answer)
         return result
+
+    async def _sent(self, request: types.CallToolRequest, told: ProgressFnT) -> Any:
+        return await self.client.session.send_request(request, types.CallToolResult, progress_callback=told)
 
 
 def _definition(tool: types.Tool) -> Definition:
@@ -264,7 +198,8 @@ async def _answered(asked: Awaitable[Any]) -> Any:
 
 
 def _refused(error: MCPError) -> ToolFailed:
-    if error.code == types.CONNECTION_CLOSED or error.message == GONE:
+    is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(CLOSED)
+    if is_closed or error.message == GONE:
         return over()
     return ToolFailed(
         f"the server refused: {one_line(error.message, LONGEST)}", code="mcp.refused", retry=_retry(error)

@@ -8,19 +8,25 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.applications import Starlette
-from starlette.responses import Response
-from starlette.routing import Route
+from neuroscript.extras import missing
 
+try:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+    from starlette.applications import Starlette
+    from starlette.datastructures import Headers
+    from starlette.responses import Response
+    from starlette.routing import Route
+except ImportError as error:
+    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+
+from neuroscript.interop.mcp.addresses import host_of, is_loopback
 from neuroscript.interop.mcp.serving import GONE, Service
 
 PATH: Final = "/mcp"
@@ -35,6 +41,14 @@ IDLE: Final = 30 * 60.0
 MOST_CLIENTS: Final = 1_000
 """How many clients may be connected at once."""
 
+SLOWEST: Final = 30.0
+"""Seconds within which the whole body of a request has to come."""
+
+TOKEN: Final = re.compile(r"[!-~]+")
+"""A token: visible characters of ASCII, for of others clients make different bytes."""
+
+UNFIT: Final = "a token has visible characters of ASCII alone, and no space"
+
 
 def app(
     service: Service,
@@ -44,6 +58,7 @@ def app(
     is_local: bool = True,
     most_bytes: int = MOST_BYTES,
     idle: float = IDLE,
+    slowest: float = SLOWEST,
 ) -> Starlette:
     """Return an ASGI application that serves clients at `PATH`; its lifespan has to be run.
 
@@ -53,12 +68,15 @@ def app(
         is_local: Whether it is meant for this machine alone, so that its name in a request is one of this machine's.
         most_bytes: How long the body of a request may be.
         idle: Seconds after which a client that has said nothing is taken for gone.
+        slowest: Seconds within which the whole body of a request has to come.
 
     Raises:
-        ValueError: It is not local, and asks for no token.
+        ValueError: It is not local, and asks for no token; or the token is none.
     """
     if not (is_local or token):
         raise ValueError("a server that others can reach needs a token")
+    if token and not TOKEN.fullmatch(token):
+        raise ValueError(UNFIT)
     manager = StreamableHTTPSessionManager(
         service.server, max_request_body_size=most_bytes, session_idle_timeout=idle, max_sessions=MOST_CLIENTS
     )
@@ -68,75 +86,66 @@ def app(
         async with manager.run():
             yield
 
-    door = Door(manager.handle_request, token, frozenset(origins), is_local)
+    door = Door(manager.handle_request, token, frozenset(origins), is_local, slowest)
     return Starlette(routes=[Route(PATH, endpoint=door)], lifespan=lifespan)
 
 
 class Door:
     """Stands before the transport of the SDK, lets nobody in who may not, and hears when somebody goes."""
 
-    def __init__(self, inside: Callable[..., Any], token: str, origins: frozenset[str], is_local: bool) -> None:
+    def __init__(
+        self, inside: Callable[..., Any], token: str, origins: frozenset[str], is_local: bool, slowest: float
+    ) -> None:
         self._inside = inside
         self._token = token.encode()
         self._origins = origins
         self._is_local = is_local
+        self._slowest = slowest
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(headers)
+        refusal = self._refusal(Headers(scope=scope))
         if refusal is not None:
             await refusal(scope, receive, send)
             return
         gone = scope[GONE] = asyncio.Event()
+        clock = asyncio.timeout(self._slowest)
 
         async def hearing() -> Any:
             heard = await receive()
             if heard["type"].endswith(".disconnect"):
                 gone.set()
+            if not heard.get("more_body") and clock.when() is not None:
+                clock.reschedule(None)
             return heard
 
-        await self._inside(scope, hearing, send)
+        try:
+            async with clock:
+                await self._inside(scope, hearing, send)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            await Response("the body did not come in time", 408, {"connection": "close"})(scope, receive, send)
 
-    def _refusal(self, headers: dict[str, str]) -> Response | None:
-        if self._is_local and not is_loopback(_host_of(f"//{headers.get('host', '')}")):
+    def _refusal(self, headers: Headers) -> Response | None:
+        """Return what is answered at once; of a header that comes twice each has to be right."""
+        hosts = headers.getlist("host")
+        if self._is_local and not (hosts and all(is_loopback(host_of(each)) for each in hosts)):
             return Response("this server is for its own machine alone", 421)
-        if not self._is_origin(headers.get("origin")):
+        if not all(map(self._is_origin, headers.getlist("origin"))):
             return Response("no page of this origin may speak with this server", 403)
-        if self._token and not self._knows(headers.get("authorization", "")):
+        if self._token and not self._knows(headers.getlist("authorization")):
             return Response("a token is wanted", 401, {"www-authenticate": "Bearer"})
-        version = headers.get("mcp-protocol-version")
-        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            return _unspoken(version)
-        return None
+        versions = headers.getlist("mcp-protocol-version")
+        return next((_unspoken(each) for each in versions if each not in HANDSHAKE_PROTOCOL_VERSIONS), None)
 
-    def _is_origin(self, origin: str | None) -> bool:
-        return origin is None or origin in self._origins or is_loopback(_host_of(origin))
+    def _is_origin(self, origin: str) -> bool:
+        scheme, _, host = origin.partition("://")
+        return origin in self._origins or (scheme in ("http", "https") and is_loopback(host_of(host)))
 
-    def _knows(self, said: str) -> bool:
-        scheme, _, token = said.partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
-
-
-def is_loopback(host: str | None) -> bool:
-    """Tell whether a name or an address means this machine alone.
-
-    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    if host is None or host == "localhost":
-        return host is not None
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _host_of(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
-        return None
+    def _knows(self, said: list[str]) -> bool:
+        scheme, _, token = said[0].partition(" ") if len(said) == 1 else ("", "", "")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), self._token)
 
 
 def _unspoken(version: str) -> Response:

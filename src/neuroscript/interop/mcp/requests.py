@@ -15,7 +15,14 @@ from math import inf
 from threading import get_ident
 from typing import Any, Final
 
-from mcp_types import LoggingMessageNotification, LoggingMessageNotificationParams
+from neuroscript.extras import missing
+
+try:
+    from mcp_types import LoggingMessageNotification, LoggingMessageNotificationParams
+except ImportError as error:
+    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+
+from neuroscript.display import sendable
 
 MOST_WAITING: Final = 1_000
 """How many notifications of one call may wait to be sent; further ones are dropped."""
@@ -57,7 +64,7 @@ class Request:
         if not self._furthest < done < inf:
             return
         self._furthest = done
-        self._post(partial(self._context.session.report_progress, done, total, text or None))
+        self._post(partial(self._context.session.report_progress, done, total, sendable(text) or None))
 
     def log(self, level: str, logger: str, text: str) -> None:
         """Tell the client a message of a logger, if it wants to know; never waits."""
@@ -141,7 +148,7 @@ def offers_forms(capabilities: Any) -> bool:
 
 def message(level: str, logger: str, text: str) -> Any:
     """Return the notification of a log message."""
-    params: Any = {"level": level, "logger": logger, "data": text}
+    params: Any = {"level": level, "logger": sendable(logger), "data": sendable(text)}
     return LoggingMessageNotification(params=LoggingMessageNotificationParams(**params))
 
 

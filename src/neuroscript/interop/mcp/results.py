@@ -9,8 +9,9 @@ import json
 from binascii import b2a_base64
 from typing import Any
 
-from neuroscript.interop.mcp.media import media_type
+from neuroscript.display import sendable
 from neuroscript.interop.mcp.shapes import WRAPPED, is_wrapped, output_schema
+from neuroscript.interop.media import media_type
 from neuroscript.jsonable import plain
 from neuroscript.modeltext import result_text
 from neuroscript.runtime import ToolResult
@@ -29,7 +30,8 @@ def to_result(result: ToolResult, spec: ToolSpec | None = None, names: WireNames
     {'content': [{'type': 'text', 'text': '5'}], 'isError': False}
     """
     if not result.ok:
-        return {"content": [_text(result_text(result, names))], "isError": True}
+        text = sendable(result_text(result, names))  # a text that nobody can encode would end the connection
+        return {"content": [_text(text)], "isError": True}
     if spec is None or output_schema(spec) is None:
         return {"content": [_content(result)], "isError": False}
     value = plain(result.value)
@@ -44,7 +46,7 @@ def _text(text: str) -> dict[str, Any]:
 
 def _content(result: ToolResult) -> dict[str, Any]:
     """Return bytes of a known media type as what they are, and whatever else as text."""
-    kind = media_type(result.value) if type(result.value) is bytes else ""
+    kind = media_type(result.value)
     if not kind:
         return _text(result_text(result))
     data = b2a_base64(result.value, newline=False).decode("ascii")

@@ -18,8 +18,10 @@ from typing import Any, Final
 from neuroscript.bodies import GRACE
 from neuroscript.directories import APPLICATION
 from neuroscript.engine import Engine
+from neuroscript.errors import ToolFailed
 from neuroscript.extras import missing
 from neuroscript.runtime import ToolCall, ToolResult
+from neuroscript.walk import type_name
 
 try:
     import anyio
@@ -85,8 +87,20 @@ class Service:
 
         Meanwhile stdout belongs to the protocol: what tools and their programs print goes to stderr.
         """
-        async with stdio_server() as (read, write), self._lifespan(self.server) as state:
-            await serve_loop(self.server, read, write, lifespan_state=state)
+        try:
+            async with stdio_server() as (read, write), self._lifespan(self.server) as state:
+                await serve_loop(self.server, read, write, lifespan_state=state)
+        except* (BrokenPipeError, anyio.BrokenResourceError):
+            pass  # the client has gone while it was told something
+        finally:
+            await self._settled()
+
+    async def _settled(self) -> None:
+        """Give the threads of calls that were cancelled the time to see it, before the process ends with them."""
+        threads = self._engine._world.threads
+        with anyio.move_on_after(GRACE):
+            while threads.abandoned:
+                await anyio.sleep(0.01)
 
     # What clients ask
 
@@ -124,6 +138,10 @@ class Service:
         finally:
             if leaving is not None:
                 leaving.cancel()
+        error = task.exception()
+        if isinstance(error, GeneratorExit):  # which would end the server, and all its clients
+            failed = ToolFailed(f"the tool failed ({type_name(error)})", tool=call.name)
+            return ToolResult(call.id, call.name, error=failed)
         return task.result()
 
     async def _stopped(self, client: Client, call: ToolCall, task: asyncio.Task[ToolResult]) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from neuroscript.argtypes import ArgType
-from neuroscript.interop.describing import description
+from neuroscript.interop.describing import description, schema_of
 from neuroscript.needs import ToolPolicy
-from neuroscript.schema import result_schema, spec_to_schema
+from neuroscript.schema import result_schema
 from neuroscript.sealed import sealed
 from neuroscript.spec import ToolSpec
 from neuroscript.wirenames import WireNames, spec_of
@@ -23,7 +23,7 @@ WIDE: Final = frozenset({"net", "exec", "model"})
 """Effects on more than this machine's own world."""
 
 WRAPPED: Final = "result"
-"""Under which key a result stands that is no object."""
+"""Under which key a result stands that is no object, as with the SDKs: the protocol had no other place."""
 
 
 def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def _tool(tool: Any, name: str) -> dict[str, Any]:
     told = description(spec)
     if told:
         facts["description"] = told
-    facts["inputSchema"] = spec_to_schema(spec, exact=False)
+    facts["inputSchema"] = schema_of(spec)
     output = output_schema(spec)
     if output is not None:
         facts["outputSchema"] = output

@@ -6,8 +6,8 @@ Source: issue "MCP", from_mcp; contract section 5.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Final, Self
 
@@ -15,21 +15,22 @@ from neuroscript.algebra import matching
 from neuroscript.display import shown
 from neuroscript.errors import PluginError, SpecError, ToolFailed
 from neuroscript.extras import mending
+from neuroscript.foreignnames import word_of
+from neuroscript.forms import SHORTEST
 from neuroscript.hookspecs import hookimpl
 from neuroscript.interop.mcp import accepted as file
 from neuroscript.interop.mcp.accepted import Definition, Difference
 from neuroscript.interop.mcp.connecting import Connection
 from neuroscript.interop.mcp.defining import Belief, tools_of
-from neuroscript.interop.openapi.naming import word_of
-from neuroscript.names import canonical, is_word
+from neuroscript.interop.mcp.places import Place, place_faults, secret_headers, texts
+from neuroscript.names import canonical
+from neuroscript.redaction import Secrets
+from neuroscript.servertables import SECONDS, is_group, is_seconds
 from neuroscript.sources import Secret
 from neuroscript.tools import Toolset
 
 SUBJECT: Final = "mcp"
 """What errors call what is made here, before its group."""
-
-URL: Final = re.compile(r"https?://[^/?#@\\\s]+(?:[/?][!-~]*)?", re.IGNORECASE)
-"""A whole URL, without a name or password in it."""
 
 MISSING: Final = f"the SDK of MCP is not installed; install it with: {mending('mcp')}"
 
@@ -119,12 +120,13 @@ def from_mcp(
     headers: Mapping[str, str | Secret] | None = None,
     secrets: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
+    plain_http: bool = False,
     trusted: bool = False,
     trust_annotations: bool = False,
     select: str | Iterable[str] | None = None,
     skip: bool = False,
     accepted: str | os.PathLike[str] | Mapping[str, Definition] | None = None,
-    timeout: float = 30.0,
+    timeout: float = SECONDS,
 ) -> McpServer:
     """Return the tools of an MCP server, which is a program that is started here, or is reached over HTTP.
 
@@ -140,6 +142,8 @@ def from_mcp(
         headers: What goes with each request, likewise.
         secrets: Texts by name, those of the host.
         cwd: The program's working directory.
+        plain_http: Whether secrets may go to another machine unencrypted: headers that are a `Secret`, or are called
+            ``Authorization``, ``Cookie`` or ``Proxy-Authorization``.
         trusted: Whether its tools are called without an approval of each call.
         trust_annotations: Whether what the server says of what its tools do is believed: a tool that says it only reads
             needs no approval then.
@@ -150,58 +154,85 @@ def from_mcp(
         timeout: Seconds that a call may take, and the opening of the connection.
 
     Raises:
-        SpecError: With everything that is wrong: with what was given here, or with the tools.
+        SpecError: With everything that is wrong: with what was given here, or with the tools. One that says a secret
+            which its server was given is not taken at all.
         PluginError: ``mcp.start``, the server can not be reached.
     """
     word = canonical(group)
-    faults = list(_faults(command, url, word, timeout))
+    exposed = () if plain_http else secret_headers(headers or {})
+    faults = [*place_faults(command, url, exposed), *_group_faults(word, timeout)]
     taken_env, taken_headers = (
-        _texts(name, given or {}, secrets or {}, faults) for name, given in (("env", env), ("headers", headers))
+        texts(name, given or {}, secrets or {}, faults) for name, given in (("env", env), ("headers", headers))
     )
     if faults:
         raise SpecError(SUBJECT, faults)
-    try:
-        from neuroscript.interop.mcp.dialogue import Place
-    except ImportError:
-        raise SpecError(SUBJECT, [MISSING]) from None
+    if not _is_installed():
+        raise SpecError(SUBJECT, [MISSING])
     place = Place(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
     connection = Connection(place.dialogue, timeout)
-    try:
-        return _taken(connection, word, Belief(trusted, trust_annotations), accepted, select, skip)
-    except BaseException:
-        connection.close()
-        raise
+    server = taken(connection, word, Belief(trusted, trust_annotations), accepted, select, skip)
+    given = (*(env or {}).values(), *(headers or {}).values())
+    told = [*_told(server.definitions, [(secrets or {})[each.name] for each in given if isinstance(each, Secret)])]
+    if told:
+        server.close()
+        raise SpecError(f"{SUBJECT} {word}", told)
+    return server
 
 
-def _faults(command: Sequence[str], url: str, group: str, timeout: float) -> Iterable[str]:
-    if bool(command) == bool(url):
-        yield "give a command or a url, one of the two"
-    if isinstance(command, str) or not all(isinstance(each, str) and "\0" not in each for each in command):
-        yield "command: expected the program and its arguments, each a text"
-    if url and not URL.fullmatch(url):
-        yield "url: expected an address such as http://127.0.0.1:8000/mcp, without a password in it"
-    if not group or not all(map(is_word, group.split("."))):
+def _told(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str]:
+    """Yield which definitions say a secret that their server was given; models would read it."""
+    known = Secrets()
+    for secret in secrets:
+        if len(secret) >= SHORTEST:
+            known.add(secret)
+    for name, each in definitions.items():
+        if known.plain(dict(each.data)) != each.data:
+            yield f"{known.text(shown(name))}: says a secret that the server was given"
+
+
+def group_of(group: str, timeout: float) -> str:
+    """Return the group of a server's tools as it is written; `SpecError` where it or the timeout can not be."""
+    word = canonical(group)
+    faults = list(_group_faults(word, timeout))
+    if faults:
+        raise SpecError(SUBJECT, faults)
+    return word
+
+
+def _group_faults(group: str, timeout: float) -> Iterable[str]:
+    if not is_group(group):
         yield f"group: {shown(group)} is not that of a group"
-    if not 0 < timeout < float("inf"):
+    if not is_seconds(timeout):
         yield "timeout: expected a finite number of seconds above 0"
 
 
-def _texts(
-    what: str, given: Mapping[str, str | Secret], secrets: Mapping[str, str], faults: list[str]
-) -> dict[str, str]:
-    """Return texts by name, with secrets in their places; one that is not lent is noted."""
-    found = {}
-    for name, each in given.items():
-        if isinstance(each, Secret):
-            if each.name not in secrets:
-                faults.append(f"{what}: this host lends no secret called {shown(each.name)}")
-                continue
-            each = secrets[each.name]
-        if not isinstance(each, str) or re.search(r"[\0\r\n]", each):
-            faults.append(f"{what}: {shown(name)} must be a text of one line, or a Secret")
-            continue
-        found[name] = each
-    return found
+def _is_installed() -> bool:
+    """Tell whether there is an SDK, and load none of it."""
+    try:
+        return find_spec("mcp") is not None
+    except ValueError:
+        return False
+
+
+def taken(
+    connection: Connection,
+    group: str,
+    belief: Belief,
+    accepted: str | os.PathLike[str] | Mapping[str, Definition] | None,
+    select: str | Iterable[str] | None,
+    skip: bool,
+) -> McpServer:
+    """Return what stands at the other end of a connection, with its tools as `from_mcp` says; else it is closed.
+
+    Raises:
+        SpecError: With everything about the tools that is wrong.
+        PluginError: It can not be asked.
+    """
+    try:
+        return _taken(connection, group, belief, accepted, select, skip)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _taken(

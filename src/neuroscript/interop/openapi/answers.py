@@ -15,9 +15,10 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.argtypes import ArgType
+from neuroscript.display import one_line
 from neuroscript.errors import ToolFailed
 from neuroscript.interop.openapi.contents import JSON, MEDIA
-from neuroscript.interop.openapi.documents import Document, Unfit, at, one_line
+from neuroscript.interop.openapi.documents import Document, Unfit, at
 from neuroscript.interop.openapi.schemas import LONGEST, kinds_of
 from neuroscript.jsontext import NotJSON, parsed
 

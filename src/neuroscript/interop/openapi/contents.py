@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.display import shown
-from neuroscript.interop.openapi.documents import Document, Unfit, at, one_line
+from neuroscript.display import one_line, shown
+from neuroscript.interop.openapi.documents import Document, Unfit, at
 from neuroscript.interop.openapi.naming import argument_name
 from neuroscript.interop.openapi.schemas import LONGEST, Schemas
 from neuroscript.interop.openapi.styles import Style, encoded, in_query, joined, json_text, refused, scalar

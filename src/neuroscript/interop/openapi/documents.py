@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import escaped, shown
+from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.foreign import pointed
 from neuroscript.jsontext import NotJSON, parsed
@@ -189,15 +189,3 @@ def at(path: str, *steps: str | int) -> str:
         else:
             path = f"{path}['{shown(step)}']"
     return path
-
-
-def one_line(text: object, longest: int) -> str:
-    """Return a text from outside as one line that can be looked at, of at most so many characters.
-
-    >>> one_line("All pets.\\n\\x1b[2J  Soon", 64)
-    'All pets. \\\\x1b[2J Soon'
-    """
-    if not isinstance(text, str):
-        return ""
-    line = escaped(" ".join(text.split()))
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -9,17 +9,11 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.display import shown
+from neuroscript.foreignnames import LONGEST, word_of
 from neuroscript.interop.openapi.documents import Notes
-from neuroscript.names import is_word
 from neuroscript.spec import ARGUMENT_NAME
 
-HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-"""Where a word begins within camelCase."""
-
-OTHERS: Final = re.compile(r"[^a-z0-9]+")
 BRACKETED: Final = re.compile(r"[\s{}\[\]()'\"`]+")
-LONGEST: Final = 128
-"""Characters of a tool's name and of its group."""
 
 
 @attrs.frozen(eq=False)
@@ -41,19 +35,6 @@ class Operation:
     item: dict[str, Any]
     data: dict[str, Any]
     name: str = ""
-
-
-def word_of(text: object) -> str:
-    """Return the word that a name from outside makes, or ``""`` where it makes none.
-
-    >>> word_of("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
-    ('get_http_status', 'pets_list_all', 'n2fa')
-    """
-    if not isinstance(text, str):
-        return ""
-    word = OTHERS.sub("_", HUMP.sub("_", text).lower()).strip("_")
-    word = f"n{word}" if word[:1].isdigit() else word
-    return word if is_word(word) and len(word) <= LONGEST else ""
 
 
 def named(operations: list[Operation], notes: Notes) -> list[Operation]:

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.display import one_line
 from neuroscript.errors import SpecError
 from neuroscript.interop.openapi.answers import Promise, promise_of
 from neuroscript.interop.openapi.calling import Calling, Manner
 from neuroscript.interop.openapi.contents import Content, content_of
-from neuroscript.interop.openapi.documents import Document, Notes, at, one_line, tried
+from neuroscript.interop.openapi.documents import Document, Notes, at, tried
 from neuroscript.interop.openapi.naming import Operation
 from neuroscript.interop.openapi.parameters import Parameter, parameters_of
 from neuroscript.interop.openapi.schemas import Schemas

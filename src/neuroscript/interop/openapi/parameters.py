@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 
 import attrs
 
-from neuroscript.display import shown
-from neuroscript.interop.openapi.documents import Document, Notes, Unfit, at, one_line
+from neuroscript.display import one_line, shown
+from neuroscript.interop.openapi.documents import Document, Notes, Unfit, at
 from neuroscript.interop.openapi.naming import Operation, argument_name
 from neuroscript.interop.openapi.schemas import LONGEST, Schemas, kinds_of
 from neuroscript.interop.openapi.security import CLIENTS, TOKEN, Credential

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import shown
+from neuroscript.display import one_line, shown
 from neuroscript.foreign import MANY, NAMED, ONE, SHELVES, pointed
-from neuroscript.interop.openapi.documents import Document, Unfit, one_line
+from neuroscript.interop.openapi.documents import Document, Unfit
 
 KEPT: Final = frozenset(
     {

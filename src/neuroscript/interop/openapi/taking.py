@@ -13,9 +13,10 @@ import attrs
 from neuroscript.algebra import matching
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
+from neuroscript.foreignnames import word_of
 from neuroscript.interop.openapi.calling import Manner
 from neuroscript.interop.openapi.documents import SUBJECT, Document, Notes, Unfit, at, document_of, tried
-from neuroscript.interop.openapi.naming import Operation, named, required_word, told_apart, word_of
+from neuroscript.interop.openapi.naming import Operation, named, required_word, told_apart
 from neuroscript.interop.openapi.operations import METHODS, Giving, tool_of
 from neuroscript.interop.openapi.security import scheme_faults
 from neuroscript.interop.openapi.servers import server_at

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from neuroscript.foreign import MANY, NAMED, ONE, REFUSED
-from neuroscript.interop.openapi.documents import one_line
+from neuroscript.display import one_line
+from neuroscript.errors import SpecError
+from neuroscript.foreign import MANY, NAMED, ONE, REFUSED, size_faults
 
 LONGEST: Final = 1_000
 """How many characters are kept of a description, or of what a server says of an error."""
@@ -26,6 +27,21 @@ KEPT: Final = frozenset(
     }
 )
 """Keywords that are taken; any other asks nothing of a value, and a model would read what stands there."""
+
+
+def bounded_schema(schema: Any, subject: str) -> Any:
+    """Return `plain_schema` of a schema that nobody has looked at.
+
+    Args:
+        subject: Whose schema it is, for the error.
+
+    Raises:
+        SpecError: It is too deep, too large, or no JSON.
+    """
+    faults = list(size_faults(schema))
+    if faults:
+        raise SpecError(subject, faults)
+    return plain_schema(schema)
 
 
 def plain_schema(schema: Any) -> Any:

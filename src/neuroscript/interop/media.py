@@ -25,12 +25,14 @@ RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 """What stands in a RIFF file behind its length."""
 
 
-def media_type(value: bytes) -> str:
-    r"""Return the media type of bytes, or ``""`` where it is not known.
+def media_type(value: object) -> str:
+    r"""Return the media type of bytes, or ``""`` where it is not known or they are none.
 
     >>> media_type(b"GIF89a\x01\x00"), media_type(b"hello")
     ('image/gif', '')
     """
+    if type(value) is not bytes:
+        return ""
     if value[:4] == b"RIFF":
         return RIFF.get(value[8:12], "")
     return next((kind for beginning, kind in BEGINNINGS if value.startswith(beginning)), "")

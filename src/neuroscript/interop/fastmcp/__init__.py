@@ -1,0 +1,20 @@
+"""FastMCP both ways: an engine's tools for its servers, and the tools of a server in this process under our contract.
+
+Each name is loaded when it is first asked for, and needs the extra ``fastmcp``.
+
+Source: issue "MCP and the frameworks"; FastMCP 4.1, "Tools".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroscript.lazily import lazy
+
+if TYPE_CHECKING:
+    from neuroscript.interop.fastmcp.giving import to_fastmcp
+    from neuroscript.interop.fastmcp.taking import from_fastmcp
+
+__all__ = ["from_fastmcp", "to_fastmcp"]
+
+__getattr__ = lazy(__name__, {"giving": "to_fastmcp", "taking": "from_fastmcp"})

@@ -1,0 +1,64 @@
+"""Addresses: which of them mean this machine alone, and to which a secret may be sent.
+
+Source: MCP 2025-11-25, "Transports", security warning; RFC 6750, section 5.3; RFC 9110, sections 4.2 and 7.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
+from typing import Final
+
+from neuroscript.display import shown
+from neuroscript.servertables import URL
+
+HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
+"""A host and perhaps its port, and nothing before or behind it that somebody may read in another way."""
+
+SECRET: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
+"""Headers that hold a secret, whoever wrote it."""
+
+
+def is_loopback(host: str | None) -> bool:
+    """Tell whether a name or an address means this machine alone.
+
+    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host is None or host == "localhost":
+        return host is not None
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(authority: str) -> str | None:
+    """Return the host of what stands in a Host header, or behind the scheme of a URL; None where it is none.
+
+    >>> host_of("[::1]:8000"), host_of("evil.example@localhost")
+    ('::1', None)
+    """
+    found = HOST.fullmatch(authority)
+    return (found[1] or found[2]).lower() if found else None
+
+
+def stays_here(url: str) -> bool:
+    """Tell whether what goes to a whole URL unencrypted may be seen by this machine alone.
+
+    >>> stays_here("http://localhost:8000/mcp"), stays_here("http://example.org/mcp")
+    (True, False)
+    """
+    found = URL.fullmatch(url)
+    return found is not None and found[1].lower() == "http" and is_loopback(host_of(found[2]))
+
+
+def url_faults(url: str, secrets: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with the address of a server, to which headers with secrets are sent, by their names."""
+    found = URL.fullmatch(url)
+    if found is None:
+        yield "url: expected an address such as http://127.0.0.1:8000/mcp, without a password in it"
+    elif found[1].lower() == "http" and not is_loopback(host_of(found[2])):
+        for name in secrets:
+            yield f"headers: {shown(name)} would go to another machine unencrypted; use https, or give plain_http=True"

@@ -1,0 +1,182 @@
+"""Servers that a file names: what their tables state, and each fault with its line and its name, but without a value."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from neuroscript import Secret, SpecError
+from neuroscript.policyfile import load_policy, load_servers
+from neuroscript.servertables import ServerTable
+
+WHOLE = """\
+[policy]
+grants = ["mcp:call:files/*"]
+
+[mcp.files]
+command = ["files-server", "--root", "/srv"]
+env = {LEVEL = "info", TOKEN = {secret = "files-token"}}
+cwd = "work"
+timeout = 2.5
+trusted = true
+trust_annotations = true
+select = ["files.read_*", "files.list"]
+skip = true
+group = "Far.Files"
+accepted = "known.json"
+
+[mcp.my-shop]
+url = "https://shop.example/mcp"
+headers = {Authorization = {secret = "shop-token"}}
+select = "my_shop.*"
+timeout = 5
+"""
+
+
+def test_each_table_is_a_server_in_the_words_of_from_mcp(tmp_path: Path) -> None:
+    """Relative paths begin at the file, a name is a group too, and what is not stated is as `from_mcp` has it."""
+    file = tmp_path / "p.toml"
+    file.write_text(WHOLE)
+
+    assert load_servers(file) == (
+        ServerTable(
+            "files",
+            "far.files",
+            command=("files-server", "--root", "/srv"),
+            env={"LEVEL": "info", "TOKEN": Secret("files-token")},
+            cwd=str(tmp_path / "work"),
+            timeout=2.5,
+            trusted=True,
+            trust_annotations=True,
+            select=("files.read_*", "files.list"),
+            skip=True,
+            accepted=str(tmp_path / "known.json"),
+        ),
+        ServerTable(
+            "my-shop",
+            "my_shop",
+            url="https://shop.example/mcp",
+            headers={"Authorization": Secret("shop-token")},
+            cwd=f"{tmp_path}{os.sep}",
+            timeout=5.0,
+            select=("my_shop.*",),
+            accepted=str(tmp_path / "my-shop.mcp.json"),
+        ),
+    )
+    assert [type(each.timeout) for each in load_servers(file)] == [float, float]
+    assert load_policy(file).grants != ()
+
+
+def test_a_file_without_such_tables_names_no_server(tmp_path: Path) -> None:
+    """As nearly all do."""
+    (tmp_path / "p.toml").write_text("policy.deny = ['*']\n[mcp]\n")
+
+    assert load_servers(tmp_path / "p.toml") == ()
+
+
+FAULTS = [
+    ("mcp = 3", ["1: mcp: must be a table, [mcp]"]),
+    ("[mcp]\nfiles = 3", ["2: mcp.files: must be a table, [mcp.files]", "2: mcp.files: give a command or a url, one of the two"]),
+    ("[mcp.files]", ["1: mcp.files: give a command or a url, one of the two"]),
+    (
+        "[mcp.files]\ncommand = ['a']\nurl = 'http://x/'",
+        ["1: mcp.files: give a command or a url, one of the two"],
+    ),
+    (
+        "[mcp.files]\ncommand = 'rm -rf'\nurls = 'x'",
+        [
+            "2: mcp.files.command: must be an array of texts, the program and its arguments",
+            "3: mcp.files.urls: is not known; did you mean url?",
+        ],
+    ),
+    ("[mcp.a]\ncommand = []", ["2: mcp.a.command: must be an array of texts, the program and its arguments"]),
+    ("[mcp.a]\ncommand = ['']", ["2: mcp.a.command: must be an array of texts, the program and its arguments"]),
+    ("[mcp.a]\ncommand = ['x', 1]", ["2: mcp.a.command: must be an array of texts, the program and its arguments"]),
+    (
+        "[mcp.a]\nurl = 'http://me:hush@x/'",
+        ["2: mcp.a.url: must be an address such as http://127.0.0.1:8000/mcp, without a password in it"],
+    ),
+    ("[mcp.a]\nurl = 'http://x/'\ncwd = '/'", ["1: mcp.a: cwd is for a program, and there is a url"]),
+    ("[mcp.a]\ncommand = ['x']\nheaders = {}", ["1: mcp.a: headers are for a url, and there is a program"]),
+    (
+        "[mcp.a]\ncommand = ['x']\nenv = {A = 1, B = {secrets = 'hush'}, C = \"hu\\nsh\", '' = 'hush'}",
+        [
+            '3: mcp.a.env.A: must be a text of one line, in quotes, or {secret = "NAME"}',
+            '3: mcp.a.env.B: must be a text of one line, in quotes, or {secret = "NAME"}',
+            '3: mcp.a.env.C: must be a text of one line, in quotes, or {secret = "NAME"}',
+            '3: mcp.a.env."": is no name of such a text',
+        ],
+    ),
+    (
+        "[mcp.a]\nurl = 'http://x/'\n[mcp.a.headers]\n'A B' = 'hush'",
+        ['4: mcp.a.headers."A B": is no name of such a text'],
+    ),
+    (
+        "[mcp.a]\ncommand = ['x']\nenv = {A = {secret = ''}}",
+        ['3: mcp.a.env.A: must be a text of one line, in quotes, or {secret = "NAME"}'],
+    ),
+    (
+        "[mcp.a]\ncommand = ['x']\ntimeout = 0\ntrusted = 'yes'\nskip = 1\ncwd = ''\ngroup = 'a b'\naccepted = 3",
+        [
+            "3: mcp.a.timeout: must be a finite number of seconds above 0",
+            "4: mcp.a.trusted: must be true or false",
+            "5: mcp.a.skip: must be true or false",
+            "6: mcp.a.cwd: must be the path of a directory, in quotes",
+            "7: mcp.a.group: must be the name of a group, such as files",
+            "8: mcp.a.accepted: must be the path of a file, in quotes",
+        ],
+    ),
+    ("[mcp.a]\ncommand = ['x']\ntimeout = inf", ["3: mcp.a.timeout: must be a finite number of seconds above 0"]),
+    ("[mcp.a]\ncommand = ['x']\ntimeout = true", ["3: mcp.a.timeout: must be a finite number of seconds above 0"]),
+    (
+        "[mcp.a]\ncommand = ['x']\nselect = ['a.*', 'a b', 3]",
+        [
+            "3: mcp.a.select[1]: must be the name of a tool, or a pattern such as files.read_*",
+            "3: mcp.a.select[2]: must be the name of a tool, or a pattern such as files.read_*",
+        ],
+    ),
+    (
+        "[mcp.a]\ncommand = ['x']\nselect = []",
+        ["3: mcp.a.select: must be an array of patterns such as files.read_*, in brackets"],
+    ),
+    (
+        "[mcp.'../a']\ncommand = ['x']",
+        ['1: mcp."../a": a server is called by letters of ASCII, digits, - and _ alone'],
+    ),
+    ("[mcp.2]\ncommand = ['x']", ["1: mcp.2: does not make the name of a group; give one with group"]),
+    (
+        "[mcp.a]\ncommand = ['x']\n[mcp.b]\ncommand = ['x']\ngroup = 'A'",
+        ["5: mcp.b.group: a is that of a too"],
+    ),
+    (
+        "[policy]\nalow = []\n[mcp.a]\ncomand = []",
+        [
+            "2: policy.alow: is not known; did you mean allow?",
+            "3: mcp.a: give a command or a url, one of the two",
+            "4: mcp.a.comand: is not known; did you mean command?",
+        ],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), FAULTS, ids=[text.replace("\n", " ")[:40] for text, _ in FAULTS])
+def test_everything_that_is_wrong_is_named_by_its_path_and_no_value_is_said(
+    text: str, expected: list[str], tmp_path: Path
+) -> None:
+    """By whoever reads the policy, and by whoever reads the servers."""
+    (tmp_path / "p.toml").write_text(text)
+
+    for read in (load_policy, load_servers):
+        with pytest.raises(SpecError) as caught:
+            read(tmp_path / "p.toml")
+        assert list(caught.value.sentences) == [f"p.toml:{each}" for each in expected]
+        assert "hush" not in str(caught.value)
+
+
+def test_the_values_of_a_server_are_not_shown(tmp_path: Path) -> None:
+    """They may be secret, though they should not stand there."""
+    (tmp_path / "p.toml").write_text("[mcp.a]\ncommand = ['x']\nenv = {A = 'hush'}")
+
+    assert "hush" not in repr(load_servers(tmp_path / "p.toml"))

@@ -1,0 +1,62 @@
+"""A scripted model of LangChain, and the loop in which its agents let a model call tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import get_executor_for_config
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+
+class Scripted(FakeMessagesListChatModel):
+    """A model that says what it was given, turn by turn."""
+
+    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, Any]:
+        """Return the model with what a real one is told of tools."""
+        return self.bind(tools=[convert_to_openai_tool(each) for each in tools], **options)
+
+
+def asking(*calls: tuple[str, dict[str, Any]]) -> AIMessage:
+    """Return the turn in which a model asks for calls, whose ids are ``c1``, ``c2`` …"""
+    made = [ToolCall(name=name, args=given, id=f"c{at}") for at, (name, given) in enumerate(calls, 1)]
+    return AIMessage("", tool_calls=made)
+
+
+def run(tools: Iterable[BaseTool], *turns: BaseMessage) -> list[ToolMessage]:
+    """Return what a scripted model reads of its calls, those of one turn made on threads, as agents do."""
+    by_name = {each.name: each for each in tools}
+    model = Scripted(responses=[*turns, AIMessage("done")]).bind_tools([*by_name.values()])
+    said: list[BaseMessage] = [HumanMessage("go")]
+    while True:
+        reply = model.invoke(said)
+        said.append(reply)
+        if not reply.tool_calls:
+            return [each for each in said if isinstance(each, ToolMessage)]
+        with get_executor_for_config({}) as threads:
+            said.extend(threads.map(lambda call: _answer(by_name, call), reply.tool_calls))
+
+
+async def arun(tools: Iterable[BaseTool], *turns: BaseMessage) -> list[ToolMessage]:
+    """Return what `run` returns; the calls of one turn are made in one event loop."""
+    by_name = {each.name: each for each in tools}
+    model = Scripted(responses=[*turns, AIMessage("done")]).bind_tools([*by_name.values()])
+    said: list[BaseMessage] = [HumanMessage("go")]
+    while True:
+        reply = await model.ainvoke(said)
+        said.append(reply)
+        if not reply.tool_calls:
+            return [each for each in said if isinstance(each, ToolMessage)]
+        said.extend(await asyncio.gather(*(by_name[call["name"]].ainvoke(call) for call in reply.tool_calls)))
+
+
+def _answer(by_name: dict[str, BaseTool], call: ToolCall) -> Any:
+    if call["name"] not in by_name:
+        text = f"Error: {call['name']} is not a valid tool, try one of [{', '.join(by_name)}]."
+        return ToolMessage(text, tool_call_id=call["id"], status="error")
+    return by_name[call["name"]].invoke(call)

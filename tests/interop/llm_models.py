@@ -1,0 +1,58 @@
+"""Models of ``llm`` that say and ask for what a script says, one step a turn; what came of their calls is kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, ClassVar
+
+import llm
+
+Step = str | list[tuple[str, dict[str, Any]]]
+"""What a model says, or the calls that it asks for in one turn."""
+
+
+def told(prompt: Any) -> list[str]:
+    """Return what came of the calls of the turn before, as the model gets to read it."""
+    return [each.output for each in prompt.tool_results]
+
+
+def act(step: Step, prompt: Any, response: Any) -> str:
+    """Ask for the calls of a step, and return the text that it says."""
+    if isinstance(step, str):
+        return step
+    for at, (name, arguments) in enumerate(step, 1):
+        response.add_tool_call(llm.ToolCall(name, arguments, f"c{at}"))
+    return ""
+
+
+class Scripted(llm.Model):
+    """One that answers at once."""
+
+    model_id = "scripted"
+    supports_tools = True
+    attachment_types: ClassVar = {"image/gif"}
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps, self.heard = [*steps], []
+        self.attached: list[Any] = []
+
+    def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
+        """Take the next step."""
+        self.heard += told(prompt)
+        self.attached += prompt.attachments
+        yield act(self.steps.pop(0), prompt, response)
+
+
+class AsyncScripted(llm.AsyncModel):
+    """One that is awaited."""
+
+    model_id = "scripted-async"
+    supports_tools = True
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps, self.heard = [*steps], []
+
+    async def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> AsyncIterator[str]:
+        """Take the next step."""
+        self.heard += told(prompt)
+        yield act(self.steps.pop(0), prompt, response)

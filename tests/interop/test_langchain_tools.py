@@ -1,0 +1,468 @@
+"""LangChain's tools under our contract: what they are called with, what comes of it, and what they need."""
+
+from __future__ import annotations
+
+import asyncio
+import decimal
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import (
+    BaseTool,
+    InjectedToolArg,
+    InjectedToolCallId,
+    StructuredTool,
+    Tool,
+    ToolException,
+    tool,
+)
+from pydantic import AliasChoices, BaseModel, Field, field_validator
+from tests.interop.langchain_agent import asking, run
+
+from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall, ToolPolicy, ToolResult, Value, Variable
+from neuroscript.interop.langchain import from_langchain, to_langchain
+
+ALL = ExecutionPolicy(grants=("langchain:call:far/*",))
+SEEN: list[Any] = []
+"""What the functions below were called with."""
+
+
+@tool
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers."""
+    SEEN.append((a, b))
+    return a + b
+
+
+class Repeat(BaseTool):
+    """A tool whose arguments LangChain does not check."""
+
+    name: str = "repeatText"
+    description: str = "Repeat a text."
+
+    def _run(self, text: str, times: int) -> str:
+        SEEN.append((text, times))
+        return text * times
+
+
+def engine_of(*tools: BaseTool, policy: ExecutionPolicy = ALL, **options: Any) -> Engine:
+    """Return an engine with LangChain's tools, which are trusted, and nothing seen yet."""
+    SEEN.clear()
+    toolset = from_langchain(tools, group="far", **{"trusted": True, **options})
+    return Engine(toolsets=[toolset], plugins="none", policy=policy)
+
+
+def done(each: BaseTool, name: str, /, **arguments: Any) -> ToolResult:
+    """Return what came of a call of one tool."""
+    with engine_of(each) as engine:
+        return engine.execute(ToolCall(f"far.{name}", arguments))
+
+
+def said(result: ToolResult) -> tuple[str, str]:
+    """Return the code and the text of an error."""
+    assert result.error is not None
+    return result.error.code, str(result.error)
+
+
+# What they are called with
+
+
+def test_a_function_is_called_with_exact_values_and_gives_its_own() -> None:
+    """Not the text that LangChain would make of it."""
+    assert (done(add, "add", a="2").value, SEEN) == (3, [(2, 1)])
+
+
+def test_a_tool_that_langchain_does_not_check_gets_exact_values_too() -> None:
+    """LangChain alone hands on whatever was sent."""
+    with pytest.raises(TypeError):
+        Repeat().invoke({"text": "a", "times": "2"})
+
+    assert done(Repeat(), "repeat_text", text="a", times="2").value == "aa"
+    assert SEEN == [("a", 2)]
+
+
+def test_a_tool_of_one_text_has_one_argument() -> None:
+    """It is called as LangChain calls it."""
+    shout = Tool(name="shout", func=str.upper, description="Shout.")
+
+    assert done(shout, "shout", tool_input="a").value == "A"
+
+
+def test_a_schema_as_data_is_the_contract() -> None:
+    """LangChain hands on what it does not check; we hold it to all that the schema asks."""
+    schema = {
+        "type": "object",
+        "properties": {"code": {"type": "string", "pattern": "^[A-Z]+$"}, "n": {"type": "integer"}},
+        "required": ["code", "n"],
+    }
+    each = StructuredTool.from_function(lambda code, n: [code, n], name="take", description="Take.", args_schema=schema)
+
+    assert done(each, "take", code="AB", n="2").value == ["AB", 2]
+    assert said(done(each, "take", code="ab", n=2)) == (
+        "schema.pattern",
+        "far.take: code: expected a text that matches ^[A-Z]+$, got str of length 2",
+    )
+
+
+def test_a_model_of_pydantic_is_the_contract_and_makes_its_own_types() -> None:
+    """The function gets what its model makes of exact values."""
+
+    class Item(BaseModel):
+        name: str
+
+    class Order(BaseModel):
+        items: list[Item]
+        count: int = Field(default=1, ge=1)
+
+    def order(items: list[Item], count: int) -> str:
+        return f"{count} {type(items[0]).__name__} {items[0].name}"
+
+    each = StructuredTool.from_function(order, description="Order.", args_schema=Order)
+
+    assert done(each, "order", items='[{"name": "tea"}]', count="2").value == "2 Item tea"
+    assert said(done(each, "order", items=[{}], count=0)) == (
+        "arg.invalid",
+        "far.order: items[0]['name']: expected string, got nothing; "
+        "count: expected int, at least 1, got int out of bounds",
+    )
+
+
+def test_an_argument_arrives_that_a_model_of_pydantic_has_another_name_for() -> None:
+    """LangChain tells models the field's name, and its own check would leave out what comes under that."""
+
+    class Span(BaseModel):
+        start: int = Field(alias="from")
+        end: int = Field(default=9, validation_alias=AliasChoices("to", "until"))
+        step: int = 1
+
+    each = StructuredTool.from_function(
+        lambda start, end, step: [start, end, step], name="span", description="Span.", args_schema=Span
+    )
+
+    class ByName(Span, validate_by_alias=False, validate_by_name=True):
+        pass
+
+    named = each.model_copy(update={"args_schema": ByName})
+
+    assert done(named, "span", start="1", end="5").value == [1, 5, 1]
+    assert done(each, "span", start="1", end="5").value == [1, 5, 1]
+    assert done(each, "span", start="1", step=2).value == [1, 9, 2]
+
+
+def test_unknown_arguments_are_refused() -> None:
+    """LangChain alone would drop them."""
+    text = "far.add: c: expected only a, b, got an unknown name with int"
+
+    assert said(done(add, "add", a=1, c=2)) == ("arg.unknown", text)
+
+
+def test_a_coroutine_is_awaited_and_cancelled() -> None:
+    """A tool of LangChain's that has nothing but a coroutine function."""
+    ended: list[str] = []
+
+    @tool
+    async def wait(seconds: float) -> str:
+        """Wait."""
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return "waited"
+
+    async def both(engine: Engine) -> str:
+        value = await engine.acall("far.wait", (0,))
+        task = asyncio.create_task(engine.acall("far.wait", (60,)))
+        await asyncio.sleep(0)
+        while not engine.running:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+        return f"{value}, {task.cancelled()}"
+
+    with engine_of(wait) as engine:
+        assert (engine.call("far.wait", ("0",)), asyncio.run(both(engine))) == ("waited", "waited, True")
+
+
+# Arguments that no model sees
+
+
+@tool
+def note(text: str, user: Annotated[str, InjectedToolArg], config: RunnableConfig) -> str:
+    """Note something."""
+    return f"{user}: {text}, {sorted(config)[:1]}"
+
+
+def test_what_langchain_hides_from_models_comes_from_the_host() -> None:
+    """As any injected argument of ours does; the configuration of the run is LangChain's own."""
+    with (
+        engine_of(note, injected={"user": Variable("user")}) as engine,
+        engine.session(variables={"user": "ann"}) as session,
+    ):
+        assert [arg.name for arg in session.infos["far.note"].spec.args] == ["text"]
+        assert session.call("far.note", ("tea",)) == "ann: tea, ['callbacks']"
+
+
+def test_a_model_can_not_set_what_is_hidden_from_it() -> None:
+    """Nor where it has a default, which holds where the host says nothing."""
+
+    @tool
+    def sign(text: str, user: Annotated[str, InjectedToolArg] = "nobody") -> str:
+        """Sign something."""
+        return f"{text}, {user}"
+
+    text = "far.sign: user: expected only text, got an unknown name with str"
+
+    assert done(sign, "sign", text="tea").value == "tea, nobody"
+    assert said(done(sign, "sign", text="tea", user="ann")) == ("arg.unknown", text)
+    with engine_of(sign, injected={"user": Value("ann")}) as engine:
+        assert engine.call("far.sign", ("tea",)) == "tea, ann"
+
+
+def test_arguments_that_look_like_a_call_are_arguments() -> None:
+    """LangChain would take what stands in them for the arguments, and nothing of ours would have seen those."""
+    schema = {"type": "object", "properties": {"type": {"type": "string"}, "id": {}, "args": {"type": "object"}}}
+    each = StructuredTool.from_function(lambda **given: given, name="tell", description="Tell.", args_schema=schema)
+    result = done(each, "tell", type="tool_call", id="c", args={"hidden": 1})
+
+    assert result.value == '{"type": "tool_call", "id": "c", "args": {"hidden": 1}}'
+
+
+def test_callbacks_of_a_run_around_are_told_of_the_call() -> None:
+    """A call that is made within a run of LangChain's belongs to it."""
+    told: list[str] = []
+
+    class Listener(BaseCallbackHandler):
+        def on_tool_start(self, serialized: Any, input_str: str, **more: Any) -> None:
+            told.append(serialized["name"])
+
+    with engine_of(add) as engine:
+        outer = RunnableLambda(lambda a: engine.call("far.add", (a,)))
+        value = outer.invoke("2", {"callbacks": [Listener()]})
+
+    assert (value, told) == (3, ["add"])
+
+
+def test_a_tool_is_given_the_id_of_its_call() -> None:
+    """One of its own for each call."""
+
+    @tool
+    def ticket(id: Annotated[str, InjectedToolCallId]) -> str:
+        """Give a ticket."""
+        return id
+
+    first, second = done(ticket, "ticket").value, done(ticket, "ticket").value
+
+    assert (len(first), first == second) == (16, False)
+
+
+# What comes of a call
+
+
+def test_content_is_the_result_and_the_artifact_is_left() -> None:
+    """The artifact is for LangChain's own callbacks."""
+
+    @tool(response_format="content_and_artifact")
+    def search(query: str) -> tuple[str, object]:
+        """Search."""
+        return f"1 hit for {query}", object()
+
+    assert done(search, "search", query="tea").value == "1 hit for tea"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (decimal.Decimal("1.5"), "1.5"),
+        (ToolMessage("as a message", tool_call_id="c"), "as a message"),
+        ({"a": [1, None]}, {"a": [1, None]}),
+        (None, None),
+    ],
+    ids=["no plain value", "message", "map", "none"],
+)
+def test_a_value_is_itself_or_what_langchain_tells_a_model(value: Any, told: Any) -> None:
+    """What is no plain value is a text."""
+
+    @tool
+    def give() -> Any:
+        """Give."""
+        return value
+
+    assert done(give, "give").value == told
+
+
+@pytest.mark.parametrize("handled", [False, True], ids=["raised", "handled"])
+def test_an_error_that_is_meant_for_the_model_is_told(handled: bool) -> None:
+    """On one line, escaped and cut, whether LangChain's tool handles it or not."""
+
+    def fail() -> str:
+        raise ToolException("no tea\n\x1b[2J" + "!" * 2_000)
+
+    each = StructuredTool.from_function(fail, description="Fail.", handle_tool_error=handled)
+    code, text = said(done(each, "fail"))
+
+    assert (code, text[:30], len(text)) == ("tool.failed", "far.fail: no tea \\x1b[2J!!!!!!", 1_010)
+
+
+@pytest.mark.parametrize(
+    ("handled", "told"),
+    [(False, "the tool failed (ValidationError)"), ("give an even number", "give an even number")],
+    ids=["raised", "handled"],
+)
+def test_what_a_model_of_pydantic_asks_beyond_its_schema_is_told_where_the_tool_tells_it(
+    handled: Any, told: str
+) -> None:
+    """Pydantic's own text repeats values, so it is not told."""
+
+    class Even(BaseModel):
+        n: int
+
+        @field_validator("n")
+        @classmethod
+        def even(cls, n: int) -> int:
+            if n % 2:
+                raise ValueError("must be even")
+            return n
+
+    each = StructuredTool.from_function(
+        lambda n: n, name="halve", description="Halve.", args_schema=Even, handle_validation_error=handled
+    )
+
+    assert said(done(each, "halve", n=3)) == ("tool.failed", f"far.halve: {told}")
+
+
+def test_any_other_error_is_a_fault_of_the_tool() -> None:
+    """Its text is not told, for it may hold anything."""
+
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("secret")
+
+    result = done(fail, "fail")
+
+    assert said(result) == ("tool.failed", "far.fail: the tool failed (ValueError)")
+
+
+# What they need
+
+
+def test_without_a_word_of_the_host_each_call_needs_a_grant_and_an_approval() -> None:
+    """As the tools of an MCP server do."""
+    (given,) = from_langchain([add], group="far")
+
+    assert given.policy == ToolPolicy(
+        capabilities=("langchain:call:far/add",),
+        effects=("net", "reads", "writes", "deletes"),
+        requires_approval=True,
+    )
+
+
+def test_without_a_grant_or_an_approval_nothing_is_called() -> None:
+    """Trust saves the approval alone."""
+    with engine_of(add, policy=ExecutionPolicy()) as without, engine_of(add, trusted=False) as unapproved:
+        results = [each.execute(ToolCall("far.add", {"a": 1})) for each in (without, unapproved)]
+
+    assert [said(each)[0] for each in results] == ["policy.capability", "policy.approval"]
+    assert SEEN == []
+
+
+def test_a_host_may_say_what_they_need() -> None:
+    """Which then holds for each of them."""
+    (given,) = from_langchain([add], group="far", policy=ToolPolicy(effects=("pure",)))
+
+    assert given.policy == ToolPolicy(effects=("pure",))
+
+
+def test_a_denied_tool_stays_denied_on_its_way_back_to_langchain() -> None:
+    """A tool of LangChain's that comes back as one of LangChain's has our contract and our policy."""
+    with engine_of(add, Repeat(), policy=ExecutionPolicy(grants=ALL.grants, deny=("far.repeat_text",))) as engine:
+        back = to_langchain(engine)
+        answers = run(back, asking(("far__add", {"a": "2"}), ("far__repeat_text", {"text": "a", "times": 1})))
+
+    assert [each.name for each in back] == ["far__add"]
+    assert [(each.content, each.artifact) for each in answers] == [
+        ("3", 3),
+        ("Error: far__repeat_text is not a valid tool, try one of [far__add].", None),
+    ]
+
+
+# What can not be taken
+
+
+def test_texts_from_outside_are_escaped_and_cut() -> None:
+    """Of the tool and of its arguments."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "description": "One\n\x1b[2J"}}}
+    each = StructuredTool.from_function(
+        lambda a: a, name="t", description="Two\n\x1b[2J" + "!" * 2_000, args_schema=schema
+    )
+    (given,) = from_langchain([each], group="far")
+
+    assert (given.spec.description[:15], len(given.spec.description)) == ("Two \\x1b[2J!!!!", 1_000)
+    assert given.spec.args[0].description == "One \\x1b[2J"
+
+
+def test_one_tool_is_taken_as_several_are() -> None:
+    """It can be iterated, and would yield its fields."""
+    assert [each.name for each in from_langchain(add, group="far")] == ["far.add"]
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Return a schema of maps in maps."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (nested(500), "#: nests deeper than 64 levels"),
+        ({"type": "object", "properties": None}, "#/properties: expected schemas by name"),
+        ({"type": "object", "properties": 3}, "#/properties: expected schemas by name"),
+        (
+            {"type": "object", "properties": {"config": {}, "a": {}}},
+            "config: never arrives, for LangChain keeps that name",
+        ),
+    ],
+    ids=["deep", "null", "number", "kept name"],
+)
+def test_a_schema_as_data_that_can_not_be_taken_is_refused(schema: dict[str, Any], problem: str) -> None:
+    """In a sentence, whatever it is."""
+    each = StructuredTool.from_function(lambda **given: given, name="t", description="T.", args_schema=schema)
+    with pytest.raises(SpecError) as caught:
+        from_langchain([each], group="far")
+
+    assert caught.value.problems == (f"t: {problem}",)
+
+
+def test_everything_that_can_not_be_taken_is_said_at_once() -> None:
+    """Each with the tool that it is about."""
+    odd = StructuredTool.from_function(lambda: 1, name="???", description="Odd.")
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
+    lost = StructuredTool.from_function(lambda a: a, name="lost", description="Lost.", args_schema=schema)
+    twin = StructuredTool.from_function(lambda: 1, name="Add", description="Twin.")
+    given: list[Any] = [add, twin, odd, lost, note, print]
+    with pytest.raises(SpecError) as caught:
+        from_langchain(given, group="far", injected={"nobody": Variable("x")})
+
+    assert caught.value.problems == (
+        "tools: expected LangChain's tools, got builtin_function_or_method",
+        "???: makes no name of letters and digits of ASCII",
+        "add and Add would all be called add; leave out all but one",
+        "lost: #/properties/a/$ref: names no schema in here",
+        "note: user: a host has to give it; say from where with injected",
+        "injected: no tool hides an argument called nobody",
+    )
+
+
+def test_a_group_is_the_name_of_one() -> None:
+    """As everywhere."""
+    with pytest.raises(SpecError) as caught:
+        from_langchain([add], group="far away")
+
+    assert str(caught.value) == "toolset far away: its name is not that of a group"

@@ -1,0 +1,170 @@
+"""Servers whose answers have no end, and secrets that would be sent where others can read them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from gzip import compress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall
+from neuroscript.interop.mcp import McpServer, from_mcp
+from neuroscript.interop.mcp.bounds import LONGEST
+from neuroscript.sources import Secret
+
+PIECE = b"x" * 1024 * 1024
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "long", "version": "1"}}
+TOOLS = {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]}
+
+ENDLESS = """\
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    found = {"initialize": HELLO, "tools/list": TOOLS}.get(asked["method"])
+    if asked["method"] == "tools/call":
+        for _ in range(24):
+            sys.stdout.write("x" * 1024 * 1024)
+        sys.stdout.flush()
+    elif "id" in asked:
+        body = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **body}), flush=True)
+"""
+
+
+class Long(BaseHTTPRequestHandler):
+    """A server whose tool answers without an end, in the way that `ThreadingHTTPServer.kind` says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        found = {"initialize": HELLO, "tools/list": TOOLS}.get(asked["method"])
+        if asked["method"] == "tools/call":
+            self._endless(self.server.kind)
+        elif "id" in asked:
+            body = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
+            self._say("application/json", json.dumps({"jsonrpc": "2.0", "id": asked["id"], **body}).encode())
+        else:
+            self._say("application/json", b"", 202)
+
+    def do_GET(self) -> None:
+        self._say("text/plain", b"", 405)
+
+    def _say(self, kind: str, data: bytes, status: int = 200, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"content-type": kind, "content-length": str(len(data)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _endless(self, kind: str) -> None:
+        if kind == "compressed":
+            self._say("application/json", compress(PIECE * 64), **{"content-encoding": "gzip"})
+            return
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream" if kind == "events" else "application/json")
+        self.end_headers()
+        try:
+            self.wfile.write(b"data: " if kind == "events" else b"")
+            while self.server.sent < 64 * len(PIECE):
+                self.wfile.write(PIECE)
+                self.server.sent += len(PIECE)
+        except OSError:  # whoever reads has gone
+            self.server.heard.set()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def long(kind: str) -> Iterator[Any]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Long) as server:
+        server.kind, server.sent, server.heard = kind, 0, threading.Event()
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join(10)
+
+
+def said(server: McpServer) -> Any:
+    """Return the error of a call of its tool."""
+    with Engine(plugins="none", policy=ExecutionPolicy(grants=("mcp:call:*",))) as engine:
+        engine.register(server.toolset)
+        return engine.execute(ToolCall("long.say")).error
+
+
+def test_a_line_without_an_end_ends_the_connection(tmp_path: Path) -> None:
+    """Although the server is there, and may still write on; nobody waits until the call's own time is over."""
+    program = tmp_path / "endless.py"
+    program.write_text(f"HELLO, TOOLS = {HELLO!r}, {TOOLS!r}\n{ENDLESS}")
+    with from_mcp([sys.executable, str(program)], group="long", trusted=True) as server:
+        error = said(server)
+        threads = [each.name for each in threading.enumerate() if each.name == "neuroscript-mcp"]
+
+    assert (error.code, error.text) == (
+        "mcp.closed",
+        "the connection to the server ended before its answer; whether it did anything is not known",
+    )
+    assert len(threads) <= 1
+
+
+@pytest.mark.parametrize("kind", ["json", "events"])
+def test_a_body_without_an_end_is_not_read_to_it(kind: str) -> None:
+    """It is given up where it is longer than an answer may be, and the server hears that."""
+    with long(kind) as web, from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True) as server:
+        error = said(server)
+        assert web.heard.wait(10)
+
+        assert error.code in ("mcp.refused", "mcp.closed")
+        assert LONGEST <= web.sent < 64 * len(PIECE)
+
+
+def test_a_compressed_body_is_not_read() -> None:
+    """Nobody has asked for it, and it may be a thousand times as long as it looks."""
+    with long("compressed") as web:
+        with from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True, timeout=5.0) as server:
+            error = said(server)
+
+    assert error.code == "mcp.closed"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://192.0.2.1/mcp", "HTTP://shop.example:8000/mcp", "http://localhost.evil.example/"]
+)
+def test_no_secret_goes_to_another_machine_unencrypted(url: str) -> None:
+    """All of them are named, before anything is reached."""
+    headers = {"X-Key": Secret("k"), "authorization": "Bearer t", "X-Plain": "p"}
+    with pytest.raises(SpecError) as raised:
+        from_mcp(url=url, group="shop", headers=headers, secrets={"k": "v"})
+
+    said = "would go to another machine unencrypted; use https, or give plain_http=True"
+    assert str(raised.value) == f"mcp: headers: X-Key {said}; headers: authorization {said}"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1:1/mcp", {}),
+        ("http://[::1]:1/mcp", {}),
+        ("http://localhost:1/mcp", {}),
+        ("https://shop.example/mcp", {}),
+        ("http://shop.example/mcp", {"plain_http": True}),
+    ],
+)
+def test_a_secret_may_go_where_nobody_reads_it_or_where_it_is_told_to(url: str, words: dict[str, Any]) -> None:
+    """On this machine, encrypted, or by the word of a host."""
+    with from_mcp(
+        url=url, group="shop", headers={"Authorization": Secret("k")}, secrets={"k": "v"}, accepted={}, **words
+    ):
+        pass

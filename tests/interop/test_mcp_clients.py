@@ -1,0 +1,316 @@
+"""The clients that people have, each over both transports: the official one, that of FastMCP, and the Inspector.
+
+Of what the protocol knows, not each of them can do all: the Inspector's command line makes one request and ends, so that
+it shows no progress and cancels nothing; it asks for the tools first, and never calls one that is not listed; and where a
+schema says a number, it makes one of the text itself, or null.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import attrs
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.interop.mcp_inspector import installed
+from tests.interop.mcp_place import PLUGIN, until
+
+ROOT = Path(__file__).parents[2]
+SERVE = [sys.executable, "-m", "neuroscript", "mcp", "serve", "-p", str(PLUGIN), "--deny", "t.refused"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
+CALLS = 1_000 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 200
+MEBIBYTE = 1024 * 1024
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+@attrs.frozen
+class Said:
+    """What a client shows of a result."""
+
+    is_error: bool
+    structured: Any
+    text: str
+
+
+class Talk(Protocol):
+    """What is asked of each client."""
+
+    async def names(self) -> list[str]: ...
+
+    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said: ...
+
+
+@attrs.frozen
+class Official:
+    """The client of the SDK."""
+
+    client: Any
+
+    async def names(self) -> list[str]:
+        return [tool.name for tool in (await self.client.list_tools()).tools]
+
+    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said:
+        found = await self.client.call_tool(tool, arguments, progress_callback=told)
+        return Said(found.is_error, found.structured_content, found.content[0].text)
+
+
+@attrs.frozen
+class Fast:
+    """The client of FastMCP."""
+
+    client: Any
+
+    async def names(self) -> list[str]:
+        return [tool.name for tool in await self.client.list_tools()]
+
+    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said:
+        found = await self.client.call_tool(tool, arguments, progress_handler=told, raise_on_error=False)
+        return Said(found.is_error, found.structured_content, found.content[0].text)
+
+
+@attrs.frozen
+class Inspector:
+    """The Inspector's command line; each request is a process."""
+
+    program: list[str]
+    target: list[str]
+    home: Path
+
+    async def names(self) -> list[str]:
+        return [tool["name"] for tool in (await self._ran("tools/list"))[0]["result"]["tools"]]
+
+    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said:
+        words = ("--tool-name", tool, "--tool-args-json", json.dumps(arguments))
+        found, error = await self._ran("tools/call", *words)
+        if found is None:
+            return Said(True, None, error["error"]["code"])
+        result = found["result"]
+        return Said(result.get("isError", False), result.get("structuredContent"), result["content"][0]["text"])
+
+    async def _ran(self, method: str, *words: str) -> tuple[Any, Any]:
+        """Return what it wrote to stdout and to stderr, each a JSON object or nothing."""
+        options = ["--format", "json", "--quiet", "--connect-timeout", "60000", "--method", method]
+        command = [*self.program, *options, *words, *self.target]
+        environment = {**ENVIRONMENT, "HOME": str(self.home)}
+        running = await asyncio.create_subprocess_exec(*command, stdout=-1, stderr=-1, env=environment, cwd=ROOT)
+        out, error = await running.communicate()
+        return tuple(json.loads(text) if text.strip().startswith(b"{") else None for text in (out, error))
+
+
+@asynccontextmanager
+async def official(url: str, home: Path) -> AsyncIterator[Talk]:
+    parameters = StdioServerParameters(command=SERVE[0], args=SERVE[1:], env=ENVIRONMENT, cwd=ROOT)
+    async with Client(url or stdio_client(parameters)) as client:
+        yield Official(client)
+
+
+@asynccontextmanager
+async def fastmcp(url: str, home: Path) -> AsyncIterator[Talk]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from fastmcp import Client as FastClient
+        from fastmcp.client.transports import StdioTransport
+    transport: Any = url or StdioTransport(SERVE[0], SERVE[1:], env=ENVIRONMENT, cwd=str(ROOT), keep_alive=False)
+    async with FastClient(transport) as client:
+        yield Fast(client)
+
+
+@asynccontextmanager
+async def inspector(url: str, home: Path) -> AsyncIterator[Talk]:
+    try:
+        program = await asyncio.to_thread(installed)
+    except OSError as error:
+        pytest.skip(str(error))
+    yield Inspector(program, ["--transport", "http", url] if url else SERVE, home)
+
+
+@contextmanager
+def over_http() -> Iterator[str]:
+    """Serve over HTTP in a process of its own, and lend the address."""
+    with subprocess.Popen(
+        [*SERVE, "--http", "127.0.0.1:0"], stderr=-1, stdout=-1, text=True, env=ENVIRONMENT, cwd=ROOT
+    ) as running:
+        try:
+            line = running.stderr.readline() if running.stderr else ""
+            assert " at http" in line, line
+            yield line.split()[-1]
+        finally:
+            running.kill()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with over_http() as url:
+        yield url
+
+
+CLIENTS: dict[str, tuple[Any, bool, str, str]] = {
+    "official": (official, True, "a: expected int, got str", "error policy.denied"),
+    "fastmcp": (fastmcp, True, "a: expected int, got str", "error policy.denied"),
+    "inspector": (inspector, False, "a: expected int, got None", "tool_not_found"),
+}
+"""How each is made, whether it shows progress and cancels, and what it says of a wrong argument and of a denied tool."""
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(("made", "stays", "wrong", "denied"), CLIENTS.values(), ids=CLIENTS)
+def test_every_client_is_served_over_every_transport(
+    request: pytest.FixtureRequest, tmp_path: Path, made: Any, stays: bool, wrong: str, denied: str, transport: str
+) -> None:
+    """It lists and calls; a text reaches a number, an error names the argument, and a denied tool is refused."""
+
+    async def talk() -> None:
+        async with made(request.getfixturevalue("url") if transport == "http" else "", tmp_path) as client:
+            names, added, error, refused = await asyncio.gather(
+                client.names(),
+                client.call("t__add", {"a": "2"}),
+                client.call("t__add", {"a": "two"}),
+                client.call("t__refused", {}),
+            )
+            assert ("t__add" in names, "t__refused" in names) == (True, False)
+            assert added == Said(False, {"result": 3}, "3")
+            assert (error.is_error, error.structured, wrong in error.text) == (True, None, True)
+            assert (refused.is_error, refused.structured, refused.text.split(":")[0]) == (True, None, denied)
+            if stays:
+                await _told(client)
+                await _cancelled(client, tmp_path)
+
+    asyncio.run(talk())
+
+
+async def _told(client: Talk) -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def tell(done: float, total: float | None, text: str | None) -> None:
+        told.append((done, total, text))
+
+    assert (await client.call("t__steps", {"count": 3}, tell)).structured == {"result": 3}
+    assert told == [(1, 3, "going on"), (2, 3, "going on"), (3, 3, "going on")]
+
+
+async def _cancelled(client: Talk, place: Path) -> None:
+    """A coroutine is stopped, and a thread that looks ends; the session goes on."""
+    for tool, left in (("sleeps", "stopped"), ("waits", "looked")):
+        mark = place / tool
+        call = asyncio.create_task(client.call(f"t__{tool}", {"mark": str(mark)}))
+        await asyncio.to_thread(until, lambda mark=mark: mark.exists() and mark.read_text() == "began")
+        call.cancel()
+        await asyncio.to_thread(until, lambda mark=mark, left=left: mark.read_text() == left)
+    assert (await client.call("t__add", {"a": 1})).structured == {"result": 2}
+
+
+CALLER = """\
+import asyncio, json, os, sys
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+url, serve, tool, mark = json.loads(sys.argv[1])
+async def talk():
+    parameters = StdioServerParameters(command=serve[0], args=serve[1:], env=dict(os.environ))
+    async with Client(url or stdio_client(parameters)) as client:
+        await client.call_tool(tool, {"mark": mark})
+asyncio.run(talk())
+"""
+
+
+@contextmanager
+def calling(url: str, tool: str, mark: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Call a tool by the official client in a process of its own, and lend it once the tool has begun."""
+    words = json.dumps([url, SERVE, tool, str(mark)])
+    with subprocess.Popen(
+        [sys.executable, "-c", CALLER, words], env=ENVIRONMENT, cwd=ROOT, stderr=subprocess.DEVNULL
+    ) as running:
+        try:
+            until(lambda: mark.exists() and mark.read_text() == "began", 30)
+            yield running
+        finally:
+            running.kill()
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(("tool", "left"), [("sleeps", "stopped"), ("waits", "looked")])
+def test_a_client_that_is_killed_leaves_no_call_running(
+    url: str, tmp_path: Path, tool: str, left: str, transport: str
+) -> None:
+    """It can say no word of it, as a client that is told to end can: a coroutine is stopped, and a thread that looks ends."""
+    mark = tmp_path / "mark"
+    with calling(url if transport == "http" else "", f"t__{tool}", mark) as client:
+        client.kill()
+        until(lambda: mark.read_text() == left)
+
+
+def test_a_call_that_never_looks_holds_no_server_whose_client_is_gone(tmp_path: Path) -> None:
+    """It can not be stopped, and its thread is left behind; over the standard streams the process ends with it."""
+    mark = tmp_path / "mark"
+    with calling("", "t__deaf", mark) as client:
+        children = Path(f"/proc/{client.pid}/task/{client.pid}/children").read_text().split()
+        assert len(children) == 1
+        client.kill()
+        until(lambda: not _is_running(children[0]), 20)
+
+
+@pytest.mark.parametrize(("tool", "left"), [("sleeps", "stopped"), ("waits", "looked")])
+def test_a_client_that_goes_without_a_word_is_no_error(tmp_path: Path, tool: str, left: str) -> None:
+    """Nobody takes what the server still has to say: it says nothing, and ends as always, once its calls have."""
+    mark = tmp_path / "mark"
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": f"t__{tool}", "arguments": {"mark": str(mark)}}
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
+    with subprocess.Popen(SERVE, stdin=-1, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT, cwd=ROOT) as running:
+        assert running.stdin and running.stdout and running.stderr
+        running.stdin.write(lines)
+        running.stdin.flush()
+        until(lambda: mark.exists() and mark.read_text() == "began", 30)
+        running.stdout.close()
+        running.stdin.close()
+        error = running.stderr.read()
+
+        assert (running.wait(10), error, mark.read_text()) == (0, "", left)
+
+
+def _is_running(number: str) -> bool:
+    """Tell whether a process is there, and is more than what its parent has not yet asked after."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_many_calls_of_one_session_leave_nothing_behind(url: str, tmp_path: Path, transport: str) -> None:
+    """Tasks, threads and descriptors are back at their start, and memory grows no longer."""
+
+    async def talk() -> None:
+        async with official(url if transport == "http" else "", tmp_path) as client:
+
+            async def state() -> dict[str, int]:
+                return dict((await client.call("t__state", {})).structured)
+
+            for _ in range(20):
+                await client.call("t__steps", {"count": 2})
+            first = await state()
+            for number in range(CALLS):
+                if number == CALLS // 2:
+                    half = await state()
+                await client.call(*(("t__steps", {"count": 2}) if number % 2 else ("t__add", {"a": 1})))
+            last = await state()
+            names = ("tasks", "threads", "descriptors")
+            assert {name: last[name] for name in names} == {name: first[name] for name in names}
+            assert last["memory"] - half["memory"] < MEBIBYTE
+
+    asyncio.run(talk())

@@ -1,0 +1,63 @@
+"""Results of the tools that come with the project, held to their schemas by the official client."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.interop.mcp_place import served
+
+from neuroscript import Engine, ToolImplementation
+from neuroscript.interop.mcp.shapes import output_schema
+from neuroscript.jsonable import plain
+from neuroscript.testing.fuzzing import arguments
+from neuroscript.wirenames import WireNames
+
+QUIET = frozenset({"pure", "idempotent"})
+"""Effects of tools that change nothing."""
+
+
+def drawn(tool: ToolImplementation, count: int) -> list[dict[str, Any]]:
+    """Return arguments that fit a tool, the same ones each time."""
+    found: list[dict[str, Any]] = []
+
+    @hypothesis.seed(0)
+    @settings(
+        max_examples=count, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=[*HealthCheck]
+    )
+    @given(arguments(tool))
+    def draw(given: dict[str, Any]) -> None:
+        found.append({name: plain(value) for name, value in given.items()})
+
+    draw()
+    return found[:count]
+
+
+def test_each_result_is_what_its_schema_promises(full_counts: bool) -> None:
+    """The client would raise otherwise; a text is a text of JSON, and the structure is there for each that has one."""
+    with Engine(plugins=("neuroscript-std",)) as engine:
+        tools = [
+            each for each in engine.tools.values() if each.policy.effects and QUIET.issuperset(each.policy.effects)
+        ]
+    names = WireNames.of(tools)
+    calls = [(tool, given) for tool in tools for given in drawn(tool, 30 if full_counts else 2)]
+    ended: dict[str, bool] = {}
+
+    async def talk(url: str) -> None:
+        async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:
+            await client.list_tools()
+            for tool, given in calls:
+                result = await client.call_tool(names.wire(tool.name), given)
+                ended[tool.name] = ended.get(tool.name, False) or not result.is_error
+                has_structure = not result.is_error and output_schema(tool.spec) is not None
+                assert (result.structured_content is not None) == has_structure, tool.name
+
+    with served(plugins=("neuroscript-std",)) as place:
+        asyncio.run(talk(place.url))
+
+    assert len(ended) == len(tools) > 60
+    assert sum(ended.values()) > len(tools) / 2

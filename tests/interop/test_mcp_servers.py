@@ -1,0 +1,249 @@
+"""A server of others, ``mcp-server-time`` of PyPI, named in a policy file: its tools through an engine, under policy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from neuroscript import (
+    ArgType,
+    CallTimeout,
+    Engine,
+    ExecutionPolicy,
+    Host,
+    MemoryAudit,
+    SpecError,
+    ToolCall,
+    ToolResult,
+    Toolset,
+    ToolSpec,
+    load_policy,
+)
+from neuroscript.cli import main
+from neuroscript.interop.mcp import add_servers
+from neuroscript.interop.mcp.accepted import Definition, write
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are counted in /proc")
+
+UTC = {"source_timezone": "UTC", "time": "12:30", "target_timezone": "Asia/Tokyo"}
+
+
+def table(*words: str, zone: str = "UTC") -> str:
+    """Return a policy file that names the server; ``--local-timezone`` stands in what it says of its arguments."""
+    command = [sys.executable, "-m", "mcp_server_time", "--local-timezone", zone]
+    grant = 'policy.grants = ["mcp:call:clock/*"]'
+    return "\n".join([grant, "[mcp.clock]", f"command = {json.dumps(command)}", *words])
+
+
+def done(engine: Engine, name: str, arguments: object) -> ToolResult:
+    return engine.execute(ToolCall(f"clock.{name}", arguments))
+
+
+def code(result: ToolResult) -> str:
+    assert result.error is not None
+    return result.error.code
+
+
+def children() -> set[str]:
+    """Return the processes that this one has started."""
+    found: set[str] = set()
+    for each in Path(f"/proc/{os.getpid()}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found.update((each / "children").read_text().split())
+    return found
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy file; beside it stands what was accepted, once an engine has seen the server."""
+    return tmp_path_factory.mktemp("policy") / "policy.toml"
+
+
+@pytest.fixture(scope="module")
+def audit() -> MemoryAudit:
+    return MemoryAudit()
+
+
+@pytest.fixture(scope="module")
+def engine(file: Path, audit: MemoryAudit) -> Iterator[Engine]:
+    """An engine with the server, which is started to be seen, and is trusted."""
+    file.write_text(table("trusted = true"))
+    with Engine(plugins="none", policy=load_policy(file), audit=audit) as engine:
+        assert add_servers(engine, file) == ()
+        yield engine
+
+
+def test_its_tools_are_called_through_our_engine(engine: Engine) -> None:
+    """With arguments as objects, texts of JSON or by position; its output schemas are what results are held to."""
+    converted = done(engine, "convert_time", UTC)
+    now = done(engine, "get_current_time", '{"timezone": "Asia/Tokyo"}')
+
+    assert converted.value["target"]["datetime"].endswith("T21:30:00+09:00")
+    assert converted.value["time_difference"] == "+9.0h"
+    assert (type(now.value["is_dst"]), now.value["timezone"]) == (bool, "Asia/Tokyo")
+    assert done(engine, "get_current_time", ("UTC",)).value["timezone"] == "UTC"
+    assert {name: tool.spec.return_type for name, tool in engine.tools.items()} == {
+        "clock.get_current_time": ArgType.MAP,
+        "clock.convert_time": ArgType.MAP,
+    }
+
+
+def test_what_does_not_fit_is_named_before_it_is_asked(engine: Engine) -> None:
+    """With every problem at once; its own errors have a code, and no value of them is in the trail."""
+    wrong = done(engine, "convert_time", {"source": "UTC", "time": 12, "target_timezone": True})
+    refused = done(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
+
+    assert str(wrong.error) == (
+        "clock.convert_time: source_timezone: expected string, got nothing; time: expected string, got int; "
+        "target_timezone: expected string, got bool; source: expected only source_timezone, time, target_timezone, "
+        "got an unknown name with str"
+    )
+    assert code(refused) == "mcp.error"
+    assert str(refused.error).startswith("clock.get_current_time: the server says: ")
+
+
+def test_no_value_of_a_failed_call_is_in_the_trail(engine: Engine, audit: MemoryAudit) -> None:
+    """A record has the code alone."""
+    done(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
+
+    record = audit.records[-1]
+
+    assert (record.kind, record.tool, record.code) == ("outcome", "clock.get_current_time", "mcp.error")
+    assert "Nowhere" not in repr(audit.records)
+
+
+def test_a_server_that_hangs_is_a_timeout_and_answers_later(engine: Engine) -> None:
+    """The process is stopped, as where a machine sleeps; the next call of it is answered."""
+    done(engine, "get_current_time", {"timezone": "UTC"})
+    (child,) = [int(each) for each in children()]
+    os.kill(child, signal.SIGSTOP)
+    try:
+        with pytest.raises(CallTimeout):
+            engine.call("clock.get_current_time", ("UTC",), timeout=0.3)
+    finally:
+        os.kill(child, signal.SIGCONT)
+
+    assert done(engine, "get_current_time", {"timezone": "UTC"}).error is None
+
+
+def test_calls_run_side_by_side(engine: Engine) -> None:
+    """Each with its own answer."""
+
+    async def all_of_them() -> list[ToolResult]:
+        zones = ["UTC", "Asia/Tokyo", "Europe/Berlin"] * 4
+        calls = (engine.aexecute(ToolCall("clock.get_current_time", {"timezone": zone})) for zone in zones)
+        return await asyncio.gather(*calls)
+
+    found = asyncio.run(all_of_them())
+
+    assert [each.value["timezone"] for each in found] == ["UTC", "Asia/Tokyo", "Europe/Berlin"] * 4
+
+
+# Nothing here starts the server: what was accepted of it is known
+
+
+@pytest.mark.parametrize(
+    ("words", "policy", "expected"),
+    [
+        ("", {}, "policy.approval"),
+        ("trust_annotations = true", {"grants": ()}, "policy.capability"),
+        ("trusted = true", {"deny": ("clock.*",)}, "policy.denied"),
+        ("trusted = true", {"allow": ("math.*",)}, "policy.not_allowed"),
+    ],
+    ids=["an approval", "a grant", "denied", "not allowed"],
+)
+def test_what_policy_refuses_is_refused(
+    words: str, policy: dict[str, tuple[str, ...]], expected: str, engine: Engine, file: Path
+) -> None:
+    """Whatever the file says of its server; and it is not started for that."""
+    before = children()
+    other = file.with_name("other.toml")
+    other.write_text(table(words))
+    permits = ExecutionPolicy(**{"grants": ("mcp:call:clock/*",), **policy})  # type: ignore[arg-type]
+    with Engine(plugins="none", policy=permits) as narrow:
+        add_servers(narrow, other)
+
+        assert code(done(narrow, "get_current_time", {"timezone": "UTC"})) == expected
+        assert children() == before
+
+
+def test_a_definition_that_changed_between_sessions_is_refused_until_it_is_accepted(
+    engine: Engine, file: Path, tmp_path: Path
+) -> None:
+    """Another local time zone stands in the descriptions of its arguments, and models would read that."""
+    copy(file.with_name("clock.mcp.json"), tmp_path)
+    changed = tmp_path / "tokyo.toml"
+    changed.write_text(table("trusted = true", zone="Asia/Tokyo"))
+
+    refused, before = asked(changed)
+    assert main(["mcp", "tools", "clock", "--policy", str(changed), "--accept"]) == 0
+    accepted, after = asked(changed)
+
+    assert (code(refused), "'UTC' as local" in before) == ("mcp.changed", True)
+    assert (accepted.error, "'Asia/Tokyo' as local" in after) == (None, True)
+
+
+def asked(file: Path) -> tuple[ToolResult, str]:
+    """Return what came of a call in a session of its own, and what the tool says of its first argument."""
+    with Engine(plugins="none", policy=load_policy(file)) as engine:
+        assert add_servers(engine, file) == ()
+        result = done(engine, "get_current_time", {"timezone": "UTC"})
+        return result, engine.tools["clock.get_current_time"].spec.args[0].description
+
+
+def test_the_server_ends_with_the_engine(tmp_path: Path) -> None:
+    """Its process is gone when `close` returns."""
+    before = children()
+    (tmp_path / "p.toml").write_text(table())
+    with Engine(plugins="none") as engine:
+        add_servers(engine, tmp_path / "p.toml")
+        assert len(children() - before) == 1
+
+    assert children() == before
+
+
+# What can not be used
+
+
+def test_each_server_that_can_not_be_used_is_listed_and_stops_no_other(tmp_path: Path) -> None:
+    """As plugins are: by its table, with a code, and no value."""
+    write(tmp_path / "t.mcp.json", {"a": Definition.of_data({"name": "a", "inputSchema": {"type": "object"}})})
+    write(tmp_path / "far.mcp.json", {"a": Definition.of_data({"name": "a", "inputSchema": {"type": "object"}})})
+    (tmp_path / "p.toml").write_text(
+        "[mcp.gone]\ncommand = ['./gone']\n"
+        "[mcp.secret]\nurl = 'http://127.0.0.1:9/'\nheaders = {A = {secret = 'no-such'}}\n"
+        "[mcp.t]\ncommand = ['hush']\n"
+        "[mcp.far]\ncommand = ['hush']\n"
+    )
+    own = Toolset("t")
+    own.add(ToolSpec("a", "t", ()), lambda rt: None)
+    with Engine(plugins="none", toolsets=[own], host=Host(secrets={"other": "t-123456"})) as engine:
+        errors = add_servers(engine, tmp_path / "p.toml")
+
+        assert (errors, [*engine.tools]) == (engine.plugin_errors, ["t.a", "far.a"])
+    assert [(each.distribution, each.code, each.reason) for each in errors] == [
+        ("mcp.gone", "mcp.start", "the server could not be reached: FileNotFoundError"),
+        ("mcp.secret", "plugin.spec", "headers: this host lends no secret called no-such"),
+        ("mcp.t", "plugin.duplicate", "already registered: t.a"),
+    ]
+
+
+def test_a_file_that_is_wrong_adds_nothing(tmp_path: Path) -> None:
+    """It is named by the host, so that is raised."""
+    (tmp_path / "p.toml").write_text("[mcp.a]\ncommand = ['x']\n[mcp.b]\n")
+    with Engine(plugins="none") as engine, pytest.raises(SpecError) as caught:
+        add_servers(engine, tmp_path / "p.toml")
+
+    assert (str(caught.value), engine.plugin_errors) == (
+        "p.toml:3: mcp.b: give a command or a url, one of the two",
+        (),
+    )

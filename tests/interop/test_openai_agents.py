@@ -1,0 +1,280 @@
+"""Our tools in the loop of the OpenAI Agents SDK, with its own model that follows a script; nothing is traced."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import importlib
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import pytest
+from agents import Agent, ModelBehaviorError, RunConfig, Runner, function_tool
+from agents.run_config import ToolExecutionConfig
+from agents.testing import ScriptedModel, assistant_message, function_call
+from tests.interop.offered_shop import PICTURE, Shop, tally
+
+from neuroscript import ArgSpec, ArgType, Engine, ExecutionPolicy, SpecError, TerminalApprover, Toolset, ToolSpec
+from neuroscript.interop.offering import offered
+from neuroscript.interop.openai import strict_schema
+from neuroscript.interop.openai_agents import to_openai_agents
+
+Call = tuple[str, Any]
+
+UNTOLD = "An error occurred while running the tool. Please try again."
+"""All that the framework tells a model of arguments that do not fit."""
+
+MEND = "Mend the call and make it again."
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    shop = Shop.opened()
+    with shop.engine:
+        yield shop
+
+
+@attrs.frozen(eq=False)
+class Followed:
+    """What an agent did that followed a script."""
+
+    model: ScriptedModel
+
+    @property
+    def offered(self) -> set[str]:
+        """The names of the tools that the model was told of."""
+        return {tool.name for tool in self.model.calls[0].tools}
+
+    @property
+    def read(self) -> list[Any]:
+        """What the model read of each call."""
+        last = self.model.calls[-1].input
+        return [item["output"] for item in last if item["type"] == "function_call_output"]
+
+
+async def following(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followed:
+    """Let an agent follow a script, and return what it did."""
+    asked = [
+        [function_call(name, args, call_id=f"c{turn}.{at}") for at, (name, args) in enumerate(calls)]
+        for turn, calls in enumerate(turns)
+    ]
+    model = ScriptedModel([*asked, [assistant_message("done")]])
+    agent = Agent("clerk", model=model, tools=list(tools))
+    config = RunConfig(tracing_disabled=True, **options)
+    assert (
+        await Runner.run(agent, [{"role": "user", "content": "Go on.", "type": "message"}], run_config=config)
+    ).final_output == "done"
+    return Followed(model)
+
+
+def ran(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followed:
+    return asyncio.run(following(tools, *turns, **options))
+
+
+@pytest.mark.parametrize(
+    ("sent", "ours", "theirs"),
+    [
+        pytest.param({"count": "2"}, "2 0.5 []", "2 0.5 []", id="a text that is a number"),
+        pytest.param({"tags": '["a"]'}, "7 0.5 ['a']", UNTOLD, id="a list as a text"),
+        pytest.param({"count": None}, "7 0.5 []", UNTOLD, id="null for what may be left out"),
+        pytest.param({"count": True}, "error coercion.bool_as_number", "1 0.5 []", id="a truth for a number"),
+        pytest.param({"share": 2**53 + 1}, "error coercion.lossy", f"7 {2.0**53!r} []", id="a number that is rounded"),
+        pytest.param({"share": "NaN"}, "error coercion.format", "7 nan []", id="what is no number"),
+    ],
+)
+def test_arguments_arrive_exact_which_the_framework_alone_delivers_wrongly(
+    shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str
+) -> None:
+    """A call is coerced without loss or refused; the framework's own tool of the same function is no judge of that."""
+    (told,) = ran(to_openai_agents(shop.engine), [("shop__tally", sent)]).read
+    (alone,) = ran([function_tool(tally)], [("tally", sent)]).read
+
+    assert (told.split(": ")[0], alone) == (ours, theirs)
+
+
+def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) -> None:
+    """All problems at once, and the run goes on."""
+    wrong, right = {"count": "two", "share": [], "more": 1}, {"count": "2"}
+    followed = ran(to_openai_agents(shop.engine), [("shop__tally", wrong)], [("shop__tally", right)])
+
+    assert followed.read == [
+        "error arg.invalid: count: expected int, got str (a text must be decimal digits, such as 42); "
+        "share: expected float, got list; "
+        f"more: expected only count, share, tags, got an unknown name with int. {MEND}",
+        "2 0.5 []",
+    ]
+
+
+def test_arguments_that_are_no_object_reach_the_line_as_they_were_sent(shop: Shop) -> None:
+    """So that our error tells what is wrong, a list means arguments in order, and nothing means none."""
+    texts = ['{"count": ', '{"count": 1, "count": 2}', '"2"', "[3]", ""]
+    followed = ran(to_openai_agents(shop.engine), *([("shop__tally", text)] for text in texts))
+
+    assert [text.split(": ")[0] for text in followed.read] == [
+        "error arg.not_json",
+        "error arg.duplicate_key",
+        "error arg.type",
+        "3 0.5 []",
+        "7 0.5 []",
+    ]
+
+
+def test_strict_mode_is_asked_for_where_a_tool_can_be_told_so() -> None:
+    """Every argument is there then, and null stands for one that is left out; a free map can not be told so."""
+    tools = Toolset("t")
+    optional = ArgSpec("limit", ArgType.INT, required=False, default=5)
+    tools.add(
+        ToolSpec("find", "t", (ArgSpec("word", ArgType.STRING), optional), description="Find it."),
+        lambda rt, *args: f"{args!r}",
+    )
+    tools.add(ToolSpec("keep", "t", (ArgSpec("facts", ArgType.MAP),)), lambda rt, facts: f"{facts!r}")
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        find, keep = to_openai_agents(engine)
+        followed = ran([find, keep], [("t__find", {"word": "milk", "limit": None}), ("t__keep", {"facts": {"a": 1}})])
+        strict = strict_schema(engine.infos["t.find"].spec)
+
+    assert (find.strict_json_schema, find.params_json_schema) == (True, strict)
+    assert (find.params_json_schema["required"], find.description) == (["word", "limit"], "Find it.")
+    assert (keep.strict_json_schema, keep.params_json_schema["properties"]) == (False, {"facts": {"type": "object"}})
+    assert followed.read == ["('milk', 5)", "{'a': 1}"]
+
+
+def test_all_installed_tools_are_taken_with_our_strict_schemas() -> None:
+    """The SDK makes schemas strict in its own way, and finds nothing to do in ours."""
+    with Engine(policy=ExecutionPolicy(trusted=True)) as engine:
+        specs = {each.name: strict_schema(each.info.spec) for each in offered(engine, subject="test")}
+        taken = {each.name: each.params_json_schema for each in to_openai_agents(engine) if each.strict_json_schema}
+
+    assert taken == {name: schema for name, schema in specs.items() if schema is not None}
+    assert len(taken) > 100
+
+
+def test_the_schema_of_a_tool_is_a_copy_of_its_own() -> None:
+    """Where strict mode can not be had too: whoever changes it changes no other."""
+    tools, spec = Toolset("t"), ToolSpec("keep", "t", (ArgSpec("facts", ArgType.MAP),))
+    tools.add(spec, lambda rt, facts: None)
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        (first,), (other,) = to_openai_agents(engine), to_openai_agents(engine)
+        first.params_json_schema["properties"]["facts"]["title"] = "Facts"
+
+    assert other.params_json_schema["properties"] == {"facts": {"type": "object"}}
+
+
+def test_a_denied_tool_stays_denied(shop: Shop) -> None:
+    """It is not offered; a model that asks for it anyway is told that there is none, or ends the run; nothing runs."""
+    tools = to_openai_agents(shop.engine)
+    followed = ran(tools, [("shop__pay", {})], tool_not_found_behavior="return_error_to_model")
+    with pytest.raises(ModelBehaviorError) as raised:
+        ran(tools, [("shop__pay", {})])
+
+    assert ("shop__pay" in followed.offered, "shop__tally" in followed.offered) == (False, True)
+    assert followed.read == ["Tool 'shop__pay' not found."]
+    assert str(raised.value) == "Tool shop__pay not found in agent clerk"
+    assert shop.did == []
+
+
+def test_the_tools_of_a_session_that_has_ended_are_refused(shop: Shop) -> None:
+    """Whoever still has them; the model is told."""
+    with shop.engine.session() as session:
+        tools = to_openai_agents(session, tools="shop.tally")
+    followed = ran(tools, [("shop__tally", {})])
+
+    assert followed.read == [
+        "error engine.closed: the engine is closed. This call can not succeed: do not make it again."
+    ]
+
+
+def test_what_the_model_can_not_mend_is_told_too(shop: Shop) -> None:
+    """With what it may do about it; an exception would end the run."""
+    followed = ran(to_openai_agents(shop.engine), [("shop__milk", {})])
+
+    assert followed.read == ["error tool.failed: there is no milk. The same call may succeed later."]
+
+
+def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
+    """Whoever decides sees what the tool would get, and not what the model wrote."""
+    followed = ran(to_openai_agents(shop.engine), [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})])
+
+    assert shop.asked == [{"count": 2}, {"count": 20}]
+    assert followed.read == [
+        "2",
+        "error policy.rejected: was not approved: that is too much. This call can not succeed: do not make it again.",
+    ]
+    assert shop.did == ["bought 2"]
+    assert shop.trail() == [("shop.buy", "ok", ("int",)), ("shop.buy", "policy.rejected", ("int",))]
+
+
+def test_a_tool_that_nobody_approves_is_refused() -> None:
+    """Where nobody answers it fails, and where nobody can be asked it is not even offered."""
+    unanswered, unasked = Shop.opened(approver=TerminalApprover(stdin=io.StringIO())), Shop.opened(approver=None)
+    with unanswered.engine, unasked.engine:
+        followed = ran(to_openai_agents(unanswered.engine), [("shop__buy", {"count": 2})])
+        others = {tool.name for tool in to_openai_agents(unasked.engine)}
+
+    assert followed.read[0].startswith("error policy.rejected: was not approved: nobody can be asked")
+    assert ("shop__buy" in followed.offered, "shop__buy" in others) == (True, False)
+    assert unanswered.did == []
+
+
+def test_results_are_texts_and_pictures(shop: Shop) -> None:
+    """What is no text is JSON, and a picture is one that the model can look at."""
+    followed = ran(to_openai_agents(shop.engine), [("shop__stock", {}), ("shop__picture", {})])
+    url = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
+
+    assert json.loads(followed.read[0]) == {"milk": 2, "eggs": None}
+    assert followed.read[1] == [{"type": "input_image", "image_url": url}]
+
+
+def test_calls_of_one_turn_run_at_the_same_time(shop: Shop) -> None:
+    """Each of the two ends only when the other has begun."""
+    followed = ran(to_openai_agents(shop.engine), [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
+
+    assert followed.read == ["a", "b"]
+
+
+def test_calls_of_one_turn_run_in_order_where_the_run_says_so(shop: Shop) -> None:
+    """The SDK knows that of a run alone, not of a tool."""
+    calls = [("shop__step", {"name": "a"}), ("shop__step", {"name": "b"})]
+    ran(to_openai_agents(shop.engine), calls, tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1))
+
+    assert shop.did == ["a begins", "a ends", "b begins", "b ends"]
+
+
+def test_a_run_that_is_cancelled_cancels_its_call(shop: Shop) -> None:
+    """The tool is told, and the trail says that it did not end."""
+
+    async def cancelled() -> bool:
+        run = asyncio.create_task(following(to_openai_agents(shop.engine), [("shop__wait", {})]))
+        await shop.began.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        return run.cancelled()
+
+    assert asyncio.run(cancelled())
+    assert shop.did == ["cancelled"]
+    assert [(tool, code) for tool, code, _ in shop.trail()] == [("shop.wait", "call.interrupted")]
+
+
+def test_a_pattern_of_nothing_is_said_at_once(shop: Shop) -> None:
+    """Before any agent runs."""
+    with pytest.raises(SpecError) as raised:
+        to_openai_agents(shop.engine, tools="shop.pay")
+
+    assert str(raised.value) == "to_openai_agents: tools: shop.pay matches no tool that may be called here"
+
+
+def test_without_the_framework_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for when the adapter is imported, and by nothing else."""
+    monkeypatch.setitem(sys.modules, "agents", None)
+    monkeypatch.delitem(sys.modules, "neuroscript.interop.openai_agents")
+    with pytest.raises(ModuleNotFoundError) as raised:
+        importlib.import_module("neuroscript.interop.openai_agents")
+
+    assert str(raised.value) == (
+        'tools for the OpenAI Agents SDK need it; install it with: pip install "neuroscript[openai-agents]"'
+    )

@@ -1,0 +1,287 @@
+"""Our tools in the loop of Pydantic AI, with models of its own that follow a script."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, BinaryContent, ModelResponse, TextPart, Tool, ToolCallPart, ToolReturnPart
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
+from tests.interop.offered_shop import PICTURE, Shop, tally
+
+from neuroscript import SpecError, TerminalApprover
+from neuroscript.interop.pydantic_ai import to_pydantic_ai
+
+Call = tuple[str, Any]
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    shop = Shop.opened()
+    with shop.engine:
+        yield shop
+
+
+class Script:
+    """A model that asks for the calls of each turn, and keeps what it was offered and what it was told."""
+
+    def __init__(self, *turns: Sequence[Call]) -> None:
+        self.turns = turns
+        self.offered: dict[str, dict[str, Any]] = {}
+        self.messages: list[ModelMessage] = []
+
+    def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.messages = messages
+        self.offered = {each.name: each.parameters_json_schema for each in info.function_tools}
+        said = sum(isinstance(each, ModelResponse) for each in messages)
+        if said == len(self.turns):
+            return ModelResponse(parts=[TextPart("done")])
+        calls = enumerate(self.turns[said])
+        return ModelResponse(parts=[ToolCallPart(name, args, f"c{said}.{at}") for at, (name, args) in calls])
+
+    @property
+    def returned(self) -> list[ToolReturnPart]:
+        """What came of the calls."""
+        return [part for each in self.messages for part in each.parts if isinstance(part, ToolReturnPart)]
+
+    @property
+    def read(self) -> list[tuple[str | None, Any]]:
+        """How each call ended, and what the model read of it."""
+        return [(part.outcome, part.content) for part in self.returned]
+
+
+def agent(shop: Shop, script: Script, *, retries: int = 3) -> Agent[None, str]:
+    return Agent(FunctionModel(script), toolsets=[to_pydantic_ai(shop.engine)], retries=retries)
+
+
+def run(agent: Agent[None, str]) -> str:
+    """Return what an agent says; `run_sync` would leave a loop behind."""
+    return asyncio.run(agent.run("Go on.")).output
+
+
+def ran(shop: Shop, *turns: Sequence[Call], retries: int = 3) -> Script:
+    """Return the script after an agent has followed it."""
+    script = Script(*turns)
+    assert run(agent(shop, script, retries=retries)) == "done"
+    return script
+
+
+MEND = "Mend the call and make it again."
+
+
+@pytest.mark.parametrize(
+    ("sent", "ours", "theirs"),
+    [
+        pytest.param({"count": "2"}, "2 0.5 []", "2 0.5 []", id="a text that is a number"),
+        pytest.param({"tags": '["a"]'}, "7 0.5 ['a']", None, id="a list as a text"),
+        pytest.param({"count": None}, "7 0.5 []", None, id="null for what may be left out"),
+        pytest.param({"count": True}, "error coercion.bool_as_number", "1 0.5 []", id="a truth for a number"),
+        pytest.param({"share": 2**53 + 1}, "error coercion.lossy", f"7 {2.0**53!r} []", id="a number that is rounded"),
+        pytest.param({"share": "NaN"}, "error coercion.format", "7 nan []", id="what is no number"),
+    ],
+)
+def test_arguments_arrive_exact_which_the_framework_alone_delivers_wrongly(
+    shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str | None
+) -> None:
+    """A call is coerced without loss or refused; the framework's own tool of the same function is no judge of that."""
+    (told,) = ran(shop, [("shop__tally", json.dumps(sent))]).read
+    alone = Script([("tally", json.dumps(sent))])
+    run(Agent(FunctionModel(alone), tools=[tally]))
+
+    assert str(told[1]).split(": ")[0] == ours
+    assert (alone.read[0][1] if alone.read[0][0] == "success" else None) == theirs
+
+
+def test_a_tool_of_the_framework_with_our_schema_gets_a_text_for_a_number(shop: Shop) -> None:
+    """That is how it takes the tools of others, and it checks nothing."""
+    sent = [("shop__tally", '{"count": "2"}')]
+    script = ran(shop, sent)
+    theirs = Tool.from_schema(tally, "shop__tally", None, script.offered["shop__tally"])
+    alone = Script(sent)
+    run(Agent(FunctionModel(alone), tools=[theirs]))
+
+    assert (script.read, alone.read) == ([("success", "2 0.5 []")], [("success", "'2' 0.5 []")])
+
+
+def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) -> None:
+    """All problems at once, as what the framework has for calls to be made again."""
+    wrong, right = {"count": "two", "share": [], "more": 1}, {"count": "2"}
+    script = ran(shop, [("shop__tally", wrong)], [("shop__tally", right)])
+
+    assert script.read == [
+        (
+            "retried",
+            "error arg.invalid: count: expected int, got str (a text must be decimal digits, such as 42); "
+            f"share: expected float, got list; more: expected only count, share, tags, got an unknown name with int. {MEND}",
+        ),
+        ("success", "2 0.5 []"),
+    ]
+
+
+def test_arguments_that_are_no_object_reach_the_line_as_they_were_sent(shop: Shop) -> None:
+    """So that our error tells what is wrong, a list means arguments in order, and nothing means none."""
+    texts = ['{"count": ', '{"count": 1, "count": 2}', '"2"', "[3]", "", None]
+    script = ran(shop, *([("shop__tally", text)] for text in texts), retries=9)
+
+    assert [str(content).split(": ")[0] for _, content in script.read] == [
+        "error arg.not_json",
+        "error arg.duplicate_key",
+        "error arg.type",
+        "3 0.5 []",
+        "7 0.5 []",
+        "7 0.5 []",
+    ]
+
+
+def test_what_stands_between_the_agent_and_us_sees_arguments_by_name(shop: Shop) -> None:
+    """The framework's own wrappers count on a dict, whatever the model sent; a name still leads to the value."""
+    seen: list[Any] = []
+
+    def asks(context: object, definition: object, args: dict[str, Any]) -> bool:
+        seen.append(args.get("count"))
+        return False
+
+    script = Script([("shop__tally", "[3]"), ("shop__tally", '{"count": "4"}')])
+    toolset = to_pydantic_ai(shop.engine).approval_required(asks)
+    run(Agent(FunctionModel(script), toolsets=[toolset]))
+
+    assert seen == [None, "4"]
+    assert script.read == [("success", "3 0.5 []"), ("success", "4 0.5 []")]
+
+
+def test_a_denied_tool_stays_denied(shop: Shop) -> None:
+    """It is not offered, and a model that asks for it anyway is told that there is none; nothing runs."""
+    script = ran(shop, [("shop__pay", {})])
+
+    assert "shop__pay" not in script.offered
+    assert "shop__tally" in script.offered
+    assert script.read[0][0] == "retried"
+    assert script.read[0][1].startswith("Unknown tool name: 'shop__pay'.")
+    assert shop.did == []
+
+
+def test_what_the_model_can_not_mend_is_told_as_a_failure(shop: Shop) -> None:
+    """It costs no try of the model's, and the run goes on."""
+    script = ran(shop, [("shop__milk", {})], [("shop__milk", {})], retries=0)
+
+    assert script.read == [("failed", "error tool.failed: there is no milk. The same call may succeed later.")] * 2
+
+
+def test_a_model_that_never_mends_its_call_ends_the_run(shop: Shop) -> None:
+    """The agent's own number of tries holds for our tools too."""
+    wrong = [("shop__tally", {"count": "two"})]
+    script = Script(wrong, wrong, wrong)
+    expected = "Tool 'shop__tally' exceeded max retries count of 1."
+    with pytest.raises(UnexpectedModelBehavior) as raised:
+        run(agent(shop, script, retries=1))
+
+    assert str(raised.value).startswith(expected)
+    assert len(script.turns) - 1 == len([each for each in shop.trail() if each[1] == "coercion.format"])
+
+
+def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
+    """Whoever decides sees what the tool would get, and not what the model wrote."""
+    script = ran(shop, [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})])
+
+    assert shop.asked == [{"count": 2}, {"count": 20}]
+    assert script.read == [
+        ("success", 2),
+        (
+            "failed",
+            "error policy.rejected: was not approved: that is too much. "
+            "This call can not succeed: do not make it again.",
+        ),
+    ]
+    assert shop.did == ["bought 2"]
+    assert shop.trail() == [("shop.buy", "ok", ("int",)), ("shop.buy", "policy.rejected", ("int",))]
+
+
+def test_a_tool_that_nobody_approves_is_refused() -> None:
+    """Where nobody answers it fails, and where nobody can be asked it is not even offered."""
+    unanswered, unasked = Shop.opened(approver=TerminalApprover(stdin=io.StringIO())), Shop.opened(approver=None)
+    with unanswered.engine, unasked.engine:
+        scripts = [ran(shop, [("shop__buy", {"count": 2})]) for shop in (unanswered, unasked)]
+
+    assert ["shop__buy" in script.offered for script in scripts] == [True, False]
+    assert [how for script in scripts for how, _ in script.read] == ["failed", "retried"]
+    assert scripts[0].read[0][1].startswith("error policy.rejected: was not approved: nobody can be asked")
+    assert scripts[1].read[0][1].startswith("Unknown tool name: 'shop__buy'.")
+    assert unanswered.did + unasked.did == []
+
+
+def test_results_are_values_of_the_framework(shop: Shop) -> None:
+    """Plain data as it is, and a picture as one that the model can look at."""
+    script = ran(shop, [("shop__stock", {}), ("shop__seal", {}), ("shop__picture", {})])
+
+    assert script.read == [
+        ("success", {"milk": 2, "eggs": None}),
+        ("success", {"$base64": "aGVsbG8="}),
+        ("success", BinaryContent(PICTURE, media_type="image/png")),
+    ]
+
+
+def test_calls_that_only_look_run_at_the_same_time(shop: Shop) -> None:
+    """Each of the two ends only when the other has begun."""
+    script = ran(shop, [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
+
+    assert script.read == [("success", "a"), ("success", "b")]
+
+
+def test_calls_that_act_run_one_after_the_other(shop: Shop) -> None:
+    """In the order in which the model asked for them."""
+    ran(shop, [("shop__step", {"name": "a"}), ("shop__step", {"name": "b"})])
+
+    assert shop.did == ["a begins", "a ends", "b begins", "b ends"]
+
+
+def test_a_run_that_is_cancelled_cancels_its_call(shop: Shop) -> None:
+    """The tool is told, and the trail says that it did not end."""
+
+    async def cancelled() -> bool:
+        running = asyncio.create_task(agent(shop, Script([("shop__wait", {})])).run("Go on."))
+        await shop.began.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return running.cancelled()
+
+    assert asyncio.run(cancelled())
+    assert shop.did == ["cancelled"]
+    assert [(tool, code) for tool, code, _ in shop.trail()] == [("shop.wait", "call.interrupted")]
+
+
+def test_the_model_of_the_framework_that_calls_every_tool_gets_through(shop: Shop) -> None:
+    """It makes arguments up of our schemas; what was not chosen is not there, and prefixes of the framework hold."""
+    toolset = to_pydantic_ai(shop.engine, tools=("shop.tally", "shop.stock")).prefixed("our")
+    output = run(Agent(TestModel(), toolsets=[toolset]))
+
+    assert json.loads(output) == {"our_shop__tally": "7 0.5 []", "our_shop__stock": {"milk": 2, "eggs": None}}
+
+
+def test_a_pattern_of_nothing_is_said_at_once(shop: Shop) -> None:
+    """Before any agent runs."""
+    with pytest.raises(SpecError) as raised:
+        to_pydantic_ai(shop.engine, tools="shop.pay")
+
+    assert str(raised.value) == "to_pydantic_ai: tools: shop.pay matches no tool that may be called here"
+
+
+def test_without_the_framework_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for when the adapter is imported, and by nothing else."""
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    monkeypatch.delitem(sys.modules, "neuroscript.interop.pydantic_ai")
+    with pytest.raises(ModuleNotFoundError) as raised:
+        importlib.import_module("neuroscript.interop.pydantic_ai")
+
+    assert str(raised.value) == (
+        'a toolset for Pydantic AI needs it; install it with: pip install "neuroscript[pydantic-ai]"'
+    )

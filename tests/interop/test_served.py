@@ -1,0 +1,74 @@
+"""What a server of models tells as an error means the same as a status of HTTP and within a reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from neuroscript import LLMError
+from neuroscript.interop import gemini
+from neuroscript.interop.served import told
+from neuroscript.llm.faults import of_status
+
+KEY = "the model's server refused the key, or what may be done with it"
+PAID = "the account at the model's server is used up, or not paid for"
+SLOW = "the request to the model's server took too long"
+FAILED = "the model's server failed"
+REFUSED = "the model's server refused the request"
+
+STATUSES = {
+    400: ("llm.request", "host", REFUSED),
+    401: ("llm.auth", "host", KEY),
+    402: ("llm.auth", "host", PAID),
+    403: ("llm.auth", "host", KEY),
+    404: ("llm.model", "host", "the model's server knows no such model or address"),
+    408: ("llm.timeout", "later", SLOW),
+    409: ("llm.request", "host", REFUSED),
+    413: ("llm.request", "host", REFUSED),
+    422: ("llm.request", "host", REFUSED),
+    429: ("llm.rate", "later", "the model's server takes no more requests at present"),
+    500: ("llm.server", "later", FAILED),
+    502: ("llm.server", "later", FAILED),
+    503: ("llm.server", "later", FAILED),
+    504: ("llm.timeout", "later", SLOW),
+    529: ("llm.server", "later", FAILED),
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_status_means_the_same_everywhere(status: int) -> None:
+    """Of an answer, and of an error within a reply, as a word or as a number."""
+    code, retry, text = STATUSES[status]
+    answered = of_status(status, {}).error
+    with pytest.raises(LLMError) as within:
+        gemini.read({"error": {"code": status}})
+
+    assert (answered.code, answered.retry, answered.text) == (code, retry, f"{text} ({status})")
+    assert (within.value.code, within.value.retry) == (code, retry)
+    assert (told(str(status)).code, told(str(status)).retry) == (code, retry)
+
+
+@pytest.mark.parametrize("word", ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
+def test_an_account_that_is_used_up_is_for_the_host(word: str) -> None:
+    """No waiting changes it, wherever the server says so."""
+    answered = of_status(429, {}, {"error": {"code": word}}).error
+
+    assert (answered.code, answered.retry, answered.text) == ("llm.rate", "host", f"{PAID} (429 {word})")
+    assert (told(word).code, told(word).retry) == ("llm.rate", "host")
+
+
+def test_a_redirection_is_no_answer() -> None:
+    """It leads elsewhere, and nobody follows it."""
+    error = of_status(307, {}).error
+
+    assert (error.code, error.retry) == ("llm.format", "host")
+    assert error.text == "the model's server sends requests elsewhere; is the address right? (307)"
+
+
+@pytest.mark.parametrize("status", [[404], {"a": 1}, 404.0, True, 200, 10**9, None])
+def test_a_number_that_is_no_status_is_a_fault_of_the_server(status: Any) -> None:
+    """Whatever stands in its place."""
+    error = told("", status)
+
+    assert (error.code, error.retry) == ("llm.server", "later")

@@ -1,0 +1,27 @@
+"""What a test wrote reaches the report of all, whatever it wrote: a worker can send no text with a lone surrogate."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Return the data of a report with escapes for what is no valid Unicode."""
+    return sendable((yield))
+
+
+def sendable(data: Any) -> Any:
+    """Return plain data with escapes in its texts."""
+    match data:
+        case str():
+            return data.encode("utf-8", "backslashreplace").decode("utf-8")
+        case dict():
+            return {key: sendable(each) for key, each in data.items()}
+        case list() | tuple():
+            return type(data)(map(sendable, data))
+        case _:
+            return data

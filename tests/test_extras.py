@@ -1,0 +1,271 @@
+"""Without any of the extras: each way that needs one says in a sentence which, and everything else works.
+
+A new extra, or a new module that needs one, fails here until it has a row.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.core_only import SOURCE, alone, installed
+
+LLM: Final = "needs that package"
+SERVING: Final = "serving over MCP needs its SDK"
+TAKING: Final = "taking tools of LangChain needs langchain-core"
+
+MODULES: Final = {
+    "neuroscript.cli.llm_toolbox": (f"the toolbox for llm {LLM}", "llm"),
+    "neuroscript.cli.styled": ("pages with colours need rich", "cli"),
+    "neuroscript.interop.fastmcp.giving": ("tools for FastMCP need it", "fastmcp"),
+    "neuroscript.interop.fastmcp.taking": ("tools of FastMCP need it", "fastmcp"),
+    "neuroscript.interop.inspect_ai": ("tools for Inspect need inspect-ai", "inspect-ai"),
+    "neuroscript.interop.langchain.calling": (TAKING, "langchain"),
+    "neuroscript.interop.langchain.giving": ("tools for LangChain need langchain-core", "langchain"),
+    "neuroscript.interop.langchain.schemas": (TAKING, "langchain"),
+    "neuroscript.interop.langchain.taking": (TAKING, "langchain"),
+    "neuroscript.interop.llm.giving": (f"giving tools to models of llm {LLM}", "llm"),
+    "neuroscript.interop.llm.taking": (f"taking tools of llm {LLM}", "llm"),
+    "neuroscript.interop.mcp.asking": (SERVING, "mcp"),
+    "neuroscript.interop.mcp.bounds": ("reaching an MCP server needs the SDK of MCP", "mcp"),
+    "neuroscript.interop.mcp.clients": (SERVING, "mcp"),
+    "neuroscript.interop.mcp.dialogue": ("reaching an MCP server needs the SDK of MCP", "mcp"),
+    "neuroscript.interop.mcp.http": (SERVING, "mcp"),
+    "neuroscript.interop.mcp.logs": (SERVING, "mcp"),
+    "neuroscript.interop.mcp.requests": (SERVING, "mcp"),
+    "neuroscript.interop.mcp.serving": (SERVING, "mcp"),
+    "neuroscript.interop.mcp.transports": ("reaching an MCP server needs the SDK of MCP", "mcp"),
+    "neuroscript.interop.openai_agents": ("tools for the OpenAI Agents SDK need it", "openai-agents"),
+    "neuroscript.interop.opentelemetry": ("tracing needs OpenTelemetry", "otel"),
+    "neuroscript.interop.pydantic_ai": ("a toolset for Pydantic AI needs it", "pydantic-ai"),
+}
+"""The modules that can not be imported without an extra: who needs what, and the extra."""
+
+LOADED_BY: Final = {
+    "neuroscript.interop.hatch": "hatchling",
+    "neuroscript.testing.plugin": "pytest",
+}
+"""Modules that are loaded by the very program which they need, so nobody misses it."""
+
+NUMPY: Final = """
+from neuroscript import from_function
+
+def do(many: int) -> int:
+    '''Do it.
+
+    Parameters
+    ----------
+    many : int
+        How often.
+    '''
+
+from_function(do, group="g")
+"""
+
+TWO_TYPES: Final = """
+from neuroscript import spec_from_schema
+
+spec_from_schema("do", {"properties": {"it": {"anyOf": [{"type": "integer"}, {"const": "all"}]}}}, group="g")
+"""
+
+LINES: Final = (
+    (
+        "cli",
+        "from neuroscript.cli import main; main(['completion', 'bash'])",
+        'neuroscript: completion needs argcomplete; install it with: pip install "neuroscript[cli]"\n',
+    ),
+    (
+        "functions",
+        NUMPY,
+        'SpecError: do: its docstring is not in Google\'s style; pip install "neuroscript[functions]" reads it',
+    ),
+    (
+        "llm",
+        "from neuroscript.llm import model; model('tiny')",
+        "LLMError: the package llm, which knows models by their names, is not installed; "
+        'install it with: pip install "neuroscript[llm]"',
+    ),
+    (
+        "llm",
+        "from neuroscript.llm import model; model('tiny', base_url='http://127.0.0.1:1')",
+        'LLMError: the SDK of OpenAI is not installed; install it with: pip install "neuroscript[llm]"',
+    ),
+    (
+        "llm",
+        "from neuroscript.cli import main; main(['models', 'list'])",
+        "neuroscript: the package llm, which knows models by their names, is not installed; "
+        'install it with: pip install "neuroscript[llm]"\n',
+    ),
+    (
+        "fastmcp",
+        "from neuroscript.interop.agentheaven import ToolSpec; ToolSpec.from_function(lambda: None, name='it').to_fastmcp()",
+        'ModuleNotFoundError: tools for FastMCP need it; install it with: pip install "neuroscript[fastmcp]"',
+    ),
+    (
+        "fastmcp",
+        "from neuroscript.interop.fastmcp import from_fastmcp",
+        'ModuleNotFoundError: tools of FastMCP need it; install it with: pip install "neuroscript[fastmcp]"',
+    ),
+    (
+        "inspect-ai",
+        "from neuroscript.interop.inspect_ai import to_inspect_ai",
+        'ModuleNotFoundError: tools for Inspect need inspect-ai; install it with: pip install "neuroscript[inspect-ai]"',
+    ),
+    (
+        "langchain",
+        "from neuroscript.interop.langchain import from_langchain",
+        "ModuleNotFoundError: taking tools of LangChain needs langchain-core; "
+        'install it with: pip install "neuroscript[langchain]"',
+    ),
+    (
+        "llm",
+        "from neuroscript.interop.llm import to_llm",
+        "ModuleNotFoundError: giving tools to models of llm needs that package; "
+        'install it with: pip install "neuroscript[llm]"',
+    ),
+    (
+        "anthropic",
+        "from neuroscript.llm import model; model('tiny', base_url='http://127.0.0.1:1', api='anthropic')",
+        'LLMError: the SDK of Anthropic is not installed; install it with: pip install "neuroscript[anthropic]"',
+    ),
+    (
+        "mcp",
+        "from neuroscript.interop.mcp import serve",
+        'ModuleNotFoundError: serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"',
+    ),
+    (
+        "mcp",
+        "from neuroscript.interop.mcp import from_mcp; from_mcp(['true'], group='g')",
+        'SpecError: mcp: the SDK of MCP is not installed; install it with: pip install "neuroscript[mcp]"',
+    ),
+    (
+        "mcp",
+        "from neuroscript.cli import main; main(['mcp', 'serve'])",
+        'neuroscript: serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"\n',
+    ),
+    (
+        "mcp",
+        "from neuroscript.cli import main; main(['mcp', 'tools', '--group', 'g', '--', 'true'])",
+        'neuroscript: mcp: the SDK of MCP is not installed; install it with: pip install "neuroscript[mcp]"\n',
+    ),
+    (
+        "mcp",
+        "from neuroscript.interop.agentheaven import ToolSpec; ToolSpec.from_function(lambda: None, name='it').to_mcp()",
+        'ModuleNotFoundError: ToolSpec.to_mcp needs the SDK of MCP; install it with: pip install "neuroscript[mcp]"',
+    ),
+    (
+        "openai-agents",
+        "from neuroscript.interop.openai_agents import to_openai_agents",
+        "ModuleNotFoundError: tools for the OpenAI Agents SDK need it; "
+        'install it with: pip install "neuroscript[openai-agents]"',
+    ),
+    (
+        "pydantic-ai",
+        "from neuroscript.interop.pydantic_ai import to_pydantic_ai",
+        "ModuleNotFoundError: a toolset for Pydantic AI needs it; "
+        'install it with: pip install "neuroscript[pydantic-ai]"',
+    ),
+    (
+        "otel",
+        "from neuroscript.interop.opentelemetry import OpenTelemetry",
+        'ModuleNotFoundError: tracing needs OpenTelemetry; install it with: pip install "neuroscript[otel]"',
+    ),
+    (
+        "schema",
+        TWO_TYPES,
+        "SpecError: g.do: the schema asks more than a spec can say; "
+        'pip install "neuroscript[schema]" brings what holds values to it',
+    ),
+)
+"""For each extra what somebody does who has not installed it, and all that is said then."""
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which the core and its libraries are installed, and nothing else."""
+    return installed(tmp_path_factory.mktemp("core"))
+
+
+def told(core: Path, code: str, *words: str) -> Any:
+    """Return the JSON that code writes in a process that finds nothing but the core."""
+    done = alone(core, code, *words, env={"HOME": str(core), "LLM_USER_PATH": str(core)})
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def bringing() -> set[str]:
+    """Return the extras that bring libraries of others to users; `test`, `bench` and `dev` are for us."""
+    extras = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    ours = re.compile(r"neuroscript\b")
+    return {name for name, wanted in extras.items() if not all(map(ours.match, wanted))} - {"test", "bench", "dev"}
+
+
+def test_each_extra_has_a_row() -> None:
+    """Of what needs it."""
+    rows = {extra for extra, _, _ in LINES} | {extra for _, extra in MODULES.values()}
+
+    assert bringing() == rows
+
+
+SAID: Final = """
+import contextlib, io, json
+
+def said(lines):
+    heard = io.StringIO()
+    with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
+        try:
+            exec(lines, {"__name__": "row"})
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return heard.getvalue()
+
+print(json.dumps([said(lines) for lines in json.loads(sys.argv[1])]))
+"""
+
+
+def test_the_extra_to_install_is_named(core: Path) -> None:
+    """By whatever needs it: code, a command, or an import."""
+    heard = told(core, SAID, json.dumps([lines for _, lines, _ in LINES]))
+
+    assert [sentence for _, _, sentence in LINES] == heard
+    assert all(f'"neuroscript[{extra}]"' in sentence for extra, _, sentence in LINES)
+
+
+WALKED: Final = """
+import json, pkgutil
+from importlib import import_module
+import neuroscript
+
+failed, names = {}, [each.name for each in pkgutil.walk_packages(neuroscript.__path__, "neuroscript.")]
+for name in names:
+    try:
+        import_module(name)
+    except ImportError as error:
+        failed[name] = str(error)
+print(json.dumps([len(names), failed]))
+"""
+
+
+def test_each_module_can_be_imported_or_names_the_extra(core: Path) -> None:
+    """No other error of an import gets to anybody."""
+    count, failed = told(core, WALKED)
+
+    assert count > 200
+    assert failed == {
+        **{
+            name: f'{what}; install it with: pip install "neuroscript[{extra}]"'
+            for name, (what, extra) in MODULES.items()
+        },
+        **{name: f"No module named '{library}'" for name, library in LOADED_BY.items()},
+    }
+
+
+def test_the_public_names_are_there_without_any_extra(core: Path) -> None:
+    """All of the root."""
+    code = "import json, neuroscript; print(json.dumps([hasattr(neuroscript, name) for name in neuroscript.__all__]))"
+
+    assert all(told(core, code))
