@@ -7,21 +7,23 @@ from typing import Any
 
 import pytest
 
+from neuroscript.display import sendable
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     """Return the data of a report with escapes for what is no valid Unicode."""
-    return sendable((yield))
+    return whole((yield))
 
 
-def sendable(data: Any) -> Any:
+def whole(data: Any) -> Any:
     """Return plain data with escapes in its texts."""
     match data:
         case str():
-            return data.encode("utf-8", "backslashreplace").decode("utf-8")
+            return sendable(data)
         case dict():
-            return {key: sendable(each) for key, each in data.items()}
+            return {key: whole(each) for key, each in data.items()}
         case list() | tuple():
-            return type(data)(map(sendable, data))
+            return type(data)(map(whole, data))
         case _:
             return data

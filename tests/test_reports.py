@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reports import sendable
+from tests.reports import whole
 
 
 def test_a_report_holds_no_lone_surrogate() -> None:
@@ -14,4 +14,4 @@ def test_a_report_holds_no_lone_surrogate() -> None:
         "duration": 0.5,
         "longrepr": None,
     }
-    assert expected == sendable(data)
+    assert expected == whole(data)

@@ -19,6 +19,7 @@ from inspect_ai.model import (
     get_model,
 )
 from inspect_ai.tool import Tool, ToolCall, ToolDef, tool
+from tests.interop.offered_take import SEEN, engine_of, take
 
 from neuroscript import (
     ApprovalRequest,
@@ -33,20 +34,6 @@ from neuroscript import (
 )
 from neuroscript.approval import Approval
 from neuroscript.interop.inspect_ai import to_inspect_ai
-
-SEEN: list[Any] = []
-"""What the functions below were called with."""
-
-
-def take(count: int, tags: list[str] | None = None) -> int:
-    """Take things out of the shop.
-
-    Args:
-        count: How many.
-        tags: What is written on them.
-    """
-    SEEN.append((count, tags))
-    return count
 
 
 @tool(name="shop__take")
@@ -63,14 +50,6 @@ def own() -> Tool:
         return take(count, tags)
 
     return execute
-
-
-def engine_of(needs: ToolPolicy | None = None, **options: Any) -> Engine:
-    """Return an engine with ``shop.take``, and nothing seen yet."""
-    SEEN.clear()
-    shop = Toolset("shop")
-    shop.tool(policy=needs or ToolPolicy())(take)
-    return Engine(toolsets=[shop], plugins="none", **options)
 
 
 def read(messages: list[ChatMessage]) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import StructuredTool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from tests.interop.langchain_agent import arun, asking, run
+from tests.interop.offered_take import SEEN, engine_of, take
 
 from neuroscript import (
     ApprovalRequest,
@@ -25,28 +26,6 @@ from neuroscript import (
 )
 from neuroscript.approval import Approval
 from neuroscript.interop.langchain import to_langchain
-
-SEEN: list[Any] = []
-"""What the functions below were called with."""
-
-
-def take(count: int, tags: list[str] | None = None) -> int:
-    """Take things out of the shop.
-
-    Args:
-        count: How many.
-        tags: What is written on them.
-    """
-    SEEN.append((count, tags))
-    return count
-
-
-def engine_of(needs: ToolPolicy | None = None, **options: Any) -> Engine:
-    """Return an engine with ``shop.take``, and nothing seen yet."""
-    SEEN.clear()
-    shop = Toolset("shop")
-    shop.tool(policy=needs or ToolPolicy())(take)
-    return Engine(toolsets=[shop], plugins="none", **options)
 
 
 def read(messages: list[Any]) -> list[tuple[str, str]]:

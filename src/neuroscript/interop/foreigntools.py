@@ -58,10 +58,15 @@ def unknown_needs(system: str, group: str, name: str, trusted: bool) -> ToolPoli
         trusted: Whether it is called without an approval of each call.
     """
     return ToolPolicy(
-        capabilities=(f"{system}:call:{literal(f'{group}/{name}')}",),
+        capabilities=(call_need(system, group, name),),
         effects=("net", "reads", "writes", "deletes"),
         requires_approval=not trusted,
     )
+
+
+def call_need(system: str, group: str, name: str) -> str:
+    """Return the need to call the tool that has a name there, ``SYSTEM:call:GROUP/NAME``."""
+    return f"{system}:call:{literal(f'{group}/{name}')}"
 
 
 def given(args: Iterable[ArgSpec], values: tuple[Any, ...]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from neuroscript.argtypes import ArgType
 from neuroscript.display import shown
@@ -29,12 +29,10 @@ from neuroscript.needs import ToolPolicy
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.promptform import to_prompt
 from neuroscript.schema import result_schema
+from neuroscript.servertables import SECONDS
 from neuroscript.snippets import made_from
 from neuroscript.sources import State
 from neuroscript.tools import NEEDS_NOTHING, ToolImplementation, Toolset
-
-TIMEOUT: Final = 30.0
-"""Seconds that a call of a tool of MCP or FastMCP may take, where nobody says another number."""
 
 
 class ToolSpec:
@@ -169,7 +167,7 @@ class ToolSpec:
         )
 
     @classmethod
-    def from_fastmcp(cls, tool: Any, *, group: str = reading.GROUP, timeout: float = TIMEOUT) -> Self:
+    def from_fastmcp(cls, tool: Any, *, group: str = reading.GROUP, timeout: float = SECONDS) -> Self:
         """Return a tool of FastMCP, which runs in this process: a ``fastmcp.tools.Tool``, or a function that is one.
 
         Calls by the handle are permitted. An engine that `tool` is registered in asks for the grant ``mcp:call:…`` and
@@ -187,7 +185,7 @@ class ToolSpec:
 
     @classmethod
     async def from_client(
-        cls, client: Any, tool_name: str, *, group: str = reading.GROUP, timeout: float = TIMEOUT
+        cls, client: Any, tool_name: str, *, group: str = reading.GROUP, timeout: float = SECONDS
     ) -> Self:
         """Return a tool of the server that a client is connected to.
 

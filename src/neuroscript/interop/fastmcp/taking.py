@@ -20,6 +20,7 @@ from neuroscript.interop.mcp.accepted import Definition
 from neuroscript.interop.mcp.connecting import Connection
 from neuroscript.interop.mcp.defining import Belief
 from neuroscript.interop.mcp.taking import McpServer, group_of, taken
+from neuroscript.servertables import SECONDS
 
 try:
     from fastmcp import Client, FastMCP
@@ -38,7 +39,7 @@ def from_fastmcp(
     trust_annotations: bool = False,
     select: str | Iterable[str] | None = None,
     skip: bool = False,
-    timeout: float = 30.0,
+    timeout: float = SECONDS,
 ) -> McpServer:
     """Return the tools of a FastMCP server in this process, or one tool; they run on a loop of their own.
 

@@ -167,6 +167,11 @@ REASONS: Final = {
 """What the types of some errors mean here; `failed` knows no SDK."""
 
 
+def late(seconds: float) -> ToolFailed:
+    """Return the error of a server that has not answered within so many seconds."""
+    return ToolFailed(f"the server did not answer within {seconds:g} s", code="mcp.start", retry="later")
+
+
 def again(error: ToolFailed) -> ToolFailed:
     """Return an error for one caller of several, each of whom has a tool of its own to put into it."""
     return ToolFailed(error.text, code=error.code, retry=error.retry)
@@ -231,8 +236,7 @@ class Connection:
         try:
             return future.result(min(seconds, threading.TIMEOUT_MAX))
         except TimeoutError:
-            text = f"the server did not answer within {self.seconds:g} s"
-            raise ToolFailed(text, code="mcp.start", retry="later") from None
+            raise late(self.seconds) from None
         finally:
             future.cancel()
 

@@ -16,14 +16,13 @@ from neuroscript.argtypes import ArgType
 from neuroscript.display import one_line, shown
 from neuroscript.errors import SpecError
 from neuroscript.interop.foreigntext import LONGEST, plain_schema
-from neuroscript.interop.foreigntools import by_word
+from neuroscript.interop.foreigntools import by_word, call_need
 from neuroscript.interop.mcp.accepted import Definition
 from neuroscript.interop.mcp.answers import promise_of
 from neuroscript.interop.mcp.calling import Calling
 from neuroscript.interop.mcp.connecting import Asking, Unconnected
 from neuroscript.needs import ToolPolicy
 from neuroscript.schema import spec_from_schema
-from neuroscript.scopes import literal
 from neuroscript.tools import ToolImplementation
 
 
@@ -98,7 +97,7 @@ def policy_of(definition: Definition, group: str, belief: Belief, seconds: float
     if is_reading or claims.get("idempotentHint") is True:
         effects.append("idempotent")
     return ToolPolicy(
-        capabilities=(f"mcp:call:{literal(f'{group}/{definition.name}')}",),
+        capabilities=(call_need("mcp", group, definition.name),),
         effects=tuple(effects),
         requires_approval=not (belief.trusted or is_reading),
         timeout=seconds,

@@ -16,7 +16,7 @@ from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.extras import missing
 from neuroscript.interop.foreigntext import LONGEST
 from neuroscript.interop.mcp.accepted import Definition
-from neuroscript.interop.mcp.connecting import over
+from neuroscript.interop.mcp.connecting import late, over
 
 T = TypeVar("T")
 
@@ -102,8 +102,7 @@ async def lent(client: Any, seconds: float) -> tuple[Lent, dict[str, Definition]
     try:
         return connection, dict(await asyncio.wait_for(dialogue.definitions(), seconds))
     except TimeoutError:
-        text = f"the server did not answer within {seconds:g} s"
-        raise ToolFailed(text, code="mcp.start", retry="later") from None
+        raise late(seconds) from None
 
 
 class ToolMissing(SpecError):

@@ -229,29 +229,18 @@ def taken(
         PluginError: It can not be asked.
     """
     try:
-        return _taken(connection, group, belief, accepted, select, skip)
+        if accepted is None:
+            known: file.Definitions = listed(connection, group)
+        else:
+            known = accepted if isinstance(accepted, Mapping) else file.read(accepted)
+        skipped: list[str] = []
+        tools = tools_of(_selected(known, group, select), group, connection, belief, skipped)
+        if skipped and not skip:
+            raise SpecError(f"{SUBJECT} {group}", skipped)
+        return McpServer(Toolset(group, tuple(tools)), skipped, known, connection)
     except BaseException:
         connection.close()
         raise
-
-
-def _taken(
-    connection: Connection,
-    group: str,
-    belief: Belief,
-    accepted: str | os.PathLike[str] | Mapping[str, Definition] | None,
-    select: str | Iterable[str] | None,
-    skip: bool,
-) -> McpServer:
-    if accepted is None:
-        known: file.Definitions = listed(connection, group)
-    else:
-        known = accepted if isinstance(accepted, Mapping) else file.read(accepted)
-    skipped: list[str] = []
-    tools = tools_of(_selected(known, group, select), group, connection, belief, skipped)
-    if skipped and not skip:
-        raise SpecError(f"{SUBJECT} {group}", skipped)
-    return McpServer(Toolset(group, tuple(tools)), skipped, known, connection)
 
 
 def _selected(known: file.Definitions, group: str, select: str | Iterable[str] | None) -> list[Definition]:
