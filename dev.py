@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 ENVIRONMENT = ROOT / f".venv-{VERSION}"
+CONSTRAINTS = str(ROOT / "constraints.txt")
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 EXTRAS = {"demo": "[cli]", "test": "[dev]", "all": "[dev,bench]"}
 """Which extras of the project each level of the environment has; each has what stands before it."""
@@ -90,29 +91,39 @@ def make(level: str) -> None:
     started = time.monotonic()
     for old in ENVIRONMENT.glob("made-for-*"):
         old.unlink()
-    wanted = ["-c", str(ROOT / "constraints.txt"), "-e", f"{ROOT}{EXTRAS[level]}"]
-    for plugin in PLUGINS:
-        wanted += ["-e", f"{plugin}{'' if level == 'demo' else '[test]'}"]
-    if not (shutil.which("uv") and installed_by_uv(wanted)):
-        install_by_pip(wanted)
+    if not (shutil.which("uv") and installed_by_uv(level)):
+        install_by_pip(level)
     print(f"made in {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 
-def installed_by_uv(wanted: list[str]) -> bool:
+def tested(level: str) -> str:
+    """Return the extra of a plugin that a level has."""
+    return "" if level == "demo" else "[test]"
+
+
+def installed_by_uv(level: str) -> bool:
     """Tell whether uv could do it; it reads no settings of pip, so it may not reach what pip reaches."""
+    ours = [f"{ROOT}{EXTRAS[level]}", *(f"{each}{tested(level)}" for each in PLUGINS)]
+    wanted = ["-c", CONSTRAINTS, *(word for each in ours for word in ("-e", each))]
     if not interpreter().exists() and not done("uv", "venv", "--quiet", "--python", sys.executable, str(ENVIRONMENT)):
         return False
     return done("uv", "pip", "install", "--quiet", "--python", str(interpreter()), *wanted)
 
 
-def install_by_pip(wanted: list[str]) -> None:
+def install_by_pip(level: str) -> None:
+    """Do it with what comes with Python: ours are built here, not each in an environment of its own."""
     python = str(interpreter())
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    ours = [word for place in (ROOT, *PLUGINS) for word in ("-e", str(place))]
     for command in (
         [sys.executable, "-m", "venv", str(ENVIRONMENT)],
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted],
+        [*pip, "-c", CONSTRAINTS, "hatchling", "editables"],
+        [*pip, "--no-deps", "--no-build-isolation", *ours],
+        [*pip, "-c", CONSTRAINTS, f"neuroscript{EXTRAS[level]}", *(f"{each.name}{tested(level)}" for each in PLUGINS)],
     ):
         if not done(*command):
             raise SystemExit(f"{' '.join(command[:4])} … failed")
+    done(python, "-m", "compileall", "-qq", "-j", "0", str(ENVIRONMENT / "lib"))  # in a process for each core
 
 
 def done(*command: str) -> bool:

@@ -24,8 +24,11 @@ PROJECTS = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for project in PROJECTS:
-            build(project, folder / "dist")
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = pool.submit(venv.create, folder / "env", with_pip=True)
+            for _ in pool.map(lambda project: build(project, folder / "dist"), PROJECTS):
+                pass
+            made.result()
         wheels = sorted((folder / "dist").glob("*.whl"))
         for wheel in wheels:
             check_wheel(wheel)
@@ -53,7 +56,6 @@ def check_wheel(wheel: Path) -> None:
 
 
 def use(wheels: list[Path], folder: Path) -> None:
-    venv.create(folder / "env", with_pip=True)
     python = str(folder / "env" / "bin" / "python")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, wheels))
     wanted = ("--no-index", "--find-links", str(folder / "dist"), "neuroscript[all]")

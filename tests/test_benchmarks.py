@@ -106,6 +106,21 @@ def test_the_collector_is_as_it_was_after_a_measurement() -> None:
     assert (False, True) == (while_measuring, gc.isenabled())
 
 
+@pytest.mark.parametrize("were_frozen", [True, False])
+def test_what_was_kept_out_of_any_collection_stays_out_after_a_measurement(were_frozen: bool) -> None:
+    """All that a worker has imported, which each collection of the tests to come would go through; and nothing else."""
+    gc.unfreeze()
+    if were_frozen:
+        gc.freeze()
+
+    with harness.quiet_memory():
+        pass
+
+    are_frozen = gc.get_freeze_count() > 0
+    gc.freeze()  # as the tests have it
+    assert were_frozen == are_frozen
+
+
 def test_the_goals_are_those_of_the_issue(engine: Engine) -> None:
     """No goal is lost or eased on the way."""
     found = {each.name: each.goal for each in COMPARISONS if each.goal is not None}

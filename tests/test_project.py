@@ -15,6 +15,8 @@ import pytest
 from neuroscript import Engine, Files, Handles, Host, Runtime
 from neuroscript.runtime import LLM
 from neuroscript.sandbox.folder import REFUSALS
+from neuroscript.workflow import Attempt, NodeTrace, Step, Trace
+from neuroscript.workflow.reading import NODE, PLAN, RETRY
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -172,8 +174,10 @@ def _texts(node: ast.AST) -> Iterator[str]:
         ("runtime.md", vars(Handles)),
         ("runtime.md", vars(LLM)),
         ("host.md", attrs.fields_dict(Host)),
+        ("plans.md", dict.fromkeys((*PLAN, *NODE, *RETRY))),
+        *(("plans.md", attrs.fields_dict(each)) for each in (Step, Trace, NodeTrace, Attempt)),
     ],
-    ids=["Runtime", "Files", "Handles", "LLM", "Host"],
+    ids=["Runtime", "Files", "Handles", "LLM", "Host", "plans", "Step", "Trace", "NodeTrace", "Attempt"],
 )
 def test_the_reference_tells_of_each_member(page: str, names: dict[str, object]) -> None:
     """In the first column of a table, as a name or a signature."""

@@ -111,6 +111,7 @@ def test_importing_the_root_loads_nothing_else() -> None:
         (["call", "math.add", "1"], {"world_words"}),
         (["audit", "show", "trail.jsonl"], {"audit_words", "world_words"}),
         (["lint", "."], {"publisher_words", "world_words"}),
+        (["trace", "show", "trace.json"], {"trace_words", "world_words"}),
     ],
 )
 def test_a_command_loads_no_words_but_its_own(words: list[str], rooms: set[str]) -> None:

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from neuroscript.snippets import from_code
     from neuroscript.sources import Resolver, Secret, State, Value, Variable
     from neuroscript.spec import ArgSpec, Example, ToolSpec
+    from neuroscript.spill import Spill, Spilled
     from neuroscript.terminal import TerminalApprover
     from neuroscript.tools import ToolImplementation, Toolset, from_function, tool
     from neuroscript.versions import RUNTIME_API
@@ -140,6 +141,8 @@ __all__ = [
     "Session",
     "SizeLimits",
     "SpecError",
+    "Spill",
+    "Spilled",
     "SqliteAudit",
     "State",
     "TerminalApprover",
@@ -221,6 +224,7 @@ _HOMES = {
     "sources": "Resolver Secret State Value Variable",
     "snippets": "from_code",
     "spec": "ArgSpec Example ToolSpec",
+    "spill": "Spill Spilled",
     "terminal": "TerminalApprover",
     "tools": "ToolImplementation Toolset from_function tool",
     "versions": "RUNTIME_API",

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ReturnError, ToolFailed, is_interrupt
+from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ToolFailed, is_interrupt
 from neuroscript.frames import CallFrame
 from neuroscript.policy import told
 from neuroscript.walk import type_name
@@ -56,18 +56,16 @@ class Item:
         value: The item.
         nodes: How many values it is made of.
         text: How many bytes of text are in it.
-        size: How many bytes the stream has given with it, as limits count them.
     """
 
     tool: str
     value: Any
     nodes: int
     text: int
-    size: int
 
 
 class Closed(Exception):
-    """Nobody reads the stream any more; thrown in place of an answer to an `Item`."""
+    """Nobody reads the stream any more: thrown as the answer to an `Item`, and raised again when the tool has ended."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -97,35 +95,9 @@ def outcome(
         raise failed(error, frame)
 
 
-def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[..., Any], Callable[..., Any], Manner]:
-    """Return what gives the next item of an iterator, what closes it, and how both are run."""
-    if hasattr(type(source), "__anext__"):
-        return _next_awaited, _end_awaited, "coroutine"
-    if hasattr(type(source), "__next__"):
-        return _next, _end, manner
-    close(source)
-    raise ReturnError(f"result: expected an iterator, got {type_name(source)}", tool=tool)
-
-
-def _next(source: Any) -> Any:
-    return next(source, END)
-
-
-async def _next_awaited(source: Any) -> Any:
-    try:
-        return await source.__anext__()
-    except StopAsyncIteration:
-        return END
-
-
-def _end(source: Any) -> None:
-    if hasattr(source, "close"):  # an open file is an iterator too
-        source.close()
-
-
-async def _end_awaited(source: Any) -> None:
-    if hasattr(source, "aclose"):
-        await source.aclose()
+def is_iterator(result: object) -> bool:
+    """Tell whether a result is an iterator, or an async one, whose items are to be read."""
+    return hasattr(type(result), "__next__") or hasattr(type(result), "__anext__")
 
 
 def ended_with_engine() -> CallError:

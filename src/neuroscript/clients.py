@@ -82,7 +82,7 @@ class Client:
         """Call the tool."""
         spec = _spec(self._session, self._path)
         given = _given(spec, args, named)
-        if spec.stream:
+        if spec.stream is True:
             return self._doors.stream(self._path, given)
         door = self._doors.by_name if isinstance(given, dict) else self._doors.in_order
         return door(self._path, given)

@@ -13,12 +13,14 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, Final
 
-from neuroscript.binding import GLOBALS, Source, named, positional
+from neuroscript.binding import GLOBALS, Source, bound, named, positional
 from neuroscript.bodies import failed
 from neuroscript.frames import CallFrame
 from neuroscript.line import Line
 from neuroscript.scalars import EXACT
+from neuroscript.spec import ToolSpec
 from neuroscript.tools import WithoutRuntime
+from neuroscript.walk import Coercion
 
 FILE: Final = "<neuroscript line>"
 """What compiled lines name as their file, in tracebacks and on stacks."""
@@ -47,6 +49,23 @@ def compiled(line: Line, careful: Compiled, by_name: bool) -> Callable[[CallFram
     source.add("def line(given, frame=root):", *["    changed = False"] * (mark != "pass"))
     source.add(*statements.lines, indent=1)
     return _made(source, {"careful": careful, "failed": failed, "tool": line.tool.name})
+
+
+def binder(spec: ToolSpec, coercion: Coercion) -> Callable[[object], tuple[Any, ...]]:
+    """Return what gives the exact values of arguments by name, as `bound` does, compiled for many of them."""
+
+    def careful(given: object, _: object = None) -> tuple[Any, ...]:
+        return bound(spec, coercion, given, by_name=True)
+
+    source = Source()
+    statements = source.inner()
+    if not named(spec, coercion, statements, DOUBT):
+        return careful
+    statements.add(f"return ({''.join(f'a{index}, ' for index in range(len(spec.args)))})")
+    source.add("def line(given, frame=root):")
+    source.add(*statements.lines, indent=1)
+    made: Callable[[object], tuple[Any, ...]] = _made(source, {"careful": careful})(None)  # type: ignore[arg-type]
+    return made
 
 
 def _add_body(source: Source, line: Line) -> None:

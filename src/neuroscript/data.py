@@ -21,7 +21,7 @@ from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, SpecError
 from neuroscript.needs import ToolPolicy
 from neuroscript.runtime import ToolResult
-from neuroscript.spec import ArgSpec, Example, ToolSpec
+from neuroscript.spec import MAYBE, ArgSpec, Example, ToolSpec
 from neuroscript.walk import type_name
 
 ARG_KEYS: Final = {
@@ -100,6 +100,8 @@ def result_to_data(result: ToolResult) -> dict[str, Any]:
         data["value"] = plain(result.value)
     else:
         data["error"] = error_to_data(result.error)
+    if result.spilled is not None:
+        data["spilled"] = attrs.asdict(result.spilled)
     if result.repairs:
         data["repairs"] = [attrs.asdict(repair) for repair in result.repairs]
     return {**data, "seconds": round(result.seconds, 6)}
@@ -107,9 +109,11 @@ def result_to_data(result: ToolResult) -> dict[str, Any]:
 
 def error_to_data(error: CallError) -> dict[str, Any]:
     """Return an error as plain data; its text is one that a model may see."""
-    data = {"code": error.code, "number": error.number, "retry": error.retry, "message": str(error)}
+    data: dict[str, Any] = {"code": error.code, "number": error.number, "retry": error.retry, "message": str(error)}
     if isinstance(error, ArgumentError):
         data["problems"] = [problem._asdict() for problem in error.problems]
+    if error.items is not None:
+        data["items"] = error.items
     return data
 
 
@@ -137,7 +141,8 @@ def _converter() -> Any:
     words = many(str)
     _register(converter, Example, {}, {"args": (_example_args, plain), "result": as_it_is})
     _register(converter, ArgSpec, ARG_KEYS, {"default": as_it_is, "choices": as_it_is, "keys": many(ArgSpec)})
-    _register(converter, ToolSpec, SPEC_KEYS, {"args": many(ArgSpec), "examples": many(Example)})
+    tool = {"args": many(ArgSpec), "examples": many(Example), "stream": (_stream, lambda value: value)}
+    _register(converter, ToolSpec, SPEC_KEYS, tool)
     _register(converter, ToolPolicy, POLICY_KEYS, {"capabilities": (_capabilities, _parts), "effects": words})
     return converter
 
@@ -206,6 +211,10 @@ def _only(kind: type, value: Any, *_: object) -> Any:
 
 def _word(value: Any, *_: object) -> ArgType:
     return named_type(value if isinstance(value, ArgType) else _only(str, value))
+
+
+def _stream(value: Any, *_: object) -> Any:
+    return value if value == MAYBE and type(value) is str else _only(bool, value)
 
 
 def _number(value: Any, *_: object) -> Any:

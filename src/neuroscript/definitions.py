@@ -21,7 +21,7 @@ from neuroscript.data import policy_from_data, policy_to_data, spec_from_data, s
 from neuroscript.display import shown
 from neuroscript.fingerprints import digest_of
 from neuroscript.needs import ToolPolicy
-from neuroscript.spec import ToolSpec
+from neuroscript.spec import MAYBE, ToolSpec
 from neuroscript.typeorder import NOTHING, gives_no_more
 
 READ: Final = ("description", "when_to_use", "return_help", "category", "error_conditions")
@@ -106,6 +106,13 @@ _DEPRECATED: Final = {
 }
 
 
+_STREAMS: Final[Mapping[bool | str, str]] = {
+    True: "gives its result in parts now",
+    False: "gives its result at once now",
+    MAYBE: "gives its result in parts or at once now",
+}
+
+
 def _result_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     if old.return_type is not new.return_type:
         goes_on = gives_no_more(new.return_type, old.return_type)
@@ -114,7 +121,7 @@ def _result_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
         text = "may be None now" if new.return_nullable else "is never None any more"
         yield judged(_may_be_none(old) or not new.return_nullable, "return_nullable", text)
     if old.stream != new.stream:
-        yield breaking("stream", "gives its result in parts now" if new.stream else "gives its result at once now")
+        yield breaking("stream", _STREAMS[new.stream])
 
 
 def _may_be_none(spec: ToolSpec) -> bool:

@@ -119,7 +119,7 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
             raise
         if isinstance(error, NoSource):
             raise PluginError(shown_path(origin), NO_SOURCE) from None
-        raise PluginError(shown_path(origin), f"it can not be loaded ({_told(error)})") from error
+        raise PluginError(shown_path(origin), f"it can not be loaded ({told(error)})") from error
 
 
 def origin_of(plugin: str | os.PathLike[str] | object) -> str:
@@ -166,7 +166,7 @@ def _guard(path: str | os.PathLike[str], exposed: Exposure | None) -> None:
         raise PluginError(shown_path(os.fspath(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
 
 
-def _told(error: BaseException) -> str:
+def told(error: BaseException) -> str:
     """Return what a plugin's own author has to know: our sentences whole, of all else the type and the line."""
     if isinstance(error, (SpecError, RegistryError)):
         return str(error)

@@ -1,5 +1,7 @@
 """Text from outside, made safe to look at: no control characters, no marks that turn the writing round, no end.
 
+And durations, with the unit that suits them.
+
 Source: contract section 6; reliability.md T20.
 """
 
@@ -57,3 +59,12 @@ def one_line(text: object, longest: int | None = None) -> str:
 def shown_path(path: str) -> str:
     """Return a path that a host wrote, escaped, and cut at its beginning, for what is meant stands at its end."""
     return escaped(path if len(path) <= LONGEST_PATH else f"…{path[-LONGEST_PATH:]}")
+
+
+def duration(seconds: float) -> str:
+    """Return a duration with its unit.
+
+    >>> duration(0.00123), duration(2.5)
+    ('1.23 ms', '2.5 s')
+    """
+    return f"{seconds:.3g} s" if abs(seconds) >= 1 else f"{seconds * 1000:.3g} ms"

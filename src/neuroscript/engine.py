@@ -59,6 +59,7 @@ class Engine(Session):
         audit_required: Which calls are refused when a sink can not keep their records: those of tools with the effects
             ``writes``, ``deletes``, ``exec`` and ``net``, ``"all"`` or ``"none"``.
         recording: What keeps the content of calls, for `neuroscript.replay.replay`.
+        spill: A `neuroscript.Spill`: which results of `execute` are so large that they go to a file of the sandbox.
 
     Raises:
         RegistryError: Two of *toolsets*, or of those that *hooks* bring, claim one name.
@@ -91,6 +92,7 @@ class Engine(Session):
         audit: AuditSink | Iterable[AuditSink] = (),
         audit_required: Literal["effects", "all", "none"] = "effects",
         recording: Any = None,
+        spill: Any = None,
     ) -> None:
         if mode not in ("lax", "strict"):
             raise SpecError("Engine", ["mode is 'lax' or 'strict'"])
@@ -99,6 +101,7 @@ class Engine(Session):
         coercion = Coercion(mode, size_limits, tuple((adapters or {}).items()))
         host, policy, hooks = host or Host(), policy or ExecutionPolicy(), tuple(hooks)
         world = World(host, coercion, policy, **_watching(hooks, audit, audit_required, recording))
+        world.spill = _spill(spill)
         super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
         self._plugins: dict[str, Any] = {}
         self._loading = RLock()
@@ -453,6 +456,16 @@ def _watching(plugins: tuple[object, ...], audit: Any, required: str, recording:
     if recording is not None:
         found["recording"] = recording
     return found
+
+
+def _spill(given: Any) -> Any:
+    if given is None:
+        return None
+    from neuroscript.spill import Spill
+
+    if not isinstance(given, Spill):
+        raise SpecError("Engine", ["spill is a neuroscript.Spill"])
+    return given
 
 
 def _lent(host: Host, own: Host | None) -> Host:

@@ -111,6 +111,7 @@ class World:
         views: The tools as policies let them be called.
         running: The calls that are carried out in steps.
         is_watched: Whether every call is told to somebody.
+        spill: Which results for models go to files of the sandbox, a `Spill`; None where none does.
         is_closed: Whether no further call begins.
         is_over: Whether calls that have not ended are left behind.
     """
@@ -125,6 +126,7 @@ class World:
         self.views: WeakSet[Entries] = WeakSet()
         self.running: set[CallFrame] = set()
         self.is_watched = any(watching.values())
+        self.spill: Any = None
         self.plugin_errors: list[PluginError] = []
         self.is_closed = False
         self.is_over = False

@@ -158,11 +158,14 @@ class CallError(NeuroScriptError):
     Attributes:
         text: What happened, without the name of the tool.
         tool: The canonical name of the tool, or ``""`` where no tool is meant.
+        items: How many items a stream had given when this ended it; None where it ended no stream.
     """
 
     CODE: ClassVar[str] = "call.failed"
     NUMBER: ClassVar[int] = 6
     RETRY: ClassVar[Retry] = "never"
+
+    items: int | None = None
 
     def __init__(self, text: str, *, tool: str = "", code: str = "", retry: Retry | None = None) -> None:
         super().__init__(text)
@@ -342,15 +345,37 @@ class CallTimeout(CallError):
 
     Attributes:
         state: ``"stopped"`` when the tool has ended, ``"abandoned"`` when it may run on and nobody listens any more.
+        seconds: After how many seconds nobody waited any more, or None where that is not told.
     """
 
     CODE = "call.timeout"
     NUMBER = 32
     RETRY = "later"
 
-    def __init__(self, text: str, *, tool: str = "", state: Literal["stopped", "abandoned"]) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        tool: str = "",
+        state: Literal["stopped", "abandoned"],
+        seconds: float | None = None,
+        has_ended: Callable[[], bool] | None = None,
+    ) -> None:
+        """Take what tells whether a tool that was left behind has ended since, where that can be known."""
         super().__init__(text, tool=tool)
         self.state: Literal["stopped", "abandoned"] = state
+        self.seconds = seconds
+        self._has_ended = has_ended
+
+    @property
+    def still_runs(self) -> bool:
+        """Whether the tool may still run; of one that was left behind in another process, True."""
+        if self.state == "stopped":
+            return False
+        return self._has_ended is None or not self._has_ended()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), {**self.__dict__, "_has_ended": None})
 
 
 class ToolFailed(CallError):

@@ -17,14 +17,15 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.bodies import needs_told
+from neuroscript.bodies import END, Closed, needs_told
 from neuroscript.capability import normal
 from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
 from neuroscript.fingerprints import ArgumentDigests, fingerprint, policy_digest
 from neuroscript.frames import CallFrame
+from neuroscript.given import Kept
 from neuroscript.needs import LASTING
 from neuroscript.policy import ExecutionPolicy, fault
-from neuroscript.record import CallRecord, Kind, PendingCall, ToolFacts
+from neuroscript.record import CLOSED, CallRecord, Kind, PendingCall, ToolFacts
 from neuroscript.runtime import Repair
 from neuroscript.tools import ToolImplementation
 from neuroscript.values import copied
@@ -32,6 +33,9 @@ from neuroscript.watch import Watch
 
 SIZED: Final = frozenset({str, bytes, list, dict, array})
 """The types of values whose length a record tells."""
+
+LONGEST: Final = 16 * 1024 * 1024
+"""How many bytes of the items of a stream are kept for a recording: as many as a line of it may have."""
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 """What a call has spent that spent nothing."""
@@ -49,7 +53,7 @@ class Beginning:
         repairs: What was converted.
         started: By `perf_counter`.
         values: A copy of the exact values, where the content of calls is kept.
-        items: The items of a stream so far, where the content of calls is kept.
+        items: Takes the items of a stream, where the content of calls is kept.
     """
 
     time: float
@@ -59,7 +63,7 @@ class Beginning:
     repairs: tuple[Repair, ...]
     started: float
     values: tuple[Any, ...] | None = None
-    items: list[Any] | None = None
+    items: Kept | None = None
 
 
 class Gate:
@@ -168,7 +172,7 @@ class Gate:
     ) -> None:
         if self.tells:
             kept = None if self._watch.recording is None else tuple(map(copied, values))
-            items: list[Any] | None = None if self._watch.recording is None else []
+            items = None if self._watch.recording is None else Kept(LONGEST)
             told = self.repaired(made)
             frame.told = Beginning(time, *self.measured(values), digest, told, perf_counter(), kept, items)
             if self.hears_beginnings:
@@ -212,8 +216,10 @@ class Gate:
             self._watch.end(self._record("outcome", frame, _code(error), self.facts.rule, seconds))
             if self._watch.recording is not None:
                 began: Beginning = frame.told
-                result = began.items if self.tool.spec.stream else result
-                self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result)
+                items: Any = began.items
+                is_stream = self.tool.spec.stream and (result is END or error is not None)
+                result = items.items if is_stream else result
+                self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result, items.is_cut)
 
     def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
         """Tell that a call failed which a compiled line made.
@@ -314,4 +320,6 @@ class Gate:
 def _code(error: BaseException | None) -> str:
     if error is None:
         return "ok"
+    if isinstance(error, Closed):
+        return CLOSED
     return error.code if isinstance(error, CallError) else "call.interrupted"

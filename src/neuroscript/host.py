@@ -59,7 +59,8 @@ class Host:
         constants: Plain values by name that no tool can set.
         secrets: Texts by name, for tools that are granted ``secret:read:NAME``; each has 6 characters or more, and is
             seen in nothing that leaves a tool.
-        clock: Seconds since 1970-01-01 UTC.
+        clock: Seconds since 1970-01-01 UTC. Plans go by it; one with a coroutine function ``wait(seconds)`` is also
+            what they wait by.
         random: Where `Runtime.random` comes from; by default the operating system.
         progress: Called with a `Progress` whenever a tool tells how far it is; what it raises is let go.
 

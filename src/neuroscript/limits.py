@@ -36,7 +36,10 @@ PLACES: Final = 400
 DEEPEST: Final = 64
 """How deep calls may stand in each other at most; each takes some of the stack."""
 
-_COUNTS: Final = ("calls", "fs_bytes", "fs_entries", "net_bytes", "net_calls", "concurrency", "result_bytes", "repeats")
+_COUNTS: Final = (
+    *("calls", "fs_bytes", "fs_entries", "net_bytes", "net_calls", "concurrency"),
+    *("result_bytes", "items", "repeats"),
+)
 _AT_LEAST_ONE: Final = frozenset({"concurrency", "repeats"})
 _MONEY: Final = ("money", "money_per_call")
 
@@ -65,8 +68,8 @@ class Rate:
 class Limits:
     """How much may be done; None, or a name that is missing, is no limit.
 
-    Counts, bytes and money are of one session and of all below it; *seconds*, *depth*, *money_per_call* and
-    *result_bytes* are of one call.
+    Counts, bytes and money are of one session and of all below it; *seconds*, *depth*, *money_per_call*,
+    *result_bytes* and *items* are of one call.
 
     Attributes:
         calls: Calls in all, nested ones too.
@@ -82,7 +85,8 @@ class Limits:
         money_per_call: What one outermost call may cost, with everything within, by currency.
         sleep: Seconds that tools may sleep.
         concurrency: Outermost calls that may run at once.
-        result_bytes: Size of one result: its bytes of text, and 8 for each value.
+        result_bytes: Size of one result, or of all items of a stream: its bytes of text, and 8 for each value.
+        items: How many items one stream may give.
         repeats: How often the same outermost call with the same arguments may be made in a row.
 
     Raises:
@@ -106,6 +110,7 @@ class Limits:
     sleep: Decimal | None = None
     concurrency: int | None = None
     result_bytes: int | None = None
+    items: int | None = None
     repeats: int | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -116,7 +121,7 @@ class Limits:
     @property
     def is_idle(self) -> bool:
         """Whether nothing has to be counted; depth, seconds and the size of a result are of one call alone."""
-        return attrs.evolve(self, depth=16, seconds=None, result_bytes=None) == Limits()
+        return attrs.evolve(self, depth=16, seconds=None, result_bytes=None, items=None) == Limits()
 
     @property
     def patterns(self) -> tuple[str, ...]:

@@ -18,13 +18,26 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.binding import bound
-from neuroscript.bodies import END, GRACE, Closed, Item, Manner, Steps, close, ended_with_engine, outcome, reading
+from neuroscript.bodies import (
+    END,
+    GRACE,
+    Closed,
+    Item,
+    Manner,
+    Steps,
+    close,
+    ended_with_engine,
+    is_iterator,
+    outcome,
+)
 from neuroscript.capability import Capability, Grant, uncovered
 from neuroscript.errors import ArgumentError, CallError, LimitError, ReturnError, is_interrupt
 from neuroscript.frames import CallFrame
+from neuroscript.given import Given
 from neuroscript.policy import ExecutionPolicy, fault, refused
 from neuroscript.repairs import repairs
 from neuroscript.runtime import Repair
+from neuroscript.spec import MAYBE
 from neuroscript.tools import ToolImplementation, fit_result
 from neuroscript.values import copied
 from neuroscript.walk import RESULT, Coercion, Walk
@@ -236,7 +249,8 @@ class Line:
         running.add(frame)
         try:
             result = yield from outcome(frame, self.tool.func, (rt, *handed), self.manner)
-            if not self.tool.spec.stream:
+            stream = self.tool.spec.stream
+            if not stream or (stream == MAYBE and not is_iterator(result)):
                 return self.kept(result, frame)
             yield from self._items(frame, result)
             return END
@@ -247,33 +261,39 @@ class Line:
 
     def _items(self, frame: CallFrame, source: Any) -> Steps:
         """Give each item of what a tool returned; whatever happens, that is closed."""
+        from neuroscript.items import reading
+
         step, end, manner = reading(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
+        given = Given(self.policy.least("items"))
         try:
-            given = 0
-            while (found := (yield from outcome(frame, step, (source,), manner))) is not END:
+            while (found := (yield from outcome(frame, step, (), manner))) is not END:
                 item = self._item(found, given, frame)
-                given = item.size
                 if frame.told is not None and frame.told.items is not None:
-                    frame.told.items.append(copied(item.value))
+                    frame.told.items.add(copied(item.value), given.size)
                 yield item
                 if frame.session.is_over:
                     raise ended_with_engine()
-        except Closed:
-            pass
         except GeneratorExit:  # nobody is left who could run anything
             raise
-        except BaseException:
-            with suppress(CallError):
-                yield from outcome(frame, end, (source,), manner, GRACE)
+        except Closed:
+            yield from outcome(frame, end, (), manner, GRACE)
             raise
-        yield from outcome(frame, end, (source,), manner, GRACE)
+        except BaseException as error:
+            with suppress(CallError):
+                yield from outcome(frame, end, (), manner, GRACE)
+            raise given.ending(error) from error.__cause__
+        finally:
+            if frame.spent is not None:
+                frame.spent.update(given.spent)
+        yield from outcome(frame, end, (), manner, GRACE)
 
-    def _item(self, item: object, given: int, frame: CallFrame) -> Item:
-        """Return an item of a stream that has given so many bytes before."""
+    def _item(self, item: object, given: Given, frame: CallFrame) -> Item:
+        """Return an item of a stream, and count it."""
+        given.require_room(self.tool.name)
         walk = Walk(RESULT)
         exact = self._fitted(walk, item, frame)
-        size = self._sized(walk, exact, given)
-        return Item(self.tool.name, exact, walk.nodes, walk.text, size)
+        given.add(self._sized(walk, exact, given.size))
+        return Item(self.tool.name, exact, walk.nodes, walk.text)
 
     def _handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values as the function receives them: instances where the spec names a class."""

@@ -61,6 +61,12 @@ class Variables:
         with self._lock:
             self._values[name] = copy
 
+    def drop(self, name: str) -> None:
+        """Let nothing be called *name* any more; a constant stays."""
+        with self._lock:
+            if name not in self._constants:
+                self._values.pop(name, None)
+
     def update(self, name: str, change: Callable[[Any], Any]) -> Any:
         """Set *name* to what *change* makes of it. It is called again where somebody else was quicker."""
         self._refuse_constant(name)

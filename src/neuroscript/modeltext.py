@@ -47,8 +47,11 @@ def result_text(result: ToolResult, names: WireNames | None = None) -> str:
 def shortened(result: ToolResult, longest: int) -> ToolResult:
     """Return a result of which a model reads at most *longest* characters, and how many were left out.
 
-    Of an error that is what a tool says in a `ToolFailed`; the texts of all others are short.
+    Of an error that is what a tool says in a `ToolFailed`; the texts of all others are short. So is that of a result
+    that stands in a file.
     """
+    if result.spilled is not None:
+        return result
     error = result.error
     if isinstance(error, ToolFailed) and len(error.text) > longest:
         cut = copy(error)

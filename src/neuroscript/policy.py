@@ -109,7 +109,7 @@ class ExecutionPolicy:
         return (self,) if self.within is None else (self, *self.within.layers)
 
     def least(self, limit: str, otherwise: Any = None) -> Any:
-        """Return the lowest of a limit of one call (``seconds``, ``depth``, ``result_bytes``), by all layers."""
+        """Return the lowest of a limit of one call, such as ``seconds`` or ``items``, by all layers."""
         given = (getattr(layer.limits, limit) for layer in self.layers if layer.limits is not None)
         return min((each for each in given if each is not None), default=otherwise)
 

@@ -6,7 +6,7 @@ Source: contract section 5; reliability.md part 4.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import attrs
 
@@ -16,6 +16,9 @@ from neuroscript.runtime import Repair
 
 Kind = Literal["intent", "outcome", "refused"]
 """What a record tells: a call begins, it has ended, or it never began."""
+
+CLOSED: Final = "stream.closed"
+"""The code of a stream that its reader closed before its end."""
 
 
 @attrs.frozen
@@ -87,9 +90,9 @@ class CallRecord(NamedTuple):
         sizes: The length of each text, of bytes and of each container, and 0 for anything else.
         digest: A keyed digest of the arguments (BLAKE2b, 16 bytes), none where they did not fit.
         repairs: Where a value was converted, from which type and to which.
-        code: ``""`` while it runs, ``"ok"``, or the code of its error.
+        code: ``""`` while it runs, ``"ok"``, `CLOSED`, or the code of its error.
         rule: What decided: the pattern that allows the tool, or what refused the call.
-        spent: What the call has used of the limits, by name.
+        spent: What the call has used of the limits, by name; of a stream also its own ``items`` and ``result_bytes``.
         seconds: How long it took.
     """
 

@@ -96,15 +96,19 @@ class Recording:
             _refuse_secrets(tool.spec, values, result, is_secret)
             line = _line({**head, **_content(tool, fingerprint, values, result, error)})
         except Unwritable as reason:
-            with self._lock:
-                self.left_out += 1
-                self._append(_line({**head, "left_out": str(reason)}))
+            self.leave_out(tool, str(reason))
             return False
         with self._lock:
             is_written = self._append(line)
             self.written += is_written
             self.lost += not is_written
         return is_written
+
+    def leave_out(self, tool: ToolImplementation, reason: str) -> None:
+        """Write down that a call was left out, for a `Reason`."""
+        with self._lock:
+            self.left_out += 1
+            self._append(_line({"recording": FORM, "tool": tool.name, "left_out": reason}))
 
     def _append(self, line: bytes) -> bool:
         """Add a line to the file in one write, and tell whether it is there, all of it."""
@@ -265,7 +269,7 @@ def read(data: Any) -> Any:
     if not _is_marked(data):
         return {key: read(each) for key, each in data.items()}
     try:
-        return _read_marked(*data.popitem())
+        return _read_marked(*next(iter(data.items())))
     except (NotBase64, TypeError, ValueError):
         raise ValueError("no value is written like that") from None
 

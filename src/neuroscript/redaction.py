@@ -31,7 +31,7 @@ MARK: Final = "[secret]"
 FIELD: Final = re.compile(r"[A-Za-z][A-Za-z_.-]*")
 """A key that only says what stands under it: to hide ``Authorization`` everywhere would hide no secret."""
 
-SAME: Final = frozenset({"tool", "state", "_code", "_retry"})
+SAME: Final = frozenset({"tool", "state", "_code", "_retry", "seconds", "_has_ended"})
 """Attributes of an error that hosts decide by; a tool that writes a secret into one of its own has made it up."""
 
 BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]")

@@ -14,12 +14,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.bodies import END, GRACE, Body, Closed, Ended, Item, Steps
-from neuroscript.errors import LimitError
 from neuroscript.threads import LoopThread, Outcome, Threads, called, late, raised
-from neuroscript.walk import RESULT
-
-COLLECTED: Final = 100_000
-"""How many items of a stream a call collects into its result."""
 
 BEGIN: Final = Outcome()
 NEXT: Final = Outcome()
@@ -32,22 +27,45 @@ class Done:
     value: Any
 
 
-def drive(steps: Steps, threads: Threads) -> Any:
-    """Carry out the steps of one call for a sync caller and return its result; of a stream, the list of its items."""
-    runner, collected = Runner(threads), Collected()
+def drive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
+    """Carry out the steps of one call for a sync caller and return its result; of a stream, the list of its items.
+
+    Args:
+        collected: Takes the items, a `Collected`; by default one of its own.
+    """
+    runner = Runner(threads)
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
-        asked = _after(steps, collected.with_item(asked) if isinstance(asked, Item) else runner.run(asked))
-    return collected.items if asked.value is END else asked.value
+        if isinstance(asked, Item):
+            collected = collected or _collecting()
+            asked = _after(steps, _taken(collected, asked))
+        else:
+            asked = _after(steps, runner.run(asked))
+    return _result(asked, collected)
 
 
-async def adrive(steps: Steps, threads: Threads) -> Any:
+async def adrive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
     """Carry out the steps of one call for a caller that awaits it, and return what `drive` returns."""
-    collected = Collected()
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
-        asked = _after(steps, collected.with_item(asked) if isinstance(asked, Item) else await _arun(asked, threads))
-    return collected.items if asked.value is END else asked.value
+        if isinstance(asked, Item):
+            collected = collected or _collecting()
+            asked = _after(steps, await _ataken(collected, asked))
+        else:
+            asked = _after(steps, await _arun(asked, threads))
+    return _result(asked, collected)
+
+
+def _collecting() -> Any:
+    from neuroscript.collecting import Collected
+
+    return Collected()
+
+
+def _result(done: Done, collected: Any) -> Any:
+    if done.value is not END:
+        return done.value
+    return [] if collected is None else collected.items
 
 
 def drive_stream(steps: Steps, threads: Threads) -> Iterator[Any]:
@@ -63,7 +81,10 @@ def drive_stream(steps: Steps, threads: Threads) -> Iterator[Any]:
                 answer = Outcome(error=Closed())
         else:
             answer = runner.run(asked)
-        asked = _after(steps, answer)
+        try:
+            asked = _after(steps, answer)
+        except Closed:
+            return
     if asked.value is not END:
         yield asked.value
 
@@ -80,7 +101,10 @@ async def adrive_stream(steps: Steps, threads: Threads) -> AsyncIterator[Any]:
                 answer = Outcome(error=Closed())
         else:
             answer = await _arun(asked, threads)
-        asked = _after(steps, answer)
+        try:
+            asked = _after(steps, answer)
+        except Closed:
+            return
     if asked.value is not END:
         yield asked.value
 
@@ -93,23 +117,26 @@ def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
         return Done(done.value)
 
 
-class Collected:
-    """The items of a stream that a call collects; all of them together are no larger than one result may be."""
+def _taken(collected: Any, item: Item) -> Outcome:
+    """Have an item collected, and return what the steps are to be told."""
+    try:
+        collected.add(item)
+    except BaseException as error:
+        return Outcome(error=error)
+    return NEXT
 
-    def __init__(self) -> None:
-        self.items: list[Any] = []
-        self._nodes = self._text = 0
 
-    def with_item(self, item: Item) -> Outcome:
-        """Add an item, and return what the steps are to be told."""
-        self.items.append(item.value)
-        self._nodes += item.nodes
-        self._text += item.text
-        sizes = RESULT.sizes
-        if len(self.items) <= COLLECTED and self._nodes <= sizes.nodes and self._text <= sizes.text:
-            return NEXT
-        text = f"a call collects {COLLECTED} items of a stream, {sizes.nodes} values and {sizes.text} bytes of text"
-        return Outcome(error=LimitError(f"{text}, no more", tool=item.tool, code="limit.items"))
+async def _ataken(collected: Any, item: Item) -> Outcome:
+    """Do the same, and await whoever is told of the item."""
+    from inspect import isawaitable
+
+    try:
+        told = collected.add(item)
+        if isawaitable(told):
+            await told
+    except BaseException as error:
+        return Outcome(error=error)
+    return NEXT
 
 
 class Runner:

@@ -328,6 +328,8 @@ class ToolResult:
         error: Why there is no result.
         repairs: One for each value that was converted.
         seconds: How long it took, gates included.
+        spilled: The file that holds the whole of a result that was too large, a `Spilled`, or None; the value is a text
+            then: its beginning, and where the whole is.
     """
 
     id: str
@@ -336,6 +338,7 @@ class ToolResult:
     error: CallError | None = attrs.field(default=None, kw_only=True)
     repairs: tuple[Repair, ...] = attrs.field(default=(), kw_only=True)
     seconds: float = attrs.field(default=0.0, kw_only=True)
+    spilled: Any = attrs.field(default=None, kw_only=True)
 
     @property
     def ok(self) -> bool:

@@ -28,7 +28,7 @@ from neuroscript.names import canonical
 from neuroscript.scalars import Handle
 from neuroscript.schema_reading import PLAINLY, SCALAR_WORDS, data_of, read
 from neuroscript.sealed import sealed
-from neuroscript.spec import ArgSpec, Example, ToolSpec
+from neuroscript.spec import MAYBE, ArgSpec, Example, ToolSpec
 from neuroscript.walk import LAX, ROOT, Walk, type_name
 
 FACTS: Final[Mapping[str, str]] = {
@@ -107,12 +107,16 @@ def spec_from_schema(
 def result_schema(spec: ToolSpec) -> dict[str, Any]:
     """Return what a tool returns, as `plain` writes it, as JSON Schema; of a stream it is that of each item.
 
+    Of a tool that may give a stream it is that of one result, or of the list of items.
+
     >>> result_schema(ToolSpec("ping", "net", return_type=ArgType.FLOAT))
     {'type': 'number'}
     """
     kind = ArgType.NIL if spec.return_type is ArgType.VOID else spec.return_type
     has_null = spec.return_nullable or kind in (ArgType.NIL, ArgType.ANY)
     schema = _rule(ArgSpec("result", kind), has_null=has_null, exact=False)
+    if spec.stream == MAYBE:
+        schema = {"anyOf": [schema, {"type": "array", "items": schema}]}
     return {**schema, "description": spec.return_help} if spec.return_help else schema
 
 

@@ -8,7 +8,7 @@ Source: contract sections 1, 2 and 4.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Self
@@ -191,27 +191,45 @@ class Session:
         return await adrive(self._steps(name, given, by_name, timeout), self._world.threads)
 
     def stream(
-        self, name: str, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
+        self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> Iterator[Any]:
         """Call a tool and give its items as they come; a tool that is no stream gives its one result.
 
         The tool is ended when the iterator is closed, or when it is read to its end.
 
         Args:
-            name: Any spelling of its name.
-            args: In order, or a dict by name.
+            name: Any spelling of its name; or a call as a model sent it, and then no secret is in an item.
+            args: In order, or a dict by name; of no meaning beside a call.
             timeout: Seconds for the whole stream.
 
         Raises:
             CallError: At once where the call can not begin; later where the tool fails.
         """
+        if isinstance(name, ToolCall):
+            return self._discreetly(drive_stream(self._sent_steps(Sent(name), timeout), self._world.threads))
         return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
 
     def astream(
-        self, name: str, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
+        self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> AsyncIterator[Any]:
         """Call a tool and give its items as they come, as `stream` does, to a reader that awaits each."""
+        if isinstance(name, ToolCall):
+            return self._adiscreetly(adrive_stream(self._sent_steps(Sent(name), timeout), self._world.threads))
         return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
+
+    def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
+        try:
+            for item in items:
+                yield self.without_secrets(item)
+        finally:
+            items.close()  # type: ignore[attr-defined]
+
+    async def _adiscreetly(self, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        try:
+            async for item in items:
+                yield self.without_secrets(item)
+        finally:
+            await items.aclose()  # type: ignore[attr-defined]
 
     def _steps(self, name: object, given: object, by_name: bool, timeout: float | None) -> Steps:
         known = self._entry(name)
@@ -224,27 +242,55 @@ class Session:
             return known.frame
         return CallFrame(self, known.frame.tool, timeout=seconds_of(timeout), tools=known.frame.tools)
 
-    def execute(self, call: ToolCall, timeout: float | None = None) -> ToolResult:
+    def execute(
+        self, call: ToolCall, timeout: float | None = None, *, on_item: Callable[[Any], object] | None = None
+    ) -> ToolResult:
         """Take a call as a model sent it, and return its result or its error; a `CallError` is never raised.
 
         The name may be spelt for the wire (``math__add``), and the arguments may be JSON text. No secret is in what is
         returned.
+
+        Args:
+            timeout: Seconds for the whole call.
+            on_item: Is told each item of a stream as it comes; all of them are the result all the same. What it raises
+                ends the tool, and passes.
         """
         sent = Sent(call)
+        collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
         try:
-            result = sent.result(drive(self._sent_steps(sent, timeout), self._world.threads))
+            result = sent.result(drive(self._sent_steps(sent, timeout), self._world.threads, collected))
         except CallError as error:
-            result = sent.failed(error)
+            result = sent.failed(error if collected is None else collected.ended(error))
         return self._told(result)
 
-    async def aexecute(self, call: ToolCall, timeout: float | None = None) -> ToolResult:
-        """Return what `execute` returns, without holding up the loop that awaits it."""
+    async def aexecute(
+        self, call: ToolCall, timeout: float | None = None, *, on_item: Callable[[Any], object] | None = None
+    ) -> ToolResult:
+        """Return what `execute` returns, without holding up the loop that awaits it.
+
+        Args:
+            on_item: May be a coroutine function; the next item is made when it has ended.
+        """
         sent = Sent(call)
+        collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
         try:
-            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world.threads))
+            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world.threads, collected))
         except CallError as error:
-            result = sent.failed(error)
-        return self._told(result)
+            result = sent.failed(error if collected is None else collected.ended(error))
+        if self._world.spill is None:
+            return self._told(result)
+        from asyncio import to_thread
+
+        return await to_thread(self._told, result)
+
+    def _collected(self, on_item: Callable[[Any], object] | None) -> Any:
+        if self._world.spill is not None:
+            from neuroscript.spilling import Spilling
+
+            return Spilling(self, self._world.spill, on_item)
+        from neuroscript.collecting import Collected
+
+        return Collected(None if on_item is None else lambda item: on_item(self.without_secrets(item)))
 
     def _sent_steps(self, sent: Sent, timeout: float | None) -> Steps:
         call = sent.call
@@ -257,11 +303,15 @@ class Session:
         return line.steps(values, frame, sent.repairs)
 
     def _told(self, result: ToolResult) -> ToolResult:
-        if self.secrets is None:
-            return result
-        from neuroscript.discreet import redacted_result
+        if self.secrets is not None:
+            from neuroscript.discreet import redacted_result
 
-        return redacted_result(self.secrets, result)
+            result = redacted_result(self.secrets, result)
+        if self._world.spill is None:
+            return result
+        from neuroscript.spilling import spilled
+
+        return spilled(self, self._world.spill, result)
 
     def resume(self, pending: Any, answer: Any, timeout: float | None = None) -> ToolResult:
         """Take a call that waited for an approval into the line from its start, with the answer that came.
@@ -336,6 +386,15 @@ class Session:
     def secrets(self) -> Any:
         """What hides the values that must not be seen, a `Secrets`; None as long as there are none."""
         return self._world.secrets
+
+    @property
+    def spills(self) -> bool:
+        """Whether large results of `execute` go to files of the sandbox."""
+        return self._world.spill is not None
+
+    def without_secrets(self, value: Any) -> Any:
+        """Return a value in which nobody sees a secret."""
+        return value if self.secrets is None else self.secrets.plain(value)
 
     def hide(self, value: object) -> None:
         """Let nobody see a value of a call from now on, in any session of this engine."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -29,6 +29,9 @@ Class = type
 
 ARGUMENT_NAME: Final = re.compile(r"""[^\s{}\[\]()'"`]{1,128}""")
 """Importers bring ``user-id`` and ``from``; blanks, braces, brackets and quotes would break paths and templates."""
+
+MAYBE: Final = "maybe"
+"""What a spec says of a tool that may give a stream."""
 
 CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
 NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
@@ -339,7 +342,8 @@ class ToolSpec:
         error_conditions: When it fails, and with which codes.
         variadic: Whether the last argument is the type of each further positional value. The function takes
             ``*values``; a call by name gives a list. If it is required, there is at least one.
-        stream: Whether the function returns an iterator, or an async one, of items of ``return_type``.
+        stream: Whether the function returns an iterator, or an async one, of items of ``return_type``. ``"maybe"`` lets
+            each call say so: an iterator is a stream, anything else is the one result.
         return_nullable: Whether None is a result, or an item, too.
         deprecated: What to use instead, as in ``use math.sum``; empty as long as the tool is there to stay.
         schema: A JSON Schema of the arguments as others wrote it, as JSON text, where it says more than *args* do:
@@ -363,7 +367,7 @@ class ToolSpec:
     examples: tuple[Example, ...] = attrs.field(default=(), kw_only=True)
     error_conditions: str = attrs.field(default="", kw_only=True)
     variadic: bool = attrs.field(default=False, kw_only=True)
-    stream: bool = attrs.field(default=False, kw_only=True)
+    stream: bool | Literal["maybe"] = attrs.field(default=False, kw_only=True)
     return_nullable: bool = attrs.field(default=False, kw_only=True)
     deprecated: str = attrs.field(default="", kw_only=True)
     schema: str = attrs.field(default="", kw_only=True, repr=False)
@@ -411,7 +415,9 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     _set(spec, "args", args)
     _set(spec, "examples", examples)
     yield from _repeated("argument", [arg.name for arg in args])
-    yield from _not_bool(spec, "variadic", "stream", "return_nullable")
+    yield from _not_bool(spec, "variadic", "return_nullable")
+    if type(spec.stream) is not bool and spec.stream != MAYBE:
+        yield f"stream must be True, False or {MAYBE!r}"
     if spec.variadic and (not args or args[-1].default is not UNSET):
         yield "variadic needs a last argument without a default"
     if spec.schema and isinstance(spec.schema, str):

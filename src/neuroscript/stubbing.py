@@ -16,7 +16,7 @@ from neuroscript.coercion import described
 from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET
 from neuroscript.pynames import attribute, free, parameters
-from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 
 HEAD: Final = '''\
 """The tools of `neuroscript.client` and `neuroscript.aclient`, as types; written by ``neuroscript stubs``.
@@ -142,9 +142,11 @@ class Writer:
 
     def _method(self, spec: ToolSpec, name: str, is_async: bool, scope: Collection[str]) -> str:
         result = _with_none(_word(spec.return_type, GIVEN), spec.return_nullable)
-        if spec.stream:
+        if spec.stream == MAYBE:
+            result = f"{result} | list[{result}]"
+        elif spec.stream:
             result = f"{'AsyncIterator' if is_async else 'Iterator'}[{result}]"
-        head = f"{'async ' if is_async and not spec.stream else ''}def {name}"
+        head = f"{'async ' if is_async and spec.stream is not True else ''}def {name}"
         given = [_settled(each, scope) for each in self._parameters(spec)]
         end = f" -> {_settled(result, scope)}:"
         line = f"    {head}({', '.join(given)}){end}"

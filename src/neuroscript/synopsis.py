@@ -9,7 +9,7 @@ from neuroscript.coercion import described
 from neuroscript.errors import UNSET
 from neuroscript.jsonable import plain
 from neuroscript.jsontext import json_text
-from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 
 SHORT: Final = 24
 """How many characters of a default a signature shows; a longer one stands with its argument alone."""
@@ -44,6 +44,8 @@ def returned(spec: ToolSpec) -> str:
     'stream of string'
     """
     kind = _kind(spec.return_type, spec.return_nullable)
+    if spec.stream == MAYBE:
+        return f"{kind} or stream of {kind}"
     return f"stream of {kind}" if spec.stream else kind
 
 

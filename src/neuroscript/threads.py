@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -53,11 +53,17 @@ def raised(body: Body, error: BaseException) -> Outcome:
     return Outcome(error=failure(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
 
 
-def late(body: Body, *, stopped: bool) -> Outcome:
-    """Return what a caller is told whose time is over."""
+def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
+    """Return what a caller is told whose time is over.
+
+    Args:
+        has_ended: Tells whether what was left behind has ended since.
+    """
     state = "was stopped" if stopped else "was left behind and may still run"
     text = f"did not end within {body.limit:g} s and {state}"
-    return Outcome(error=Ended(CallTimeout(text, tool=body.tool, state="stopped" if stopped else "abandoned")))
+    word: Literal["stopped", "abandoned"] = "stopped" if stopped else "abandoned"
+    error = CallTimeout(text, tool=body.tool, state=word, seconds=body.limit, has_ended=has_ended)
+    return Outcome(error=Ended(error))
 
 
 def stopped() -> Outcome:
@@ -176,7 +182,7 @@ class Threads:
             except BaseException as error:
                 job.leave()
                 return Outcome(error=Ended(error))
-        return job.outcome if ended or not job.leave() else late(body, stopped=False)
+        return job.outcome if ended or not job.leave() else late(body, job.ended.is_set, stopped=False)
 
     async def awaitable(self, body: Body) -> Outcome:
         """Call a function on a thread while the loop of this one goes on."""
@@ -200,7 +206,7 @@ class Threads:
         except asyncio.CancelledError as error:
             job.leave()
             return Outcome(error=Ended(error))
-        return job.outcome if done or not job.leave() else late(body, stopped=False)
+        return job.outcome if done or not job.leave() else late(body, job.ended.is_set, stopped=False)
 
     def close(self) -> None:
         """Cancel what runs on the loops and stop them; nothing is waited for."""

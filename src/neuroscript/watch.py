@@ -177,11 +177,20 @@ class Watch:
             except BaseException as error:
                 self._observed(tell, error)
 
-    def record(self, tool: ToolImplementation, fingerprint: str, values: Any, error: Any, result: Any) -> None:
-        """Keep the content of a call that has ended, unless an interrupt ended it."""
+    def record(
+        self, tool: ToolImplementation, fingerprint: str, values: Any, error: Any, result: Any, is_cut: bool = False
+    ) -> None:
+        """Keep the content of a call that has ended, unless an interrupt ended it, or its reader.
+
+        Args:
+            is_cut: Whether there was more than is kept.
+        """
         if error is not None and not isinstance(error, CallError):
             return
         try:
+            if is_cut:
+                self.recording.leave_out(tool, "size")
+                return
             self.recording.write(tool, fingerprint, values, result, error=error, is_secret=self._is_secret)
         except Exception as failure:
             self._lose(failure)

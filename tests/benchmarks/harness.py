@@ -100,7 +100,8 @@ def fastest(
 
 @contextmanager
 def quiet_memory() -> Iterator[None]:
-    """Keep the garbage collector from running, and what exists now out of any collection."""
+    """Keep the garbage collector from running, and what exists now out of any collection; what was out stays out."""
+    were_frozen = gc.get_freeze_count() > 0
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -108,7 +109,8 @@ def quiet_memory() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-        gc.unfreeze()
+        if not were_frozen:
+            gc.unfreeze()
 
 
 def ratio(ours: Seconds, theirs: Seconds) -> float:

@@ -30,12 +30,23 @@ RECORDS = (
     outcome(5, parent=4, depth=2, code="tool.failed", seconds=0.5),
 )
 
+STREAMS = (
+    outcome(1, about=ADD, needs=(), spent={"items": 1, "result_bytes": 8}),
+    outcome(2, about=ADD, needs=(), code="stream.closed", spent={"items": 20, "result_bytes": 160, "EUR": "0.1"}),
+    outcome(3, needs=(), code="tool.failed", spent={"items": 0, "result_bytes": 0}),
+)
+
 CALLS = """\
 2023-11-14 22:13:20Z  fs.write          ok, 1.23 ms, call 1; fs:write:a.txt
 2023-11-14 22:13:20Z  math.add          ok, 2 s, call 2
 2023-11-14 22:13:20Z  http.get          refused by http.*: policy.denied, call 3; net:read
 2023-11-14 22:13:20Z  fs.write          tool.failed, 500 ms, call 5 in 4; fs:write:a.txt
 2023-11-14 22:13:20Z  fs.write          began, and no outcome is known, call 4; fs:write:a.txt
+"""
+STREAMED = """\
+2023-11-14 22:13:20Z  math.add          ok, 1 ms, call 1, 1 item of 8 bytes
+2023-11-14 22:13:20Z  math.add          stream.closed, 1 ms, call 2, 20 items of 160 bytes
+2023-11-14 22:13:20Z  fs.write          tool.failed, 1 ms, call 3, 0 items of 0 bytes
 """
 HEAD = re.compile(r"head (\d+:[0-9a-f]{64})\n")
 
@@ -105,6 +116,15 @@ def test_show_gives_the_records_as_they_stand(trail: str) -> None:
 
     assert [*read(trail)] == [json.loads(line) for line in all_of_them.out.splitlines()]
     assert ["http.get"] == [json.loads(line)["tool"] for line in refusals.out.splitlines()]
+
+
+def test_show_tells_what_streams_gave(tmp_path: Path) -> None:
+    """How many items, of how many bytes, and that one was closed before its end."""
+    file_of(tmp_path / "trail", *STREAMS)
+
+    ran = command("audit", "show", str(tmp_path / "trail"))
+
+    assert Ran(0, STREAMED, "") == ran
 
 
 def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) -> None:

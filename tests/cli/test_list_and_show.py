@@ -167,6 +167,9 @@ def test_the_version_is_shown_without_an_engine() -> None:
         ["call", "x", "-h"],
         ["execute", "-h"],
         ["audit", "-h"],
+        ["trace", "-h"],
+        ["trace", "show", "-h"],
+        ["trace", "diff", "-h"],
         ["completion", "-h"],
     ],
 )

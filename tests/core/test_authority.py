@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from posixpath import normpath
 from typing import Any
 
@@ -174,6 +175,18 @@ def tools_of(manner: Manner, facts: dict[str, Facts], ran: list[str]) -> Toolset
     return toolset
 
 
+def written_down(manner: Manner, facts: dict[str, Facts]) -> tuple[Toolset, list[str]]:
+    """Return tools and the list in which they write that they ran."""
+    ran: list[str] = []
+    return tools_of(manner, facts, ran), ran
+
+
+@cache
+def tools_of_the_table(manner: Manner) -> tuple[Toolset, list[str]]:
+    """Return those of ``TOOLS``, which are made once: thousands of cells differ in all but them."""
+    return written_down(manner, TOOLS)
+
+
 def needing(facts: Facts) -> ToolPolicy:
     """Return what a tool asks for in our own words."""
     texts = tuple(f"fs:{verb}" if scope == "*" else f"fs:{verb}:{scope}" for verb, scope in facts.needs)
@@ -218,9 +231,10 @@ def became(
 
     A refusal must have left one record that says the same, and nothing else may have left any.
     """
-    ran: list[str] = []
+    toolset, ran = tools_of_the_table(manner) if facts is TOOLS else written_down(manner, facts)
+    ran.clear()
     code = ""
-    with Engine(policy=permitting(cell), toolsets=[tools_of(manner, facts, ran)], plugins="none") as engine:
+    with Engine(policy=permitting(cell), toolsets=[toolset], plugins="none") as engine:
         outermost, *further = cell.chain
         try:
             DOORS[door](engine, outermost, (cell.path, further))

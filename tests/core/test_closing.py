@@ -505,8 +505,9 @@ def descriptors() -> int:
     return len([*opened.iterdir()]) if opened.exists() else 0
 
 
-def test_ten_thousand_concurrent_calls_lose_no_result() -> None:
+def test_ten_thousand_concurrent_calls_lose_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sync, waiting and async tools at once; afterwards threads and descriptors are what they were."""
+    monkeypatch.setattr("neuroscript.threads.IDLE", 0.2)  # seconds
 
     async def coroutine(rt: Runtime, n: int) -> int:
         await asyncio.sleep(0)

@@ -690,8 +690,11 @@ def test_a_tool_that_ends_in_time_is_not_disturbed_by_its_timeout() -> None:
                 engine.call(name, (0,))
 
 
-def test_many_awaited_calls_of_waiting_tools_lose_no_result_and_leave_no_thread() -> None:
+def test_many_awaited_calls_of_waiting_tools_lose_no_result_and_leave_no_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """More of them than threads; idle threads end by themselves."""
+    monkeypatch.setattr("neuroscript.threads.IDLE", 0.2)  # seconds
     tools = Toolset("g")
 
     @tools.tool(policy=WAITS)

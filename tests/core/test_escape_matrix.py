@@ -24,6 +24,7 @@ import attrs
 import pytest
 from mcp.client.client import Client as MCPClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.cli.conftest import command as commanded
 from tests.cli.conftest import process
 from tests.llm.server import ModelServer, asks, says
 from tests.llm.server import call as model_call
@@ -151,8 +152,8 @@ SESSION_WAYS: dict[str, Way] = {
 SESSION_QUIET = {
     "aclose", "add_hooks", "add_plugin_errors", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
     "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals", "refuse", "refused",
-    "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "stop", "tools",
-    "unload_plugin",
+    "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "spills", "stop", "tools",
+    "unload_plugin", "without_secrets",
 }  # fmt: skip
 """What runs no tool: it tells of them, adds them or ends them. ``tools`` gives a host its own functions."""
 
@@ -176,10 +177,10 @@ RUNTIME_QUIET = {
 }  # fmt: skip
 """What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
 
-COMMAND_WAYS = {"call", "execute", "approve", "ask", "chat", "mcp", "mcp serve"}
+COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve"}
 COMMAND_QUIET = {
-    *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay"),
-    *("new", "lint", "index", "doctor", "export", "stubs", "docs", "models", "mcp config", "mcp tools"),
+    *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay", "trace"),
+    *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
 }
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
@@ -199,10 +200,13 @@ PACKAGE_WAYS = {
     "neuroscript.interop.mcp.clients.Client.__init__": "aexecute",
     "neuroscript.interop.fastmcp.giving.to_fastmcp": "aexecute",
     "neuroscript.interop.agentheaven.protocol.fastmcp_tool": "aexecute",
+    "neuroscript.interop.neurosurfer.invoking.Invoker.__init__": "stream",
     "neuroscript.interop.offering.offered": "aexecute",
     "neuroscript.interop.offering.Offered.__init__": "aexecute",
     "neuroscript.interop.openai_agents.to_openai_agents": "aexecute",
     "neuroscript.interop.pydantic_ai.to_pydantic_ai": "aexecute",
+    "neuroscript.workflow.running.run": "acall_named",
+    "neuroscript.workflow.running.arun": "acall_named",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
     **{
@@ -221,8 +225,11 @@ PACKAGE_QUIET = {
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.setup.World.__init__", "neuroscript.frames.CallFrame.__init__",
     "neuroscript.interop.offering.narrowed", "neuroscript.interop.offering.unmatched", "neuroscript.entries.World.join",
-    "neuroscript.clients.Client.__init__",
+    "neuroscript.clients.Client.__init__", "neuroscript.workflow.checking.check",
+    "neuroscript.workflow.planning.planned", "neuroscript.workflow.planning.aplanned",
+    "neuroscript.workflow.synthesis.answered",
     "neuroscript.interop.mcp.servers.add_server", "neuroscript.interop.mcp.servers.add_servers",
+    "neuroscript.spilling.File.__init__", "neuroscript.spilling.Spilling.__init__", "neuroscript.spilling.spilled",
 }  # fmt: skip
 """Functions of the root, and what takes an engine or a session, that run no tool."""
 
@@ -560,6 +567,23 @@ def test_the_command_executes_no_refused_tool(tmp_path: Path, kind: str) -> None
     assert not (tmp_path / "mark").exists()
 
 
+@pytest.mark.parametrize("name", ["g.t", "g.outer", "g.odeep"])
+@pytest.mark.parametrize("kind", COMMANDED)
+def test_a_plan_of_the_command_runs_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
+    """What is refused whatever happens is a problem of the plan; what a tool asks for within, an error of its node."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[nodes.a]\ntool = "{name}"\n')
+    words = ("--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words)
+    ran = process("run", "--json", *words, str(plan))
+
+    if name == "g.t":
+        assert (2, False) == (ran.code, json.loads(ran.out)["ok"])
+    else:
+        assert (4, REFUSALS[kind].code) == (ran.code, json.loads(ran.out)["nodes"][0]["error"]["code"])
+    assert not (tmp_path / "mark").exists()
+    assert (tmp_path / "outer").exists() is (name != "g.t")
+
+
 @pytest.fixture(scope="module")
 def models() -> Iterator[ModelServer]:
     """A server of models, as the commands that talk with one reach it."""
@@ -577,9 +601,9 @@ def test_a_model_that_a_command_asks_runs_no_refused_tool(
     names = ("g__t", "g__outer", "g__odeep", "tool.G.T")
     models.reset()
     models.script(asks(*(model_call(name) for name in names)), says("done"))
-    ran = process(
+    ran = commanded(
         command, "--json", "--base-url", models.base_url(), "--model", "tiny", "--tools", "*",
-        "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, stdin=b"go",
+        "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, stdin=b"go", make_engine=None,
     )  # fmt: skip
 
     results = [result for turn in json.loads(ran.out)["turns"] for result in turn.get("tool_results", ())]
@@ -593,9 +617,9 @@ def test_a_model_runs_the_tool_where_it_is_permitted(tmp_path: Path, command: st
     """Or the test above would mean nothing."""
     models.reset()
     models.script(asks(model_call("g__t")), says("done"))
-    ran = process(
+    ran = commanded(
         command, "--base-url", models.base_url(), "--model", "tiny", "--tools", "g.*",
-        "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go",
+        "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go", make_engine=None,
     )  # fmt: skip
 
     assert (ran.code, ran.out) == (0, "done\n")
@@ -610,10 +634,10 @@ def test_a_model_runs_no_tool_that_it_is_not_offered(
     """Nor through one that it could have been offered."""
     models.reset()
     models.script(asks(model_call("g__t"), model_call("g__outer")), says("done"))
-    ran = process(
+    ran = commanded(
         command, "--json", "--base-url", models.base_url(), "--model", "tiny",
         *(word for pattern in patterns for word in ("--tools", pattern)),
-        "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go",
+        "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go", make_engine=None,
     )  # fmt: skip
 
     results = [result for turn in json.loads(ran.out)["turns"] for result in turn.get("tool_results", ())]

@@ -199,6 +199,16 @@ def test_each_session_has_variables_of_its_own() -> None:
         assert engine.call("g.t") == 2
 
 
+def test_a_host_can_drop_a_variable_of_a_session_and_no_constant() -> None:
+    """What is not there is no error."""
+    with Engine(plugins="none", host=Host(variables={"x": 1}, constants={"c": 2})) as engine:
+        variables = engine.memory.variables
+        for name in ("x", "c", "nothing"):
+            variables.drop(name)
+
+        assert (["c"], None, 2) == (list(variables), variables.get("x", None), variables.get("c", None))
+
+
 def test_constants_can_not_be_set() -> None:
     """Neither set nor updated; they can be read, and are copied."""
     host = Host(variables={"x": 1, "limits": 5}, constants={"limits": {"most": [3]}})

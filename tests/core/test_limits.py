@@ -36,7 +36,7 @@ class Loud(float):
         raise AssertionError("code of the value ran")
 
 
-COUNTS = ("calls", "fs_bytes", "fs_entries", "net_bytes", "net_calls", "result_bytes")
+COUNTS = ("calls", "fs_bytes", "fs_entries", "net_bytes", "net_calls", "result_bytes", "items")
 NO_COUNTS: list[tuple[Any, str]] = [
     (-1, "-1"),
     (1.0, "1.0"),
@@ -184,7 +184,7 @@ def test_limits_are_kept_in_their_exact_form() -> None:
 
 @pytest.mark.parametrize("field", [each.name for each in attrs.fields(Limits)])
 def test_limits_are_idle_where_nothing_has_to_be_counted(field: str) -> None:
-    """Depth, seconds and the size of a result are of one call alone; every other limit needs a ledger."""
+    """Depth, seconds, the size of a result and items are of one call alone; every other limit needs a ledger."""
     some: dict[str, Any] = {
         "tool_calls": {"a.b": 1},
         "rates": {"a.b": "1/day"},
@@ -194,7 +194,7 @@ def test_limits_are_idle_where_nothing_has_to_be_counted(field: str) -> None:
     limits = Limits(**{field: some.get(field, 5)})
 
     assert Limits().is_idle
-    assert limits.is_idle is (field in ("depth", "seconds", "result_bytes"))
+    assert limits.is_idle is (field in ("depth", "seconds", "result_bytes", "items"))
 
 
 @pytest.mark.parametrize(("text", "rate"), [("1/second", (1, 1)), ("60/minute", (60, 60)), ("5/hour", (5, 3600)), ("999999999/day", (999999999, 86400))])  # fmt: skip

@@ -64,6 +64,12 @@ def spend(rt: Runtime, what: str) -> None:
 
 
 @meter.tool()
+def count(most: int) -> Iterator[int]:
+    """Count up."""
+    yield from range(most)
+
+
+@meter.tool()
 def twice(rt: Runtime, tool: str, args: list[str]) -> None:
     """Make the same call two times, within one."""
     for _ in range(2):
@@ -103,6 +109,7 @@ CASES: dict[str, tuple[Any, Call, Call]] = {
     "seconds": (1.0, ECHO, ("meter.wait", ())),
     "depth": (1, ECHO, twice_within("echo", "a")),
     "result_bytes": (9, ECHO, ("meter.echo", ("ab",))),
+    "items": (1, ("meter.count", (1,)), ("meter.count", (2,))),
 }
 """For each limit a value, a call that fits into it alone, and one that does not fit behind that one."""
 

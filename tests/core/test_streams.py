@@ -186,7 +186,7 @@ def test_a_coroutine_tool_collects_an_async_stream(engine: Engine) -> None:
 
 def test_a_call_collects_so_many_and_no_more(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """And ends the tool then."""
-    monkeypatch.setattr("neuroscript.running.COLLECTED", 5)
+    monkeypatch.setattr("neuroscript.collecting.COLLECTED", 5)
 
     assert engine.call("s.plain", [5]) == [0, 1, 2, 3, 4]
     for name in NAMES:
@@ -373,6 +373,46 @@ def test_a_reader_that_is_cancelled_ends_its_tool(engine: Engine) -> None:
     asyncio.run(main())
 
     assert EVENTS == ["closed"]
+
+
+@pytest.mark.parametrize("way", ["timeout", "cancelled"])
+def test_a_tool_that_was_left_behind_is_closed_when_it_gives_its_next_item(engine: Engine, way: str) -> None:
+    """By the thread that is in it, for nobody else can; it is not left to the collector of garbage."""
+    began, go, kept = threading.Event(), threading.Event(), []
+
+    def slow(rt: Runtime) -> Iterator[int]:
+        """Give one, and be late with the next."""
+        yield 1
+        began.set()
+        go.wait(60)
+        yield 2
+
+    def held(rt: Runtime) -> Iterator[int]:
+        """Give the same, by a generator that somebody holds on to."""
+        kept.append(slow(rt))
+        return kept[0]
+
+    engine.register(tool(held, group="g"))
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(gathered(engine.astream("g.held")))
+        await asyncio.to_thread(began.wait, 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    if way == "timeout":
+        with pytest.raises(CallTimeout):
+            engine.call("g.held", timeout=0.1)
+    else:
+        asyncio.run(cancelled())
+    assert kept[0].gi_frame is not None
+    go.set()
+    end = time.monotonic() + 10
+    while kept[0].gi_frame is not None and time.monotonic() < end:
+        time.sleep(0.005)
+
+    assert kept[0].gi_frame is None
 
 
 def test_a_stream_that_nobody_reads_any_more_is_ended_when_it_is_dropped(engine: Engine) -> None:

@@ -8,12 +8,20 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from neuroscript import ArgSpec, ArgType, Runtime, ToolFailed, ToolPolicy, ToolSpec
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + b"\x00" * 8
+
+
+def wait_for(rt: Runtime, mark: Path) -> None:
+    """Wait until somebody has made a file, or nobody waits any more."""
+    end = time.monotonic() + 60
+    while not (mark.exists() or rt.cancelled) and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def register(registrar: Any) -> None:
@@ -78,6 +86,23 @@ def register(registrar: Any) -> None:
         rt.progress(float("nan"))
         rt.logger.warning("nearly there")
         return count
+
+    @tools.tool(policy=ToolPolicy(effects=("reads",)))
+    def pieces(rt: Runtime, count: int, mark: str = "") -> Iterator[str]:
+        """Give pieces of a text, and wait before the last one until somebody has made a file."""
+        try:
+            for number in range(count):
+                if mark and number == count - 1:
+                    wait_for(rt, Path(mark))
+                yield f"piece {number}\n" + "x" * (2_000 if number == 1 else 0)
+        finally:
+            if mark:
+                Path(mark).with_suffix(".closed").touch()
+
+    @tools.tool(policy=ToolPolicy(effects=("pure",)))
+    def numbers(rt: Runtime, count: int) -> Iterator[dict[str, int]]:
+        for number in range(count):
+            yield {"n": 12 // (3 - number)}
 
     @tools.tool()
     def prints(rt: Runtime) -> str:

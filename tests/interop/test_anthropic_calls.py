@@ -192,7 +192,6 @@ def test_unknown_events_and_pieces_are_passed_over() -> None:
     check(reply, TURNS[0])
 
 
-@pytest.mark.alone
 def test_the_time_of_a_stream_grows_with_its_length() -> None:
     """However small its pieces are: eight times the pieces take at most about eight times as long."""
 

@@ -370,7 +370,6 @@ def test_what_is_no_reply_says_so(data: Any, code: str, text: str) -> None:
     assert (caught.value.code, caught.value.text) == (code, text)
 
 
-@pytest.mark.alone
 def test_the_time_of_a_stream_grows_with_its_length() -> None:
     """However small its pieces are: eight times the pieces take at most about eight times as long."""
 

@@ -93,6 +93,44 @@ async def _told(client: Client, logged: list[Any]) -> None:
     ]
 
 
+async def _streamed(client: Client, tmp_path: Path) -> None:
+    """Each item of a stream comes as progress before the last one is made; the result has them all."""
+    mark = tmp_path / "streamed"
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def tell(done: float, total: float | None, text: str | None) -> None:
+        told.append((done, total, text))
+        if done == 2:
+            mark.touch()  # for which the tool waits
+
+    given = await client.call_tool("t__pieces", {"count": 3, "mark": str(mark)}, progress_callback=tell)
+    pieces = ["piece 0\n", "piece 1\n" + "x" * 2_000, "piece 2\n"]
+    assert given.structured_content == {"result": pieces}
+    assert told == [(1, None, pieces[0]), (2, None, f"{pieces[1][:999]}…"), (3, None, pieces[2])]
+
+    told.clear()
+    failed = await client.call_tool("t__numbers", {"count": 9}, progress_callback=tell)
+    assert (failed.is_error, "(after 3 items)" in text_of(failed)) == (True, True)
+    assert told == [(1, None, '{"n": 4}'), (2, None, '{"n": 6}'), (3, None, '{"n": 12}')]
+    plain = await client.call_tool("t__numbers", {"count": 1})
+    assert plain.structured_content == {"result": [{"n": 4}]}
+
+
+async def _left(client: Client, tmp_path: Path) -> None:
+    """A client that cancels a stream ends its tool."""
+    mark = tmp_path / "left"
+    begun = asyncio.Event()
+
+    async def tell(done: float, total: float | None, text: str | None) -> None:
+        begun.set()
+
+    call = client.call_tool("t__pieces", {"count": 2, "mark": str(mark)}, progress_callback=tell)
+    task = asyncio.create_task(call)
+    await begun.wait()
+    task.cancel()
+    await _until(mark.with_suffix(".closed").exists)
+
+
 async def _cancelled(client: Client, tmp_path: Path, logged: list[Any]) -> None:
     """A coroutine is stopped, a thread can see that nobody waits; both are told."""
     for tool, left, said in (("sleeps", "stopped", "was stopped"), ("waits", "looked", "was left behind")):
@@ -128,6 +166,8 @@ def test_the_official_client_is_served_over_stdio(tmp_path: Path) -> None:
             assert client.server_info.name == "neuroscript"
             await _contract(client)
             await _told(client, logged)
+            await _streamed(client, tmp_path)
+            await _left(client, tmp_path)
             await _cancelled(client, tmp_path, logged)
             for _ in range(3):
                 assert (await client.call_tool("t__prints", {})).structured_content == {"result": ""}
@@ -143,6 +183,8 @@ def test_the_official_client_is_served_over_http(place: Place, tmp_path: Path) -
         async with Client(place.url, **_listening(logged)) as client:
             await _contract(client)
             await _told(client, logged)
+            await _streamed(client, tmp_path)
+            await _left(client, tmp_path)
             await _cancelled(client, tmp_path, logged)
             assert len(place.service.clients) == 1
 
@@ -150,6 +192,22 @@ def test_the_official_client_is_served_over_http(place: Place, tmp_path: Path) -
 
     until(lambda: not place.service.clients)
     assert not place.engine._world.running
+
+
+def test_large_results_of_a_server_are_files(tmp_path: Path) -> None:
+    """A client is told where; results have no schemas then, which such an answer could not fit."""
+
+    async def talk() -> None:
+        async with over_stdio("--spill", "1000", "--sandbox", str(tmp_path)) as client:
+            assert all(tool.output_schema is None for tool in (await client.list_tools()).tools)
+            assert (await client.call_tool("t__words", {})).content[0].text == '["a", "b"]'
+            large = await client.call_tool("t__pieces", {"count": 3})
+            (file,) = tmp_path.glob("results/*")
+            text = text_of(large).splitlines()
+            assert (large.is_error, text[0], len(file.read_text().splitlines())) == (False, '"piece 0\\n"', 3)
+            assert f"is in the file results/{file.name} of the sandbox" in text[-1]
+
+    asyncio.run(talk())
 
 
 def test_only_the_tools_that_are_named_are_served() -> None:

@@ -199,7 +199,6 @@ HOSTILE = (
 )
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_the_time_of_reading_grows_with_the_length(unit: str) -> None:
     """Whatever is repeated: eight times the text takes at most about eight times as long."""
@@ -211,7 +210,7 @@ def test_the_time_of_reading_grows_with_the_length(unit: str) -> None:
         return process_time() - started
 
     most = 1_000_000 if EVERYTHING else 160_000
-    small, large = map(min, zip(*((seconds(most // 8), seconds(most)) for _ in range(5)), strict=True))
+    small, large = map(min, zip(*((seconds(most // 8), seconds(most)) for _ in range(3)), strict=True))
     assert large < 32 * max(small, 0.001)
 
 

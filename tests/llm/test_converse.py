@@ -6,7 +6,7 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from neuroscript.llm import (
     Calling,
     Conversation,
     ConversationError,
+    Gave,
     Replied,
     Retrying,
     Said,
@@ -464,6 +465,28 @@ def test_an_error_of_the_model_keeps_what_was_done(talk: Any) -> None:
 def test_the_model_that_the_host_lends_is_asked_by_default(talk: Any) -> None:
     """As tools ask it."""
     assert talk(made(host=Host(llm=Script([says("Yes.")]))), "Go?").answer == "Yes."
+
+
+def test_a_listener_is_told_each_item_of_a_stream(talk: Any) -> None:
+    """Between the beginning of its call and the end, in which all of them stand."""
+    events: list[Event] = []
+    numbers = Toolset("n")
+
+    @numbers.tool()
+    def up(most: int) -> Iterator[int]:
+        """Count up."""
+        yield from range(most)
+
+    engine = made()
+    engine.register(numbers)
+
+    talk(engine, "Go.", model=Script([asks(("n.up", [2])), says("ok")]), on_event=events.append)
+
+    _, calling, *given, called, _, _ = events
+    assert isinstance(calling, Calling)
+    assert isinstance(called, Called)
+    assert [Gave(calling.call, 0), Gave(calling.call, 1)] == given
+    assert [0, 1] == called.result.value
 
 
 def test_a_listener_is_told_of_everything_in_order(talk: Any) -> None:

@@ -150,3 +150,12 @@ def test_a_stream_is_shown_as_one() -> None:
     with Engine(toolsets=[tools], plugins=["neuroscript-std"]) as engine:
         assert engine.call("meta.listtoolnames", ["beat"]) == "beat.ticks() -> stream of int"
         assert engine.call("meta.show", ["beat.ticks"])["stream"] is True
+
+
+def test_what_may_be_a_stream_is_shown_as_both() -> None:
+    """Each call decides."""
+    tools = Toolset("beat")
+    tools.add(ToolSpec("ticks", "beat", return_type=ArgType.INT, stream="maybe"), lambda rt: 1)
+    with Engine(toolsets=[tools], plugins=["neuroscript-std"]) as engine:
+        assert engine.call("meta.listtoolnames", ["beat"]) == "beat.ticks() -> int or stream of int"
+        assert engine.call("meta.show", ["beat.ticks"])["stream"] == "maybe"

@@ -18,6 +18,7 @@ from neuroscript.cli.exits import OK, UsageError, exit_code
 from neuroscript.cli.inputs import text_of
 from neuroscript.cli.opening import MakeEngine, meant, opened
 from neuroscript.cli.output import Output
+from neuroscript.cli.streaming import Streamed, streamed, streaming
 from neuroscript.data import result_to_data
 from neuroscript.decision import Decision
 from neuroscript.engine import Engine
@@ -41,7 +42,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.watch:
         _call_again(options, output, make_engine, text)
     with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
-        became = _became(engine, options, text)
+        became = _became(engine, options, text, output)
     return _told(became, options, output)
 
 
@@ -51,23 +52,30 @@ def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | No
     watched = watcher(options, is_own=make_engine is None)
     with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
         while True:
-            _told(_became(engine, options, text), options, output)
+            _told(_became(engine, options, text, output), options, output)
             wait(watched, engine, output)
     raise AssertionError
 
 
-def _became(engine: Engine, options: Namespace, text: str | None) -> ToolResult | Decision:
+def _became(engine: Engine, options: Namespace, text: str | None, output: Output) -> ToolResult | Streamed | Decision:
     """Return what became of the call, or, where nothing is to run, what would become of it."""
     call = asked(engine, options, text)
     if options.dry_run:
         return decided(engine, call)
-    return engine.execute(call) if isinstance(call, ToolCall) else call
+    if not isinstance(call, ToolCall):
+        return call
+    tool = streaming(engine, call.name)
+    return engine.execute(call) if tool is None else streamed(engine, tool, call, options, output)
 
 
-def _told(became: ToolResult | Decision, options: Namespace, output: Output) -> int:
+def _told(became: ToolResult | Streamed | Decision, options: Namespace, output: Output) -> int:
     if isinstance(became, Decision):
         return _foreseen(became, options, output)
-    return written(became, options, output)
+    if isinstance(became, ToolResult):
+        return written(became, options, output)
+    if options.json:
+        output.json(became.data)
+    return OK
 
 
 def file_arguments(options: Namespace) -> str | None:

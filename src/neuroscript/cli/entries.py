@@ -9,6 +9,8 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.cli.pages import Cell, Rows, Style, cell
+from neuroscript.display import duration
+from neuroscript.record import CLOSED
 
 WIDTHS: Final = (20, 16)
 """The columns of the time and of the tool's name, so that pages of many rows stand in line."""
@@ -24,6 +26,8 @@ class Entry:
     Attributes:
         kind: ``intent``, ``outcome``, ``refused``, ``recovered`` or another text.
         key: The run and the number of the call.
+        items: How many items a stream gave; None of any other call.
+        size: How many bytes they are together.
     """
 
     kind: str
@@ -36,11 +40,14 @@ class Entry:
     seconds: float
     needs: tuple[str, ...]
     cut: int
+    items: int | None = None
+    size: int = 0
 
 
 def entry_of(record: Mapping[str, Any]) -> Entry:
     """Return a record as an entry."""
-    needs = record.get("needs")
+    needs, spent = record.get("needs"), record.get("spent")
+    spent = spent if isinstance(spent, dict) else {}
     return Entry(
         kind=_text(record, "kind"),
         tool=_text(record, "tool"),
@@ -52,6 +59,8 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
         seconds=_number(record, "seconds"),
         needs=tuple(each for each in needs if isinstance(each, str)) if isinstance(needs, list) else (),
         cut=int(_number(record, "cut")),
+        items=int(_number(spent, "items")) if "items" in spent else None,
+        size=int(_number(spent, "result_bytes")),
     )
 
 
@@ -63,15 +72,6 @@ def page(entries: list[Entry], begun: str) -> Rows:
     """
     rows = [(_moment(each.time), cell(each.tool, "name"), _what(each, begun)) for each in entries]
     return Rows(tuple(rows), widths=WIDTHS)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration with its unit.
-
-    >>> duration(0.00123), duration(2.5)
-    ('1.23 ms', '2.5 s')
-    """
-    return f"{seconds:.3g} s" if abs(seconds) >= 1 else f"{seconds * 1000:.3g} ms"
 
 
 def _moment(seconds: float) -> Cell:
@@ -86,8 +86,7 @@ def _what(entry: Entry, begun: str) -> Cell:
     needs = f"; {', '.join(entry.needs)}" if entry.needs else ""
     match entry.kind:
         case "outcome":
-            style: Style = "good" if entry.code == "ok" else "bad"
-            return cell(f"{entry.code}, {duration(entry.seconds)}, {call}{needs}", style)
+            return cell(f"{entry.code}, {duration(entry.seconds)}, {call}{_given(entry)}{needs}", _style(entry.code))
         case "refused":
             by = f" by {entry.rule}" if entry.rule else ""
             return cell(f"refused{by}: {entry.code}, {call}{needs}", "bad")
@@ -97,6 +96,17 @@ def _what(entry: Entry, begun: str) -> Cell:
             return cell(f"a torn tail of {entry.cut} bytes was finished here", "mended")
         case _:
             return cell(f"a record of another kind, {entry.kind}", "mended")
+
+
+def _style(code: str) -> Style:
+    return "good" if code == "ok" else "mended" if code == CLOSED else "bad"
+
+
+def _given(entry: Entry) -> str:
+    """Return what a stream gave, or nothing of a call that is none."""
+    if entry.items is None:
+        return ""
+    return f", {entry.items} item{'' if entry.items == 1 else 's'} of {entry.size} bytes"
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:

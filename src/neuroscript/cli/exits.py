@@ -5,7 +5,8 @@ Source: issue "The contract runs", command line.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from neuroscript.errors import (
     ArgumentError,
@@ -76,3 +77,18 @@ def exit_code(error: BaseException) -> int:
             return INTERRUPTED
         case _:
             return INTERNAL
+
+
+NUMBERS: Final = {21: FAILED, 3: USAGE, 4: ARGUMENTS, 1003: REFUSED, 37: REFUSED, 32: TIMEOUT}
+"""How an error of a call ends a command, by upstream's number for its kind."""
+
+
+def exit_code_of(error: Mapping[str, Any]) -> int:
+    """Return the same for an error of a call that is plain data.
+
+    >>> exit_code_of({"code": "policy.denied", "number": 1003})
+    4
+    """
+    if error["code"].startswith(("plan.", "return.")):
+        return FAILED
+    return NUMBERS.get(error["number"], INTERNAL)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, Literal, TextIO
 
 from neuroscript.cli.choosing import NO_AUTOLOAD, choice, files, warn
+from neuroscript.cli.exits import UsageError
 from neuroscript.cli.output import Output
 from neuroscript.cli.servers import join, lent, tables
 from neuroscript.cli.stating import stated, without_effect
@@ -25,7 +26,10 @@ from neuroscript.tools import ToolImplementation
 MakeEngine = Callable[..., Engine]
 Mode = Literal["lax", "strict"]
 
-RUNNING: Final = ("call", "execute", "approve", "ask", "chat", "mcp")
+LONG: Final = 19
+"""How many digits no number of bytes has."""
+
+RUNNING: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp")
 """The commands that run tools as the words permit it."""
 
 
@@ -44,7 +48,7 @@ def opened(
         llm: The model that is lent to tools which may use one.
 
     Raises:
-        UsageError: A trail that they name can not be kept.
+        UsageError: A trail that they name can not be kept, or a number is none.
         PluginError: A plugin that *options* name can not be loaded.
         SandboxError: The sandbox that they name can not be used.
         SpecError: A grant or a pattern is none, or the policy file is wrong.
@@ -56,7 +60,7 @@ def opened(
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
         sandbox = settings.get("sandbox") if _runs(settings) else None
         host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=lent(servers))
-        keywords |= {**choice(settings), **_locked(settings)}
+        keywords |= {**choice(settings), **_locked(settings), **_spilling(settings)}
         warn(keywords.get("without", []), output)
         with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:
             for error in engine.plugin_errors:
@@ -80,6 +84,18 @@ def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:
     from neuroscript.lockfile import Lock
 
     return {"lock": Lock.read(settings["locked"]), "strict": True}
+
+
+def _spilling(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of an engine that writes large results to files, where that is wanted."""
+    given = settings.get("spill")
+    if given is None:
+        return {}
+    from neuroscript.spill import Spill
+
+    if not (given.isascii() and given.isdigit() and len(given) < LONG):
+        raise UsageError("--spill takes a number of bytes, such as 100000")
+    return {"spill": Spill(over=int(given), most=max(int(given), Spill().most))}
 
 
 def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:

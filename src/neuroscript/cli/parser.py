@@ -29,10 +29,10 @@ from neuroscript.display import shown
 from neuroscript.names import near
 
 COMMANDS: Final = (
-    *("list", "show", "call", "execute", "approve", "policy", "audit", "replay"),
+    *("list", "show", "call", "execute", "run", "approve", "policy", "audit", "replay", "trace"),
     *("plugins", "index", "new", "lint", "doctor"),
     *("export", "stubs", "docs"),
-    *("ask", "chat", "models", "mcp"),
+    *("ask", "chat", "plan", "models", "mcp"),
     "completion",
 )
 QUESTIONS: Final = ("check", "explain")
@@ -344,7 +344,10 @@ OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], Non
 """What adds the commands whose words are here, each called with the completers of words."""
 
 OTHERS: Final[Mapping[str, str]] = {
+    "run": "plan_words.add_run",
+    "plan": "plan_words.add_plan",
     "audit": "audit_words.add_audit",
+    "trace": "trace_words.add_trace",
     "plugins": "plugin_words.add_inspection",
     "index": "plugin_words.add_index",
     "new": "publisher_words.add_new",

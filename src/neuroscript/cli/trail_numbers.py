@@ -12,12 +12,13 @@ from typing import Any
 import attrs
 
 from neuroscript.audit.reading import read
-from neuroscript.cli.entries import Entry, duration, entry_of
+from neuroscript.cli.entries import Entry, entry_of
 from neuroscript.cli.exits import OK
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Cell, Rows, cell, line
 from neuroscript.cli.printing import show
 from neuroscript.cli.trail import Unread
+from neuroscript.display import duration
 
 
 @attrs.define

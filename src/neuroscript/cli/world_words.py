@@ -8,7 +8,7 @@ from typing import Any, Final
 
 WORLD: Final = (
     *("-p", "--plugin", "--plugins-dir", "--policy", "--profile", "--allow", "--deny", "--grant", "--preapproved"),
-    "--sandbox",
+    *("--sandbox", "--spill"),
 )
 """The options of `add_world` that take a value."""
 
@@ -83,6 +83,11 @@ def add_world(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterabl
             action.completer = tool_names
     parser.add_argument("--trusted", action="store_true", help="let tools run that require trust")
     parser.add_argument("--sandbox", metavar="DIR", help="the directory that tools see; else one of yours, apart")
+    parser.add_argument(
+        "--spill",
+        metavar="BYTES",
+        help="write results that are larger to files of the sandbox, and tell where they are",
+    )
 
 
 def add_keeping(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ import attrs
 
 from neuroscript.extras import missing
 from neuroscript.hookspecs import hookimpl
-from neuroscript.record import CallRecord
+from neuroscript.record import CLOSED, CallRecord
 from neuroscript.walk import name_of
 
 try:
@@ -129,7 +129,7 @@ class Tracing:
 
     def _end(self, span: Span, record: CallRecord) -> None:
         span.set_attributes(dict(_last(record)))
-        if record.code != "ok":
+        if record.code not in ("ok", CLOSED):
             span.set_attribute("error.type", record.code or "_OTHER")
             span.set_status(Status(StatusCode.ERROR))
         span.end()

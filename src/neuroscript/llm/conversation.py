@@ -87,5 +87,13 @@ class Called:
     result: ToolResult
 
 
-Event = Said | Retrying | Replied | Calling | Called
+@attrs.frozen
+class Gave:
+    """A call gave an item of its stream, in which no secret stands; the call is as it began."""
+
+    call: ToolCall
+    item: Any
+
+
+Event = Said | Retrying | Replied | Calling | Gave | Called
 """What a host is told while a conversation goes on."""

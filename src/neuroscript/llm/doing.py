@@ -15,7 +15,7 @@ import attrs
 from neuroscript.discreet import redacted_call
 from neuroscript.errors import LLMError
 from neuroscript.llm.beside import beside, together
-from neuroscript.llm.conversation import Called, Calling, Event, Replied, Retrying, Said
+from neuroscript.llm.conversation import Called, Calling, Event, Gave, Replied, Retrying, Said
 from neuroscript.llm.talking import Ask, Run
 from neuroscript.replies import Reply, Retried
 from neuroscript.runtime import LLM, ToolCall, ToolResult
@@ -112,11 +112,15 @@ class Doer:
 
     def _called(self, call: ToolCall, asked: Run) -> ToolResult:
         self.tell(Calling(call))
-        return self._ended(call, self.session.execute(call, asked.seconds))
+        return self._ended(call, self.session.execute(call, asked.seconds, on_item=self._hearing(call)))
 
     async def _acalled(self, call: ToolCall, asked: Run) -> ToolResult:
         self.tell(Calling(call))
-        return self._ended(call, await self.session.aexecute(call, asked.seconds))
+        return self._ended(call, await self.session.aexecute(call, asked.seconds, on_item=self._hearing(call)))
+
+    def _hearing(self, call: ToolCall) -> Callable[[Any], object] | None:
+        """Return what tells each item of a stream, or None where nobody listens."""
+        return None if self.listener is None else lambda item: self.tell(Gave(call, item))
 
     def _ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
         secrets = self.session.secrets

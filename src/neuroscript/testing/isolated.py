@@ -22,6 +22,7 @@ from select import select
 from time import monotonic
 from typing import Any, Final
 
+from neuroscript.bodies import is_iterator
 from neuroscript.errors import CallError
 from neuroscript.fingerprints import fingerprint
 from neuroscript.testing.child import HOOK
@@ -122,7 +123,7 @@ class _Marks(Log):
 
     def left(self, seen: Seen) -> None:
         """Say that it does no longer."""
-        if not self._tool.spec.stream:
+        if not (self._tool.spec.stream and is_iterator(seen.source)):
             self._current.clear()
 
 

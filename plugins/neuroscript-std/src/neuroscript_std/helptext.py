@@ -15,7 +15,7 @@ def signature(spec: ToolSpec) -> str:
     last = len(spec.args) - 1
     arguments = [_argument(arg, spec.variadic and index == last) for index, arg in enumerate(spec.args)]
     kind = _kind(spec.return_type, spec.return_nullable)
-    returned = f"stream of {kind}" if spec.stream else kind
+    returned = {True: f"stream of {kind}", "maybe": f"{kind} or stream of {kind}"}.get(spec.stream, kind)
     return f"{spec.full_name}({', '.join(arguments)}) -> {returned}"
 
 

@@ -398,7 +398,7 @@ class ToolSpec:
         if self.tool.spec.return_type is ArgType.ANY:
             return None
         schema = deepcopy(result_schema(self.tool.spec))
-        result = {"type": "array", "items": schema} if self.tool.spec.stream else schema
+        result = {"type": "array", "items": schema} if self.tool.spec.stream is True else schema
         return {"type": "object", "properties": {RESULT: result}}
 
     @property

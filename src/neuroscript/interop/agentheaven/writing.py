@@ -16,7 +16,7 @@ from neuroscript.coercion import coerce
 from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET, ArgumentError, Problem, SpecError
 from neuroscript.hints import DICTS, LISTS, PLAIN, spelt
-from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 from neuroscript.walk import type_name
 
 TYPES: Final[Mapping[ArgType, str]] = {
@@ -99,7 +99,8 @@ def definition(name: str, spec: ToolSpec) -> str:
     if odd:
         raise SpecError(spec.full_name, [f"{name} is no name in Python; the tool has no definition" for name in odd])
     result = _returned(spec)
-    head = f"def {name}({', '.join(_parameters(spec))}) -> {f'Iterator[{result}]' if spec.stream else result}:"
+    result = {True: f"Iterator[{result}]", MAYBE: f"{result} | Iterator[{result}]"}.get(spec.stream, result)
+    head = f"def {name}({', '.join(_parameters(spec))}) -> {result}:"
     lines = [*_quoted(docstring(spec, defaults=False)), "..."]
     return "\n".join([*_imports(head), head, *(f"    {line}".rstrip() for line in lines)]) + "\n"
 

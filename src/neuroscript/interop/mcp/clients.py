@@ -51,12 +51,12 @@ class Client:
     def tools(self) -> list[dict[str, Any]]:
         """Return the tools that it may call, as it is told of them."""
         self._known = self.session.infos
-        return to_mcp(self._known.values(), names=self.names)
+        return to_mcp(self._known.values(), names=self.names, structured=not self.session.spills)
 
     def spec(self, tool: str) -> Any:
-        """Return the spec of a tool that it may call, or None."""
+        """Return the spec of a tool that it may call, or None; none where results have no schemas."""
         info = self.session.infos.get(tool)
-        return None if info is None else info.spec
+        return None if info is None or self.session.spills else info.spec
 
     def has_news(self) -> bool:
         """Tell whether the tools are others than when it was last told; the same change is told once."""

@@ -6,6 +6,7 @@ Source: MCP 2025-11-25, "Progress", "Logging", "Elicitation"; issue "MCP", progr
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -23,9 +24,13 @@ except ImportError as error:
     raise missing("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.display import sendable
+from neuroscript.jsonable import plain
 
 MOST_WAITING: Final = 1_000
 """How many notifications of one call may wait to be sent; further ones are dropped."""
+
+LONGEST: Final = 1_000
+"""How many characters of an item of a stream a client is told before it has the result."""
 
 Send = Callable[[], Awaitable[object]]
 
@@ -51,6 +56,7 @@ class Request:
         self._sender: asyncio.Task[None] | None = None
         self._asked: set[Any] = set()
         self._furthest = -inf
+        self._items = 0
         self._is_over = False
 
     # What the client is told
@@ -65,6 +71,21 @@ class Request:
             return
         self._furthest = done
         self._post(partial(self._context.session.report_progress, done, total, sendable(text) or None))
+
+    @property
+    def wants_progress(self) -> bool:
+        """Whether the client wants to know how far the call is."""
+        return (self._context.meta or {}).get("progress_token") is not None
+
+    async def item(self, item: Any) -> None:
+        """Tell the client an item of a stream, as its text, and how many there were; the next one waits for that."""
+        self._items += 1
+        self.progress(
+            self._items, None, _cut(item if type(item) is str else json.dumps(plain(item), ensure_ascii=False))
+        )
+        await asyncio.sleep(0)  # what was posted is taken now
+        if self._sender is not None:
+            await asyncio.wait({self._sender})
 
     def log(self, level: str, logger: str, text: str) -> None:
         """Tell the client a message of a logger, if it wants to know; never waits."""
@@ -150,6 +171,10 @@ def message(level: str, logger: str, text: str) -> Any:
     """Return the notification of a log message."""
     params: Any = {"level": level, "logger": sendable(logger), "data": sendable(text)}
     return LoggingMessageNotification(params=LoggingMessageNotificationParams(**params))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _content(answer: Any) -> dict[str, Any] | None:

@@ -32,7 +32,7 @@ def to_result(result: ToolResult, spec: ToolSpec | None = None, names: WireNames
     if not result.ok:
         text = sendable(result_text(result, names))  # a text that nobody can encode would end the connection
         return {"content": [_text(text)], "isError": True}
-    if spec is None or output_schema(spec) is None:
+    if spec is None or result.spilled is not None or output_schema(spec) is None:
         return {"content": [_content(result)], "isError": False}
     value = plain(result.value)
     text = result.value if type(result.value) is str else json.dumps(value, ensure_ascii=False)

@@ -10,7 +10,7 @@ Source: issue "MCP"; MCP 2025-11-25, "Lifecycle", "Tools", "Cancellation"; ecosy
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from logging import getLogger
 from typing import Any, Final
@@ -118,15 +118,18 @@ class Service:
         call = ToolCall(names.tool(params.name), params.arguments or {}, id=str(context.request_id))
         CURRENT.set(request)  # of this task, and of whatever it starts
         try:
-            result = await self._carried_out(client, call, _gone(context))
+            on_item = request.item if request.wants_progress else None
+            result = await self._carried_out(client, call, on_item, _gone(context))
             await request.settle()
         finally:
             request.end()
         return to_result(result, client.spec(result.tool), names)
 
-    async def _carried_out(self, client: Client, call: ToolCall, gone: asyncio.Event | None) -> ToolResult:
+    async def _carried_out(
+        self, client: Client, call: ToolCall, on_item: Callable[[Any], object] | None, gone: asyncio.Event | None
+    ) -> ToolResult:
         """Return what came of a call; it ends when its client cancels it, or goes."""
-        task = asyncio.create_task(client.session.aexecute(call))
+        task = asyncio.create_task(client.session.aexecute(call, on_item=on_item))
         leaving = None if gone is None else asyncio.create_task(gone.wait())
         try:
             await asyncio.wait({task, leaving} if leaving else {task}, return_when=asyncio.FIRST_COMPLETED)

@@ -26,13 +26,14 @@ WRAPPED: Final = "result"
 """Under which key a result stands that is no object, as with the SDKs: the protocol had no other place."""
 
 
-def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None, structured: bool = True) -> list[dict[str, Any]]:
     """Return what ``tools/list`` answers.
 
     Args:
         tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`; of a spec alone nothing is said of effects.
         names: What a client calls the tools; by default as the rule spells them, ``group__name``, for clients hand the
             names on to the APIs of models, which take no dot.
+        structured: Whether their results have schemas; where results may go to files, none holds.
 
     Returns:
         A list of your own. What it holds is shared and can not be changed.
@@ -45,17 +46,17 @@ def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict
     """
     given = list(tools)
     names = names or WireNames.of(given)
-    return [_tool(each, names.wire(spec_of(each).full_name)) for each in given]
+    return [_tool(each, names.wire(spec_of(each).full_name), structured) for each in given]
 
 
-def _tool(tool: Any, name: str) -> dict[str, Any]:
+def _tool(tool: Any, name: str, structured: bool) -> dict[str, Any]:
     spec: ToolSpec = spec_of(tool)
     facts: dict[str, Any] = {"name": name, "title": spec.full_name}
     told = description(spec)
     if told:
         facts["description"] = told
     facts["inputSchema"] = schema_of(spec)
-    output = output_schema(spec)
+    output = output_schema(spec) if structured else None
     if output is not None:
         facts["outputSchema"] = output
     hints = hints_of(getattr(tool, "policy", ToolPolicy()))
@@ -83,7 +84,7 @@ def output_schema(spec: ToolSpec) -> dict[str, Any] | None:
 
 def _output(spec: ToolSpec) -> dict[str, Any]:
     schema = result_schema(spec)
-    if spec.stream:
+    if spec.stream is True:
         schema = {"type": "array", "items": schema}
     if not is_wrapped(spec):
         return schema
@@ -92,7 +93,7 @@ def _output(spec: ToolSpec) -> dict[str, Any]:
 
 def is_wrapped(spec: ToolSpec) -> bool:
     """Tell whether a result stands under `WRAPPED`, for not every one is an object."""
-    return spec.stream or result_schema(spec)["type"] != "object"
+    return bool(spec.stream) or result_schema(spec)["type"] != "object"
 
 
 def hints_of(policy: ToolPolicy) -> Mapping[str, bool]:

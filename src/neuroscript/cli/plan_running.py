@@ -1,0 +1,207 @@
+"""``neuroscript run``: a plan from a file, its inputs from words, and what it gives.
+
+Source: issue "Plans", command line.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+from neuroscript.approval import Approver
+from neuroscript.cli.exits import FAILED, MODEL_CODES, OK, USAGE, UsageError, exit_code_of
+from neuroscript.cli.inputs import STDIN, text_of
+from neuroscript.cli.opening import MakeEngine, opened
+from neuroscript.cli.output import Output, reason_of
+from neuroscript.cli.progress import Display, display_of
+from neuroscript.display import shown, shown_path
+from neuroscript.engine import Engine
+from neuroscript.errors import ArgumentError, Problem, SpecError
+from neuroscript.jsonable import plain
+from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.walk import type_name
+from neuroscript.workflow.checking import check
+from neuroscript.workflow.plan import Plan
+from neuroscript.workflow.reading import load_plan, plan_of_json, plan_of_toml
+from neuroscript.workflow.running import run as run_plan
+from neuroscript.workflow.trace import Trace
+
+PATIENCE: Final = 5.0
+"""Seconds that an interrupted run is given to tell how far it came."""
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Run a plan, write what it gives or say why it failed, and return the exit code.
+
+    Raises:
+        UsageError: A file can not be read or written, or an input is no ``KEY=VALUE``.
+        SpecError: The plan is wrong.
+        ArgumentError: The inputs do not fit.
+        LLMError: There is no model for its synthesis.
+    """
+    plan = _plan(options.file)
+    inputs = given(plan, options)
+    display = display_of(plan)
+    with (
+        _model(plan, options) as model,
+        opened(make_engine, output, options, _asking(display, options, output), model) as engine,
+    ):
+        if options.check:
+            return _told_of_check(check(engine, plan), options, output)
+        try:
+            trace = _run(engine, plan, inputs, options, output, display)
+        except SpecError as error:
+            return _told_of_check(error.problems, options, output)
+    code = _told(plan, trace, options, output)
+    _save(trace, options.save)
+    return code
+
+
+def _plan(name: str) -> Plan:
+    if name != STDIN:
+        return load_plan(name)
+    text = text_of(STDIN)
+    read = plan_of_json if text.lstrip()[:1] == "{" else plan_of_toml
+    return read(text, source="the standard input")
+
+
+def _model(plan: Plan, options: Namespace) -> AbstractContextManager[Any]:
+    """Return the model that is lent to the plan, where it needs one or the words name one."""
+    if not plan.synthesis and options.model is None and options.base_url is None:
+        return nullcontext()
+    from neuroscript.cli.conversing import reached
+
+    return reached(options)
+
+
+def _asking(display: Display | None, options: Namespace, output: Output) -> Approver | None:
+    """Return who is asked for approvals where something is drawn on the terminal; None is whom the words name."""
+    if display is None:
+        return None
+    from neuroscript.cli.approvers import approver
+
+    return display.asked_by(approver(vars(options), output))
+
+
+# What it is given
+
+
+def given(plan: Plan, options: Namespace) -> dict[str, Any]:
+    """Return the inputs of a plan by name, as the words or a file give them.
+
+    Raises:
+        UsageError: They are given both ways, or can not be read.
+        ArgumentError: One is given twice.
+    """
+    if options.input_json is None:
+        return _of_words(plan, options.input)
+    if options.input:
+        raise UsageError("the inputs are words (--input) or a file (--input-json), not both")
+    if options.input_json == STDIN == options.file:
+        raise UsageError("the plan and its inputs can not both come from the standard input")
+    try:
+        data = parsed(text_of(options.input_json))
+    except NotJSON as error:
+        raise UsageError(f"{shown_path(options.input_json)} is no JSON: {error.hint}") from None
+    if not isinstance(data, dict):
+        raise UsageError(f"{shown_path(options.input_json)}: expected an object of inputs, got {type_name(data)}")
+    return data
+
+
+def _of_words(plan: Plan, words: list[str]) -> dict[str, str]:
+    keys = sorted((arg.name for arg in plan.inputs), key=len, reverse=True)  # for a key may hold "=" itself
+    pairs: list[tuple[str, str]] = []
+    for word in words:
+        key = next((key for key in keys if word.startswith(f"{key}=")), word.partition("=")[0])
+        if "=" not in word:
+            raise UsageError(f"--input {shown(word)}: expected KEY=VALUE")
+        pairs.append((key, word[len(key) + 1 :]))
+    counts = Counter(key for key, _ in pairs)
+    problems = [
+        Problem(key, "arg.duplicate", "one value", f"{count} values") for key, count in counts.items() if count > 1
+    ]
+    if problems:
+        raise ArgumentError(problems, tool=plan.signature.full_name)
+    return dict(pairs)
+
+
+# The run
+
+
+def _run(
+    engine: Engine, plan: Plan, inputs: Mapping[str, Any], options: Namespace, output: Output, display: Display | None
+) -> Trace:
+    left: SimpleQueue[Trace] = SimpleQueue()
+    try:
+        with output.tools_aside(options.json), nullcontext() if display is None else display.drawn():
+            watch = None if display is None else display.watch
+            return run_plan(engine, plan, inputs, parallel=options.parallel, watch=watch, left=left.put)
+    except KeyboardInterrupt:
+        if options.save is not None:
+            try:
+                _save(left.get(timeout=PATIENCE), options.save)
+            except Empty:
+                output.say("the trace could not be saved: the run does not end")
+        raise
+
+
+def _save(trace: Trace, file: str | None) -> None:
+    if file is None:
+        return
+    from neuroscript.workflow.tracefiles import save_trace
+
+    try:
+        save_trace(trace, file)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"can not write {shown_path(file)}: {reason_of(error)}") from None
+
+
+# What is told
+
+
+def _told_of_check(problems: tuple[str, ...], options: Namespace, output: Output) -> int:
+    if options.json:
+        output.json({"ok": not problems, "problems": [*problems]})
+    elif not problems:
+        output.text(f"{_title(options)} can run here")
+    for problem in problems:
+        output.say(f"{_title(options)}: {problem}")
+    return USAGE if problems else OK
+
+
+def _title(options: Namespace) -> str:
+    from pathlib import Path
+
+    return "the standard input" if options.file == STDIN else shown(Path(options.file).name)
+
+
+def _told(plan: Plan, trace: Trace, options: Namespace, output: Output) -> int:
+    """Write the output of a plan and the answer to it, say what failed, and return the exit code."""
+    if options.json:
+        from neuroscript.workflow.tracefiles import trace_to_data
+
+        output.json(trace_to_data(trace))
+    elif trace.answer:
+        output.text(trace.answer)
+    elif isinstance(trace.output, str):
+        output.text(trace.output)
+    elif trace.status == "succeeded" or trace.output is not None:
+        output.json(plain(trace.output))
+    halted = {node.name for node in plan.nodes if node.on_fail == "halt"}
+    failed = [node for node in trace.nodes if node.status == "failed"]
+    for node in failed:
+        assert node.error is not None
+        went_on = "" if node.name in halted else " (the plan went on)"
+        output.say(f"{node.name}: {node.error['message']}{went_on}")
+    if trace.error is None:
+        return OK
+    unstarted = sum(node.status == "unstarted" for node in trace.nodes)
+    output.say(f"the plan failed: {trace.error['message']}" + (f"; {unstarted} not started" if unstarted else ""))
+    first = next((node.error for node in failed if node.name in halted and node.error), None)
+    if first is not None:
+        return exit_code_of(first)
+    return MODEL_CODES.get(trace.error["code"], FAILED)

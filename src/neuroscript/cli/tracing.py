@@ -1,0 +1,133 @@
+"""``neuroscript trace``: what a run of a plan has done, as text and as a picture, and what differs between two runs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from neuroscript.cli.exits import FAILED, OK, UsageError
+from neuroscript.cli.inputs import STDIN, text_of
+from neuroscript.cli.opening import MakeEngine
+from neuroscript.cli.output import Output
+from neuroscript.cli.pages import EMPTY, Cell, Rows, Style, cell, line
+from neuroscript.cli.printing import show
+from neuroscript.cli.trace_words import ACTIONS
+from neuroscript.cli.written import Written, counted, write
+from neuroscript.display import shown_path
+from neuroscript.errors import SpecError
+from neuroscript.workflow.picture import trace_svg
+from neuroscript.workflow.trace import Trace
+from neuroscript.workflow.tracediff import TraceDifference, trace_diff
+from neuroscript.workflow.tracefiles import load_trace, trace_of_json, trace_to_data
+from neuroscript.workflow.tracetext import HEAD, Row, endings, headline, rows
+
+STDOUT: Final = "-"
+
+STYLES: Final[Mapping[str, Style]] = {"succeeded": "good", "failed": "bad", "skipped": "mended", "unstarted": "dim"}
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Do what is asked with one trace or with two, and return the exit code.
+
+    Raises:
+        UsageError: Nothing is asked, the standard input can not be read, or a file can not be written.
+        SpecError: A file can not be read, or is no trace, with everything that is wrong with it.
+    """
+    match options.action:
+        case "show":
+            return _show(_loaded(options.file), options, output)
+        case "diff":
+            return _diff(options, output)
+        case _:
+            raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript trace --help)")
+
+
+def _loaded(file: str) -> Trace:
+    return trace_of_json(text_of(STDIN), source="the standard input") if file == STDIN else load_trace(file)
+
+
+def _show(trace: Trace, options: Namespace, output: Output) -> int:
+    if options.svg is not None:
+        _draw(trace, options, output)
+    elif options.json:
+        output.json(trace_to_data(trace))
+    else:
+        show(_blocks(trace), output)
+    return OK
+
+
+def _draw(trace: Trace, options: Namespace, output: Output) -> None:
+    text = trace_svg(trace)
+    if options.svg == STDOUT:
+        output.json({"file": STDOUT, "text": text}) if options.json else output.write(text)
+        return
+    file = Path(options.svg)
+    if file.exists() and not file.is_file():  # whoever may would put a file in the place of a device
+        raise UsageError(f"can not write {shown_path(options.svg)}: it is no file")
+    write([Written(file, text)])
+    if options.json:
+        output.json({"file": options.svg, "nodes": len(trace.nodes)})
+    else:
+        output.text(f"{shown_path(options.svg)}: {counted(len(trace.nodes), 'node')}")
+
+
+def _blocks(trace: Trace) -> Iterator[Rows]:
+    yield line(headline(trace), "title")
+    yield EMPTY
+    head = tuple(Cell(text, "dim") for text in HEAD)
+    yield Rows((head, *map(_cells, rows(trace))), wrapped=False)
+    yield EMPTY
+    yield Rows(tuple((Cell(name, "dim"), cell(text)) for name, text in endings(trace)), wrapped=False)
+
+
+def _cells(row: Row) -> tuple[Cell, ...]:
+    style = STYLES[row.status]
+    what = cell(row.what, "" if row.status == "succeeded" else style)
+    facts = (cell(text) for text in row[2:-1])
+    return cell(row.name, "name"), cell(row.status, style), *facts, what
+
+
+# What differs
+
+
+def _diff(options: Namespace, output: Output) -> int:
+    if options.a == options.b == STDIN:
+        raise UsageError("only one of the two traces can be read from the standard input")
+    found = trace_diff(*_both(options, output))
+    differing = [each for each in found if not each.is_time]
+    if options.json:
+        output.json({"ok": not differing, "differences": [_data(each) for each in found]})
+    else:
+        show(_difference_blocks(found, len(differing)), output)
+    return FAILED if differing else OK
+
+
+def _both(options: Namespace, output: Output) -> list[Trace]:
+    """Return the two traces; of two files that are wrong, the faults of both are told."""
+    traces, errors = [], []
+    for file in (options.a, options.b):
+        try:
+            traces.append(_loaded(file))
+        except SpecError as error:
+            errors.append(error)
+    if len(errors) > 1:
+        output.say(str(errors[0]))
+    if errors:
+        raise errors[-1]
+    return traces
+
+
+def _data(each: TraceDifference) -> dict[str, Any]:
+    return {"path": each.path, "text": each.text, "time": each.is_time}
+
+
+def _difference_blocks(found: tuple[TraceDifference, ...], count: int) -> Iterator[Rows]:
+    if found:
+        styles: dict[bool, Style] = {True: "dim", False: ""}
+        yield Rows(
+            tuple((cell(each.path, "name"), cell(each.text, styles[each.is_time])) for each in found), wrapped=False
+        )
+        yield EMPTY
+    yield line(counted(count, "difference") if count else "the two runs did the same")

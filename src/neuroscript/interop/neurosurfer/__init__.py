@@ -1,0 +1,42 @@
+"""Tools as neurosurfer's documents have them: classes with a spec, in a toolkit; and those of the package itself.
+
+Each name is loaded when it is first asked for. The rooms have the names of the documents, so that
+``from neurosurfer.tools.tool_spec import …`` becomes ``from neuroscript.interop.neurosurfer.tool_spec import …``.
+
+Source: neurosurfer's documents of ToolSpec and BaseTool; seed-systems.md rows NSF-1 to NSF-60.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroscript.lazily import lazy
+
+if TYPE_CHECKING:
+    from neuroscript.interop.neurosurfer.base_tool import BaseTool, ToolResponse
+    from neuroscript.interop.neurosurfer.invoking import Invoker
+    from neuroscript.interop.neurosurfer.taking import from_neurosurfer
+    from neuroscript.interop.neurosurfer.tool_spec import ToolParam, ToolReturn, ToolSpec
+    from neuroscript.interop.neurosurfer.toolkit import Toolkit
+
+__all__ = [
+    "BaseTool",
+    "Invoker",
+    "ToolParam",
+    "ToolResponse",
+    "ToolReturn",
+    "ToolSpec",
+    "Toolkit",
+    "from_neurosurfer",
+]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "base_tool": "BaseTool ToolResponse",
+        "invoking": "Invoker",
+        "taking": "from_neurosurfer",
+        "tool_spec": "ToolParam ToolReturn ToolSpec",
+        "toolkit": "Toolkit",
+    },
+)

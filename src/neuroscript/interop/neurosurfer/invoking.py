@@ -1,0 +1,133 @@
+"""The steps between an agent's loop and a tool: its inputs are looked at, it is called, and what it answered is told.
+
+Source: seed-systems.md rows NSF-29, NSF-32, NSF-35, NSF-45, NSF-46, NSF-56 to NSF-59.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from time import sleep
+from typing import Any
+
+from neuroscript.bodies import END
+from neuroscript.display import shown
+from neuroscript.errors import CallError, LentError, ToolFailed
+from neuroscript.foreignnames import word_of
+from neuroscript.interop.neurosurfer.base_tool import ToolResponse
+from neuroscript.interop.neurosurfer.handing import ANSWER, handed_on, release
+from neuroscript.interop.neurosurfer.reading import spec_of
+from neuroscript.interop.neurosurfer.taking import GROUP
+from neuroscript.session import Session
+
+Repairing = Callable[[str, Mapping[str, Any], ValueError], tuple[str, dict[str, Any]]]
+"""Is given a tool, inputs and what is wrong with them, and returns another tool and inputs, or the same mended."""
+
+
+class Invoker:
+    """Calls tools as neurosurfer's agents do, through a session in which `from_neurosurfer` has put them.
+
+    Policy, limits and audit are the session's. The extras of a call are there for the next one, and gone after it.
+
+    Args:
+        session: An engine, or a session of it; one invoker to each.
+        toolkit: The tools, ours or the package's own.
+        group: The group that they were registered with.
+        max_tool_errors: How often a tool is called again that has failed.
+        backoff_sec: Seconds before the first such call; before each further one it is that much longer.
+        allow_input_pruning: Whether inputs that a tool does not declare are left out, and not refused.
+        repair: Asked once for other inputs where they are not what the tool takes; what it gives is looked at, too.
+        wait: Waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        toolkit: Any,
+        *,
+        group: str = GROUP,
+        max_tool_errors: int = 2,
+        backoff_sec: float = 0.8,
+        allow_input_pruning: bool = True,
+        repair: Repairing | None = None,
+        wait: Callable[[float], object] = sleep,
+    ) -> None:
+        self._session = session
+        specs = map(spec_of, toolkit.registry.values())
+        self._specs = {spec.name: spec for spec in specs}
+        self._group = group
+        self._max_tool_errors = max_tool_errors
+        self._backoff_sec = backoff_sec
+        self._allow_input_pruning = allow_input_pruning
+        self._repair = repair
+        self._wait = wait
+        self._extras: frozenset[str] = frozenset()
+
+    def invoke(self, tool: str, inputs: Mapping[str, Any]) -> ToolResponse:
+        """Call a tool once its inputs are what it takes, and return what it answered.
+
+        A tool that goes on failing is answered for: ``[tool:NAME] failed after retries: …``, which is not final. Where
+        the observation is a generator, the tool goes on as it is read, and ends when it is closed.
+
+        Raises:
+            ValueError: There is no such tool, or the inputs are not what it takes; nothing was called.
+            CallError: The call was refused, or took too long; neither is tried again.
+        """
+        name, checked = self._checked(tool, dict(inputs))
+        for failures in range(1, self._max_tool_errors + 2):
+            try:
+                return self._called(name, checked)
+            except ToolFailed as error:
+                failed = error
+            if failures <= self._max_tool_errors:
+                self._wait(self._backoff_sec * failures)
+        return ToolResponse(False, f"[tool:{name}] failed after retries: {self._reason(failed)}")
+
+    def _checked(self, tool: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        try:
+            return tool, self._taken(tool, inputs)
+        except ValueError as error:
+            if self._repair is None:
+                raise
+            tool, inputs = self._repair(tool, inputs, error)
+        return tool, self._taken(tool, inputs)
+
+    def _taken(self, tool: str, inputs: dict[str, Any]) -> dict[str, Any]:
+        spec = self._specs.get(tool)
+        if spec is None:
+            raise ValueError(f"Unknown tool '{shown(tool)}'")
+        if self._allow_input_pruning:
+            known = {each.name for each in spec.inputs}
+            inputs = {name: each for name, each in inputs.items() if name in known}
+        return spec.check_inputs(inputs)
+
+    def _called(self, tool: str, inputs: dict[str, Any]) -> ToolResponse:
+        variables, handles = self._session.memory.variables, self._session.memory.handles
+        variables.drop(ANSWER)
+        items = self._session.stream(f"{self._group}.{word_of(tool)}", inputs)
+        first = next(items, END)
+        told = variables.get(ANSWER, {"final_answer": False, "extras": [], "stream": False})
+        extras = frozenset(told["extras"])
+        for name in self._extras - extras:
+            release(handles, variables.get(name, None))
+            variables.drop(name)
+        self._extras = extras
+        given = {name: handed_on(handles, variables.get(name, None)) for name in told["extras"]}
+        return ToolResponse(told["final_answer"], _rest(first, items) if told["stream"] else first, given)
+
+    def _reason(self, error: ToolFailed) -> str:
+        """Return what the tool raised says, without any secret: it is the host's own tool, and its agent's own loop."""
+        cause = error.__cause__
+        is_raised = cause is not None and not isinstance(cause, (CallError, LentError))
+        secrets = self._session.secrets
+        text = str(cause) if is_raised else error.text
+        return text if secrets is None else str(secrets.text(text))
+
+
+def _rest(first: Any, items: Iterator[Any]) -> Iterator[Any]:
+    """Yield the items of a stream of which the first was read; whoever closes this ends the tool."""
+    try:
+        if first is not END:
+            yield first
+            yield from items
+    finally:
+        items.close()  # type: ignore[attr-defined]

@@ -1,0 +1,142 @@
+"""The spec of a tool of neurosurfer, ours or the package's own, as the words of its document have it.
+
+Tools that the package ships are no strict readers of that document: they say ``str``, ``list``, ``dict`` and ``float``.
+
+Source: seed-systems.md rows NSF-2, NSF-3, NSF-28; part 5, "Neurosurfer facade".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.argtypes import ArgType
+from neuroscript.display import one_line, shown
+from neuroscript.errors import SpecError
+from neuroscript.interop.foreigntext import LONGEST
+from neuroscript.interop.neurosurfer.base_tool import BaseTool, validated
+from neuroscript.interop.neurosurfer.tool_spec import ToolParam, ToolReturn, ToolSpec
+from neuroscript.spec import ArgSpec
+from neuroscript.spec import ToolSpec as Spec
+from neuroscript.walk import type_name
+
+ALIASES: Final[Mapping[str, str]] = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
+"""What the package's own tools call types besides."""
+
+TYPES: Final[Mapping[str, ArgType]] = {
+    "string": ArgType.STRING,
+    "str": ArgType.STRING,
+    "integer": ArgType.INT,
+    "number": ArgType.FLOAT,
+    "boolean": ArgType.BOOL,
+    "array": ArgType.SLICE_ANY,
+    "object": ArgType.MAP,
+}
+
+NEEDED: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+@attrs.frozen
+class Wanted:
+    """The parameters of what is called.
+
+    Attributes:
+        names: Those that have a name.
+        needed: Those of them that have no default.
+        is_open: Whether it takes any other name too.
+    """
+
+    names: frozenset[str]
+    needed: frozenset[str]
+    is_open: bool
+
+    @classmethod
+    def of(cls, tool: Callable[..., Any]) -> Wanted:
+        """Return the parameters of a tool; one that does not tell them may be given anything."""
+        try:
+            found = signature(tool).parameters.values()
+        except (TypeError, ValueError):
+            return cls(frozenset(), frozenset(), True)
+        named = [each for each in found if each.kind in NEEDED]
+        needed = frozenset(each.name for each in named if each.default is each.empty)
+        is_open = any(each.kind is each.VAR_KEYWORD for each in found)
+        return cls(frozenset(each.name for each in named), needed, is_open)
+
+
+def is_tool(thing: Any) -> bool:
+    """Tell whether something is a tool: an instance of ours, or of what is called, and has a spec with inputs."""
+    is_theirs = callable(thing) and hasattr(getattr(thing, "spec", None), "inputs")
+    return isinstance(thing, BaseTool) or (is_theirs and not isinstance(thing, type))
+
+
+def spec_of(tool: Any) -> ToolSpec:
+    """Return the spec of a tool in the words of the document.
+
+    Raises:
+        SpecError: It is no tool, or its spec is not well formed; one of our `BaseTool` has to keep to the document, one
+            of the package may use the names that Python has for the types.
+    """
+    if not is_tool(tool):
+        expected = "expected a tool of neurosurfer, which is an instance with a spec"
+        raise SpecError("tools", [f"{expected}, got {shown(type_name(tool))}"])
+    try:
+        return validated(tool) if isinstance(tool, BaseTool) else _adopted(tool.spec)
+    except (TypeError, ValueError) as error:
+        raise SpecError(type(tool).__name__, [one_line(str(error), LONGEST)]) from None
+    except AttributeError:
+        raise SpecError(type(tool).__name__, ["its spec is not shaped like a ToolSpec of neurosurfer"]) from None
+
+
+def _adopted(spec: Any) -> ToolSpec:
+    inputs = [ToolParam(each.name, _meant(each.type), each.description, bool(each.required)) for each in spec.inputs]
+    returns = ToolReturn(_meant(spec.returns.type), spec.returns.description)
+    made = ToolSpec(spec.name, spec.description, spec.when_to_use, inputs, returns)
+    made.validate()
+    return made
+
+
+def _meant(kind: Any) -> Any:
+    return ALIASES.get(kind, kind) if isinstance(kind, str) else kind
+
+
+def described(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
+    """Return what a tool promises as a spec of ours.
+
+    An input that its function has no default for is required, whatever the spec says. Of the result nothing is held to
+    a type: an observation may be a text where an object was promised, for a tool that lacks something says so.
+
+    Raises:
+        SpecError: With everything about it that can not be taken.
+    """
+    wanted = Wanted.of(tool)
+    lost = [shown(each.name) for each in spec.inputs if not wanted.is_open and each.name not in wanted.names]
+    if lost:
+        raise SpecError(word, [f"{each}: its function takes no argument of that name" for each in lost])
+    args = tuple(
+        ArgSpec(
+            each.name,
+            TYPES[each.type],
+            required=each.required or each.name in wanted.needed,
+            description=one_line(each.description, LONGEST),
+        )
+        for each in spec.inputs
+    )
+    return Spec(
+        word,
+        group,
+        args,
+        description=one_line(spec.description, LONGEST),
+        when_to_use=f"When to use: {one_line(spec.when_to_use, LONGEST)}",
+        return_help=one_line(f"{spec.returns.type}: {spec.returns.description}", LONGEST),
+        stream="maybe",
+    )

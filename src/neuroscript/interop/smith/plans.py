@@ -1,0 +1,192 @@
+"""What is wrong with a plan of Smith's, every problem at once, in the words of its planner.
+
+Source: Smith's planner.md; seed-systems.md rows SM-34 to SM-49.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.binding import bind_named
+from neuroscript.display import shown
+from neuroscript.errors import ArgumentError, SpecError
+from neuroscript.interop.foreigntext import bounded_schema
+from neuroscript.interop.smith.places import shown_key
+from neuroscript.interop.smith.references import is_unreadable, referred_steps, refers
+from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.schema import spec_from_schema
+from neuroscript.spec import ToolSpec
+from neuroscript.walk import type_name
+
+NO_OBJECT: Final = "Plan is not a JSON object."
+NOBODY: Final[frozenset[int]] = frozenset()
+
+
+def read_plan(text: str) -> Any:
+    """Return the plan in what a model wrote: what stands between the first and the last brace, with a fence or without.
+
+    Raises:
+        SpecError: That is no JSON; it says where.
+
+    >>> read_plan('```json\\n{"nodes": []}\\n```')
+    {'nodes': []}
+    """
+    try:
+        return parsed(text[max(0, text.find("{")) : text.rfind("}") + 1 or None])
+    except NotJSON as error:
+        raise SpecError("plan", [error.hint]) from None
+
+
+def plan_problems(plan: object, tools: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return everything that is wrong with a plan, in the order of its nodes; of a sound one nothing.
+
+    Nothing is run. A plan that says ``{"status": "error"}`` is none, and has no problems.
+
+    Args:
+        plan: What `read_plan` gives.
+        tools: METADATA, such as `ToolsRegistry.get_tools_registry` gives.
+
+    >>> plan_problems([], ())
+    ('Plan is not a JSON object.',)
+    """
+    if not isinstance(plan, dict):
+        return (NO_OBJECT,)
+    if plan.get("status") == "error":
+        return ()
+    nodes = plan.get("nodes")
+    if not isinstance(nodes, list) or not nodes:
+        return ("Missing or empty 'nodes' list.",)
+    ids = [each.get("id") if isinstance(each, dict) else None for each in nodes]
+    known = [each for each in ids if type(each) is int]
+    problems = ["Every node.id must be an integer."] if len(known) < len(ids) else []
+    problems += [f"Duplicate node id {each}." for each, count in Counter(known).items() if count > 1]
+    checked = _Checked({str(each["name"]): each for each in tools}, frozenset(known), _dependencies(nodes))
+    for node in nodes:
+        if isinstance(node, dict) and type(node.get("id")) is int:
+            problems += [f"Node {node['id']}: {each}" for each in checked.problems(node)]
+    last = plan.get("final_output_node")
+    if type(last) is not int or last not in known:
+        problems.append("Invalid or missing 'final_output_node' id.")
+    return tuple(problems)
+
+
+def _dependencies(nodes: Iterable[Any]) -> Mapping[int, frozenset[int]]:
+    """Return by its id the nodes that each says it comes after."""
+    found: dict[int, frozenset[int]] = {}
+    for node in nodes:
+        if isinstance(node, dict) and type(node.get("id")) is int:
+            before = node.get("depends_on", [])
+            own = before if isinstance(before, list) else []
+            found[node["id"]] = frozenset(each for each in own if type(each) is int)
+    return found
+
+
+@attrs.frozen
+class _Checked:
+    """What nodes are held to.
+
+    Attributes:
+        tools: METADATA by name.
+        ids: The ids of all nodes.
+        before: By id the nodes that each says it comes after.
+        specs: What tools take, by name, as far as it was looked at.
+    """
+
+    tools: Mapping[str, Mapping[str, Any]]
+    ids: frozenset[int]
+    before: Mapping[int, frozenset[int]]
+    specs: dict[str, ToolSpec] = attrs.field(init=False, factory=dict)
+
+    def problems(self, node: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what is wrong with one node."""
+        tool, function = node.get("tool"), node.get("function")
+        metadata = self.tools.get(tool) if isinstance(tool, str) else None
+        if not isinstance(tool, str) or not isinstance(function, str) or not tool or not function:
+            yield "missing 'tool' or 'function'."
+        elif metadata is None:
+            yield f"tool '{shown(tool)}' not in registry."
+        elif function != metadata["function"]:
+            expected = f"(expected '{shown(metadata['function'])}')"
+            yield f"invalid function '{shown(function)}' for tool '{shown(tool)}' {expected}."
+        inputs = node.get("inputs", {})
+        if not isinstance(inputs, dict):
+            yield "'inputs' must be an object."
+        elif metadata is not None:
+            yield from _name_problems(inputs, metadata)
+            yield from _literal_problems(inputs, self.spec(metadata))
+        yield from self.dependency_problems(node)
+        yield from _manner_problems(node)
+
+    def spec(self, metadata: Mapping[str, Any]) -> ToolSpec:
+        """Return what a tool takes."""
+        name = metadata["name"]
+        if name not in self.specs:
+            self.specs[name] = spec_from_schema("tool", bounded_schema(metadata["parameters"], name), group="smith")
+        return self.specs[name]
+
+    def dependency_problems(self, node: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what is wrong with what a node depends on, and with the steps that it refers to."""
+        depends_on = node.get("depends_on", [])
+        if not isinstance(depends_on, list):
+            yield "'depends_on' must be a list."
+        for each in depends_on if isinstance(depends_on, list) else ():
+            if type(each) is not int:
+                yield f"depends_on contains non-int id ({type_name(each)})."
+            elif each not in self.ids:
+                yield f"depends_on references unknown id {each}."
+            elif each >= node["id"]:
+                yield f"depends_on id {each} must be < {node['id']}."
+        if is_unreadable(node.get("inputs")):
+            yield "inputs hold a reference that names no step."
+        strange = referred_steps(node.get("inputs")) - self.before[node["id"]]
+        for step in sorted(strange - self.all_before(node["id"]) if strange else ()):
+            yield f"inputs refer to step {step}, which is not in 'depends_on'."
+
+    def all_before(self, id: int) -> frozenset[int]:
+        """Return all nodes that one comes after, at whatever distance."""
+        found: set[int] = set()
+        rest = [*self.before[id]]
+        while rest:
+            each = rest.pop()
+            if each not in found:
+                found.add(each)
+                rest.extend(self.before.get(each, NOBODY))
+        return frozenset(found)
+
+
+def _name_problems(inputs: dict[str, Any], metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Yield names that a tool does not have, and names that are missing."""
+    parameters, tool = metadata["parameters"], shown(metadata["name"])
+    properties = parameters.get("properties", {})
+    for name in inputs:
+        if name not in properties:
+            yield f"invalid input '{shown_key(name)}' for tool '{tool}'."
+    for name in parameters.get("required", ()):
+        if name not in inputs:
+            yield f"missing required input '{shown(name)}' for tool '{tool}'."
+
+
+def _literal_problems(inputs: dict[str, Any], spec: ToolSpec) -> Iterator[str]:
+    """Yield the inputs that can not fit, as far as they are known before the plan runs."""
+    literal = {name: each for name, each in inputs.items() if not refers(each)}
+    args = tuple(arg for arg in spec.args if arg.name in literal)
+    try:
+        bind_named(ToolSpec("tool", "smith", args), {arg.name: literal[arg.name] for arg in args})
+    except ArgumentError as error:
+        yield from (f"{problem}." for problem in error.problems)
+
+
+def _manner_problems(node: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with how a node is to be run; all three have to be said."""
+    retry, timeout = node.get("retry"), node.get("timeout")
+    if type(retry) is not int or retry < 0:
+        yield "'retry' must be a non-negative integer."
+    if not isinstance(timeout, (int, float)) or type(timeout) is bool or not 0 < timeout < math.inf:
+        yield "'timeout' must be a positive number."
+    if node.get("on_fail") not in ("halt", "continue"):
+        yield "'on_fail' must be 'halt' or 'continue'."

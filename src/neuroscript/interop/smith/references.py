@@ -1,0 +1,180 @@
+"""References of a plan to what its earlier steps gave, ``{{STEPS.0}}`` and ``{{STEPS.0.price.usd}}``.
+
+What a result holds is never looked through for further references.
+
+Source: seed-systems.md rows SM-31, SM-58, SM-59.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.display import shown
+from neuroscript.errors import UNSET, ArgumentError, Problem
+from neuroscript.jsonable import plain
+from neuroscript.jsontext import json_text
+from neuroscript.walk import Where, place
+
+MEANT: Final = re.compile(r"\{\{\s*STEPS\b([^{}]*)\}\}")
+"""What is meant as a reference."""
+
+WRITTEN: Final = re.compile(r"\.([0-9]{1,9})((?:\.[^.\s]+)*)\s*")
+"""What stands in one behind the word: the id of a step, and a path in its result."""
+
+DEPTH: Final = 64
+"""How deep inputs may nest."""
+
+
+def resolved(inputs: Mapping[str, Any], steps: Mapping[int, Any]) -> dict[str, Any]:
+    """Return the inputs of a node with what its references refer to.
+
+    A reference that is all of a text is replaced by the very object, one within a text by its text: JSON for whatever
+    is no text. Of a payload ``{"status": …, "result": …}``, or with ``results``, that is what stands there.
+
+    Args:
+        steps: By its id what each step gave that has ended well: a result, or its payload.
+
+    Raises:
+        ArgumentError: With every reference that refers to nothing, ``plan.reference``.
+
+    >>> resolved({"city": "in {{STEPS.0.name}}", "all": "{{STEPS.0}}"}, {0: {"name": "Oslo"}})
+    {'city': 'in Oslo', 'all': {'name': 'Oslo'}}
+    """
+    problems: list[Problem] = []
+    found = {name: _replaced(each, steps, (None, name), problems) for name, each in inputs.items()}
+    if problems:
+        raise ArgumentError(problems)
+    return found
+
+
+def referred_steps(inputs: object) -> frozenset[int]:
+    """Return the ids of the steps that inputs refer to.
+
+    >>> sorted(referred_steps({"a": "{{STEPS.2}}", "b": ["{{STEPS.0.x}} and {{STEPS.2.y}}"]}))
+    [0, 2]
+    """
+    references = (_reference(match) for text in _texts(inputs) for match in MEANT.finditer(text))
+    return frozenset(each.step for each in references if each.step is not None)
+
+
+def parts_of(text: str) -> Iterator[str | tuple[int, tuple[str, ...]]]:
+    """Yield the plain texts of a text and its references, each a step and a path, in order.
+
+    What names no step is plain text here; `is_unreadable` finds it.
+
+    >>> list(parts_of("in {{STEPS.0.name}}!"))
+    ['in ', (0, ('name',)), '!']
+    """
+    at = 0
+    for match in MEANT.finditer(text):
+        reference = _reference(match)
+        if reference.step is not None:
+            if match.start() > at:
+                yield text[at : match.start()]
+            yield reference.step, reference.path
+            at = match.end()
+    if at < len(text):
+        yield text[at:]
+
+
+def is_unreadable(inputs: object) -> bool:
+    """Tell whether something in inputs is meant as a reference and names no step."""
+    return any(_reference(match).step is None for text in _texts(inputs) for match in MEANT.finditer(text))
+
+
+def refers(inputs: object) -> bool:
+    """Tell whether there is a reference in inputs, be it to nothing."""
+    return any(MEANT.search(text) for text in _texts(inputs))
+
+
+@attrs.frozen
+class _Reference:
+    """What a reference says: the id of a step, None where it says none, and a path."""
+
+    step: int | None
+    path: tuple[str, ...] = ()
+
+
+def _reference(match: re.Match[str]) -> _Reference:
+    written = WRITTEN.fullmatch(match[1])
+    return _Reference(int(written[1]), tuple(written[2].split(".")[1:])) if written else _Reference(None)
+
+
+def _texts(value: object) -> Iterator[str]:
+    rest = [value]
+    while rest:
+        match rest.pop():
+            case str() as text:
+                yield text
+            case dict() as parts:
+                rest.extend(parts.values())
+            case list() as items:
+                rest.extend(items)
+
+
+def _replaced(value: Any, steps: Mapping[int, Any], where: Where, problems: list[Problem], depth: int = 1) -> Any:
+    """Return a value with what its references refer to; those to nothing are noted."""
+    if depth > DEPTH:
+        problems.append(Problem(place(where), "limit.depth", f"at most {DEPTH} levels", "more"))
+        return value
+    match value:
+        case dict():
+            return {key: _replaced(each, steps, (where, key), problems, depth + 1) for key, each in value.items()}
+        case list():
+            return [_replaced(each, steps, (where, at), problems, depth + 1) for at, each in enumerate(value)]
+        case str():
+            whole = MEANT.fullmatch(value.strip())
+            if whole:
+                return _referred(whole, steps, where, problems)
+            return MEANT.sub(lambda match: _text(_referred(match, steps, where, problems)), value)
+        case _:
+            return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json_text(plain(value))
+
+
+def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, problems: list[Problem]) -> Any:
+    """Return what a reference refers to; where there is nothing it is noted, and the answer is ``""``."""
+    reference = _reference(match)
+    if reference.step is None:
+        expected, got = "a reference such as {{STEPS.0}} or {{STEPS.0.price}}", "another text"
+    elif reference.step not in steps:
+        expected, got = f"a result of step {reference.step}", "nothing"
+    else:
+        value = _found(steps[reference.step], reference.path)
+        if value is not UNSET:
+            return value
+        expected, got = f"{shown('.'.join(reference.path))} in the result of step {reference.step}", "nothing"
+    problems.append(Problem(place(where), "plan.reference", expected, got))
+    return ""
+
+
+def _found(payload: Any, path: tuple[str, ...]) -> Any:
+    """Return what stands at a path of a result, else of its payload, else `UNSET`."""
+    result = _result(payload)
+    found = _followed(result, path)
+    return _followed(payload, path) if found is UNSET and result is not payload else found
+
+
+def _result(payload: Any) -> Any:
+    if isinstance(payload, dict) and "status" in payload:
+        return next((payload[key] for key in ("result", "results") if key in payload), payload)
+    return payload
+
+
+def _followed(value: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        match value:
+            case dict() if key in value:
+                value = value[key]
+            case list() if key.isascii() and key.isdecimal() and len(key) < 10 and int(key) < len(value):
+                value = value[int(key)]
+            case _:
+                return UNSET
+    return value

@@ -1,0 +1,258 @@
+"""Whether a plan can run here, before anything of it does: its tools, the types of what they are given, the policy.
+
+Every problem is found at once. What a reference will give is known by its type alone, so a call that takes one is
+looked at with a value of its own type in that place, and of what it needs only what no reference decides.
+
+Source: issue "Plans", validated as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import chain
+from typing import Any, Final
+
+from neuroscript.argtypes import ELEMENTS, VALUES, ArgType, worded
+from neuroscript.coercion import coerce
+from neuroscript.compiled import binder
+from neuroscript.display import shown
+from neuroscript.errors import ArgumentError, CallError, Problem
+from neuroscript.runtime import LLM, ToolCall
+from neuroscript.session import Session
+from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.workflow.plan import Node, Plan
+from neuroscript.workflow.references import Mixed, Reference
+
+TEXTS: Final = ("", "a", "0", "1.5", "true", "[]", "{}", "[1.5]", "QQ==", "2020-01-01", "h-1")
+"""Texts that some type takes each."""
+
+SAMPLES: Final[Mapping[ArgType, tuple[Any, ...]]] = {
+    ArgType.STRING: TEXTS,
+    ArgType.INT: (0, 1),
+    ArgType.FLOAT: (0.0, 1.0, 0.5),
+    ArgType.BOOL: (True, False),
+    ArgType.BLOB: (b"", b"a"),
+    ArgType.EMBEDDING: ([], [1.0]),
+}
+"""Values of each type, one of which every type that can take any takes."""
+
+LISTS: Final[Mapping[ArgType, ArgType]] = {element: kind for kind, element in ELEMENTS.items()}
+"""The list of each type."""
+
+UNKNOWN: Final = frozenset(
+    {ArgType.ANY, ArgType.NIL, ArgType.VOID, ArgType.HANDLE, ArgType.NODEID, ArgType.ENTITYID, None}
+)
+"""Types of which nothing can be said beforehand."""
+
+
+def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
+    """Return everything that keeps a plan from running in a session, each named by its path; nothing runs.
+
+    Whether an approver will say yes, and what a limit leaves, is only known when it runs.
+
+    Args:
+        llm: The model that is asked for a synthesis; by default the one that the host lends.
+    """
+    tools = _Tools(session, plan)
+    found = tuple(chain.from_iterable(_problems(tools, node) for node in plan.nodes))
+    if plan.synthesis and llm is None and session.host.llm is None:
+        return (*found, "synthesis: asks a model, and the host lends none")
+    return found
+
+
+class _Tools:
+    """The tools of a plan, as a session knows them."""
+
+    def __init__(self, session: Session, plan: Plan) -> None:
+        self.session = session
+        self.plan = plan
+        self._known: dict[str, Any] = {}
+        self._binders: dict[str, Callable[[object], tuple[Any, ...]]] = {}
+        self._samples: dict[tuple[str, tuple[str, ...]], Mapping[str, Any]] = {}
+        self._rules: dict[str, Mapping[str, ArgSpec]] = {}
+
+    def line(self, tool: str) -> Any:
+        """Return the line of a tool, or the `CallError` that its call would raise."""
+        if tool not in self._known:
+            try:
+                self._known[tool] = self.session._resolved(tool, tool).line
+            except CallError as error:
+                self._known[tool] = error
+        return self._known[tool]
+
+    def bind(self, tool: str) -> Callable[[object], tuple[Any, ...]]:
+        """Return what binds arguments by name to a tool."""
+        if tool not in self._binders:
+            line = self.line(tool)
+            self._binders[tool] = binder(line.tool.spec, line.coercion)
+        return self._binders[tool]
+
+    def rules(self, tool: str) -> Mapping[str, ArgSpec]:
+        """Return the arguments of a tool by name; what takes any number of values takes them as a list."""
+        if tool not in self._rules:
+            spec = self.line(tool).tool.spec
+            rules = {arg.name: arg for arg in spec.args}
+            if spec.variadic:
+                last = spec.args[-1]
+                rules[last.name] = ArgSpec(last.name, LISTS.get(last.type, ArgType.SLICE))
+            self._rules[tool] = rules
+        return self._rules[tool]
+
+    def samples(self, tool: str, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """Return something in the place of arguments of a tool that references will give."""
+        samples = self._samples.get((tool, names))
+        if samples is None:
+            rules = self.rules(tool)
+            samples = self._samples[tool, names] = {name: _sample(rules.get(name)) for name in names}
+        return samples
+
+    def spec(self, tool: str) -> ToolSpec | None:
+        """Return the spec of a tool that may be called, or None."""
+        line = self.line(tool)
+        return None if isinstance(line, CallError) else line.tool.spec
+
+    def type_of(self, reference: Reference) -> ArgType | None:
+        """Return the type of what a reference gives, as far as it is known: None is unknown."""
+        if reference.root == "input":
+            arg = (
+                next((arg for arg in self.plan.inputs if arg.name == reference.path[0]), None)
+                if reference.path
+                else None
+            )
+            return None if arg is None else _within(arg.type, reference.path[1:])
+        if reference.root in ("item", "trace"):
+            return None
+        if reference.root == "index":
+            return ArgType.INT
+        node = self.plan[reference.root]
+        spec, path = self.spec(node.tool), reference.path
+        if spec is None:
+            return None
+        for is_many in (node.map is not None, spec.stream):
+            if is_many == "maybe":
+                return None
+            if is_many and not path:
+                return ArgType.SLICE
+            path = path[1:] if is_many else path
+        return _within(spec.return_type, path)
+
+
+def _within(kind: ArgType, path: tuple[str | int, ...]) -> ArgType | None:
+    """Return the type of what stands at a path within a value of a type; `NIL` where nothing can."""
+    for number, _ in enumerate(path):
+        if kind in UNKNOWN:
+            return None
+        inner = ELEMENTS.get(kind) or VALUES.get(kind)
+        if inner is None:
+            return ArgType.NIL if kind is not ArgType.EMBEDDING or number < len(path) - 1 else ArgType.FLOAT
+        kind = inner
+    return kind
+
+
+def _problems(tools: _Tools, node: Node) -> Iterable[str]:
+    line = tools.line(node.tool)
+    if isinstance(line, CallError):
+        return [f"nodes.{node.name}.tool: {line}"]
+    found: list[str] = []
+    if node.references or node.items is not None:
+        found.extend(_unfit(tools, node))
+    found.extend(_refused(tools, node, line) if node.arguments.references else _refused_as_it_is(tools, node, line))
+    return [f"nodes.{node.name}.{problem}" for problem in found] if found else found
+
+
+def _unfit(tools: _Tools, node: Node) -> Iterator[str]:
+    """Yield the references whose values can not be what stands there."""
+    if node.items is not None:
+        yield from _no_list(tools, node.items.value)
+    rules, given = tools.rules(node.tool), node.arguments.value
+    for where, reference in node.references:
+        if reference.path and tools.type_of(reference) is ArgType.NIL:
+            yield f"{where}: {shown(str(reference))} leads into a value that has no parts"
+    for name in node.arguments.held:
+        rule, value = rules.get(name), given[name]
+        gives = tools.type_of(value) if type(value) is Reference else ArgType.STRING if type(value) is Mixed else None
+        if rule is not None and gives is not None and gives not in UNKNOWN and not _can_fit(gives, rule.type):
+            yield f"inputs.{shown(name)}: expected {worded(rule.type)}, and the reference gives {worded(gives)}"
+
+
+def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
+    kind = (
+        tools.type_of(items) if isinstance(items, Reference) else ArgType.SLICE if type(items) is list else ArgType.NIL
+    )
+    if kind is ArgType.NIL or (kind not in UNKNOWN and kind not in ELEMENTS):
+        yield "map: goes over a list, and this is none"
+
+
+@cache
+def _can_fit(given: ArgType, wanted: ArgType) -> bool:
+    """Tell whether some value of a type is taken where another type is declared."""
+    if wanted in UNKNOWN or given == wanted:
+        return True
+    samples = SAMPLES.get(given) or (([],) if given in ELEMENTS else ({},))
+    return any(_taken(sample, wanted) for sample in samples)
+
+
+def _taken(sample: Any, wanted: ArgType) -> bool:
+    try:
+        coerce(sample, wanted)
+    except ArgumentError:
+        return False
+    return True
+
+
+def _refused(tools: _Tools, node: Node, line: Any) -> Iterator[str]:
+    """Yield what the spec has against the arguments that are known, and what the policy has against the call."""
+    held = node.arguments.held
+    try:
+        tools.bind(node.tool)({**node.arguments.value, **tools.samples(node.tool, held)})
+    except ArgumentError as error:
+        yield from (_told(problem) for problem in error.problems if _is_known(problem, held))
+    if line.tool.policy.capabilities:
+        yield from (f"tool: needs {shown(text)}, which is not granted" for text in _uncovered(tools, line))
+
+
+def _refused_as_it_is(tools: _Tools, node: Node, line: Any) -> Iterator[str]:
+    """Yield what stands against a call whose arguments are all known."""
+    call = ToolCall(line.tool.name, node.arguments.value)
+    try:
+        tools.bind(node.tool)(call.arguments)
+    except ArgumentError as error:
+        yield from map(_told, error.problems)
+        return
+    if line.gate is None and not line.tool.templates:
+        return
+    decision = tools.session.check([call])[0]
+    if not decision.allowed:
+        yield f"tool: {decision.text}"
+
+
+def _sample(rule: ArgSpec | None) -> Any:
+    """Return something in the place of a value that holds references."""
+    if rule is None or rule.type in UNKNOWN:
+        return ""
+    samples = SAMPLES.get(rule.type) or (([],) if rule.type in ELEMENTS else ({},))
+    return samples[-1]
+
+
+def _is_known(problem: Problem, sampled: Collection[str]) -> bool:
+    """Tell whether a problem is none of a value that only stands for what a reference will give."""
+    return problem.code == "arg.unknown" or problem.where.partition("[")[0] not in sampled
+
+
+def _told(problem: Problem) -> str:
+    return f"inputs.{problem}" if problem.where else f"inputs: {problem}"
+
+
+def _uncovered(tools: _Tools, line: Any) -> Iterator[str]:
+    """Yield the needs of a tool that no grant can cover, whatever its arguments are."""
+    texts = line.tool.policy.capabilities
+    if not texts:
+        return
+    from neuroscript.templates import may_cover
+
+    for text in texts:
+        for layer in tools.session.policy.layers:
+            if not any(may_cover(grant, text) for grant in layer.grants):
+                yield text
+                break

@@ -1,0 +1,132 @@
+"""A plan from a model: it is told of the tools and of the form, and of each problem with its plan until it fits.
+
+Nothing of the plan runs.
+
+Source: issue "Plans", a planner; Smith's planner, rows SM-49 and SM-50.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Final
+
+from neuroscript.argtypes import ArgType
+from neuroscript.bodies import Body
+from neuroscript.errors import ArgumentError, LLMError, SpecError
+from neuroscript.interop.offering import narrowed
+from neuroscript.llm.answers import answer_spec, exact_answer
+from neuroscript.promptform import to_prompt
+from neuroscript.runtime import LLM, Turn
+from neuroscript.session import Session
+from neuroscript.workflow.checking import check
+from neuroscript.workflow.plan import Plan
+from neuroscript.workflow.reading import plan_from_data
+
+FORM: Final = """\
+You make plans of tool calls. A plan is one JSON object, and you answer with it and nothing besides:
+
+{
+  "name": "a short name",
+  "inputs": {"city": {"type": "string", "default": "Oslo"}},
+  "nodes": {
+    "fetch": {"tool": "GROUP.NAME", "inputs": {"where": "${input.city}"}, "retry": {"count": 2}, "timeout": 30},
+    "each": {"tool": "GROUP.NAME", "map": "${fetch.items}", "inputs": {"text": "${item.title}"}},
+    "told": {"tool": "GROUP.NAME", "when": {"succeeded": "fetch"}, "inputs": {"text": "${fetch.count} found"}}
+  },
+  "output": {"all": "${each}"}
+}
+
+- A node is one call: "tool", and "inputs", its arguments by name. Leave out every other key that you do not need.
+- "${node}" is what a node gave, "${node.key[0]}" a part of it, "${input.name}" an input of the plan. Alone in a text it
+  keeps its type; within other text it becomes text. What a node refers to runs before it; "depends_on" is a list of
+  further nodes that do. No node may need itself, directly or by way of others.
+- "map" runs a node once for each item of a list, with "${item}" and "${index}"; it gives the list of the results.
+- "when" is a reference to true or false, {"value": V, W: V} with W one of equals, differs, above, at_least, below,
+  at_most, among, contains, empty, or {"succeeded": node}, {"failed": node}, {"all": [...]}, {"any": [...]},
+  {"not": ...}.
+- "on_fail" is "halt", as it is where it is left out, or "continue": then the others go on.
+- "inputs" of the plan and "output" may be left out; without it the plan gives what its last nodes gave.
+
+Call only these tools:
+
+"""
+
+AGAIN: Final = "That is no plan that can run here:\n{}\nAnswer again, with the whole plan."
+
+
+def planned(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3) -> Plan:
+    """Return a plan for a goal that a model has made, and that can run in a session.
+
+    Args:
+        session: An engine, or one of its sessions: what its policy permits is what the model is told of.
+        goal: What the plan is for, in words.
+        tools: Patterns over canonical names: which tools it may use, of those that may be called at all.
+        attempts: How many plans the model may make.
+
+    Raises:
+        SpecError: The last of them does not fit either, with its problems; or a pattern matches no tool.
+        LLMError: The model gave no answer.
+    """
+    steps = _steps(session, goal, tools, attempts, llm)
+    turns = next(steps)
+    while True:
+        try:
+            turns = steps.send(llm.ask(turns).content)
+        except StopIteration as done:
+            plan: Plan = done.value
+            return plan
+
+
+async def aplanned(
+    session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3
+) -> Plan:
+    """Return what `planned` returns, without holding up the loop that awaits it."""
+    steps = _steps(session, goal, tools, attempts, llm)
+    turns = next(steps)
+    while True:
+        asked = Body("plan", lambda turns=turns: _asked(llm, turns), (), "waits")
+        outcome = await session._world.threads.awaitable(asked)
+        if outcome.error is not None:
+            raise getattr(outcome.error, "error", outcome.error)
+        if isinstance(outcome.value, LLMError):
+            raise outcome.value
+        try:
+            turns = steps.send(outcome.value)
+        except StopIteration as done:
+            plan: Plan = done.value
+            return plan
+
+
+def _asked(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
+    """Return what a model says, or its error as it is."""
+    try:
+        return llm.ask(turns).content
+    except LLMError as error:
+        return error
+
+
+def _steps(
+    session: Session, goal: str, tools: str | Iterable[str], attempts: int, llm: LLM
+) -> Generator[list[Turn], str, Plan]:
+    """Yield what a model is asked, and return the plan that fits."""
+    within = narrowed(session, (tools,) if isinstance(tools, str) else tuple(tools), "plan")
+    if attempts < 1:
+        raise SpecError("plan", ["attempts must be 1 or more"])
+    told = to_prompt(info.spec for info in within.infos.values())
+    turns = [Turn("system", FORM + told), Turn("user", goal)]
+    problems: tuple[str, ...] = ()
+    for _ in range(attempts):
+        said = yield turns
+        try:
+            plan = plan_from_data(exact_answer(answer_spec(ArgType.MAP), said))
+        except ArgumentError:
+            problems = ("the answer is no JSON object",)
+        except SpecError as error:
+            problems = error.problems
+        else:
+            problems = check(within, plan, llm)
+            if not problems:
+                return plan
+        complaint = AGAIN.format("\n".join(f"- {problem}" for problem in problems))
+        turns = [*turns, Turn("assistant", said), Turn("user", complaint)]
+    raise SpecError("plan", problems)

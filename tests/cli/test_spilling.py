@@ -1,0 +1,41 @@
+"""``--spill``: results that are too large for whoever reads them, in files of the sandbox."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Ran, command
+
+
+def test_a_large_result_is_a_file_and_its_beginning(tmp_path: Path) -> None:
+    """As text, and as JSON with the facts."""
+    words = ("call", "--sandbox", str(tmp_path), "--spill", "100", "probe.echo", "x" * 200)
+    done, told = command(*words), command(*words, "--json")
+
+    first, second = (json.loads(told.out)["spilled"]["path"], done.out.partition("the file ")[2].partition(" ")[0])
+    assert (0, 0) == (done.code, told.code)
+    assert {"path": first, "size": 200, "items": None} == json.loads(told.out)["spilled"]
+    assert ("x" * 200, "x" * 200) == tuple((tmp_path / each).read_text() for each in (first, second))
+    text = f"{'x' * 200}\n[the beginning of a result of 200 bytes; the whole of it is in the file {second} of the sandbox]\n"
+    assert text == done.out
+
+
+def test_results_of_a_file_of_calls_are_spilled_too(tmp_path: Path) -> None:
+    """Each for itself."""
+    calls = b'{"name": "probe.echo", "arguments": ["xxxxxxxxxxxx"]}\n{"name": "probe.echo", "arguments": ["x"]}\n'
+
+    done = command("execute", "-", "--sandbox", str(tmp_path), "--spill", "10", stdin=calls)
+
+    large, small = map(json.loads, done.out.splitlines())
+    assert "x" * 12 == (tmp_path / large["spilled"]["path"]).read_text()
+    assert ("x", False) == (small["value"], "spilled" in small)
+
+
+@pytest.mark.parametrize("number", ["-1", "many", "1.5", "9" * 30, ""])
+def test_a_number_that_is_none_is_a_matter_of_usage(number: str) -> None:
+    """Before anything runs."""
+    done = command("call", f"--spill={number}", "probe.echo", "x")
+
+    assert Ran(2, "", "neuroscript: --spill takes a number of bytes, such as 100000\n") == done

@@ -1,0 +1,191 @@
+"""``neuroscript call`` of a tool that streams: items as they come, and a tool that is ended whichever way that ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import ROOT, Ran, command, environment, start
+from tests.terminals import Terminal
+
+PLUGIN = '''
+import asyncio, time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+def register(registrar):
+    tools = registrar.toolset("s")
+
+    @tools.tool()
+    def up(most: int, mark: str = "") -> Iterator[int]:
+        """Count up; with a mark, wait before the last until somebody has made that file."""
+        try:
+            for number in range(most):
+                if mark and number == most - 1:
+                    while not Path(mark + ".go").exists():
+                        time.sleep(0.005)
+                yield number
+        finally:
+            if mark:
+                Path(mark + ".closed").write_text("closed")
+
+    @tools.tool()
+    async def aup(most: int, mark: str = "") -> AsyncIterator[int]:
+        """Count up on a loop, and wait for ever before the last."""
+        try:
+            for number in range(most):
+                if mark and number == most - 1:
+                    await asyncio.sleep(60)
+                yield number
+        finally:
+            if mark:
+                Path(mark + ".closed").write_text("closed")
+
+    @tools.tool()
+    def lines() -> Iterator[str]:
+        """Give lines, with what a terminal should not see."""
+        print("said by the tool")
+        yield from ("one\\n", "two", "a\\x1b[2Jb", "")
+
+    @tools.tool()
+    def maps() -> Iterator[dict[str, Any]]:
+        """Give maps, and fail."""
+        yield {"a": b"x"}
+        yield {"b": None}
+        raise ValueError("a value that nobody may see")
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> str:
+    """The file of a plugin with these tools."""
+    file = tmp_path / "streams.py"
+    file.write_text(PLUGIN)
+    return str(file)
+
+
+def ran(plugin: str, *words: str) -> Ran:
+    return command("call", "-p", plugin, *words, make_engine=None)
+
+
+def until(path: str) -> None:
+    """Wait until there is a file."""
+    end = time.monotonic() + 20
+    while not Path(path).exists():
+        assert time.monotonic() < end, f"no {path}"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["s.up", "3"], Ran(0, "0\n1\n2\n"), id="one line each"),
+        pytest.param(["s.aup", "2"], Ran(0, "0\n1\n"), id="of an async tool"),
+        pytest.param(["s.up", "0"], Ran(0, ""), id="none"),
+        pytest.param(["s.lines"], Ran(0, "said by the tool\none\ntwo\na\x1b[2Jb\n\n"), id="texts"),
+        pytest.param(
+            ["s.maps"],
+            Ran(
+                1,
+                '{"a": {"$base64": "eA=="}}\n{"b": null}\n',
+                "neuroscript: s.maps: the tool failed (ValueError) (after 2 items)\n",
+            ),
+            id="until one fails",
+        ),
+        pytest.param(
+            ["s.up", "x"],
+            Ran(3, "", "neuroscript: s.up: most: expected int, got str (a text must be decimal digits, such as 42)\n"),
+            id="wrong arguments",
+        ),
+        pytest.param(
+            ["--deny", "s.*", "s.up", "1"],
+            Ran(4, "", "neuroscript: s.up: is denied by the host\n"),
+            id="a tool that is denied",
+        ),
+    ],
+)
+def test_items_are_lines(plugin: str, words: list[str], expected: Ran) -> None:
+    """A text as it is, everything else as JSON."""
+    assert expected == ran(plugin, *words)
+
+
+def test_items_are_lines_of_json(plugin: str) -> None:
+    """With one below them that says how it ended; what the tool prints is not among them."""
+    done, failed = ran(plugin, "--json", "s.lines"), ran(plugin, "--json", "s.maps")
+
+    *items, end = map(json.loads, done.out.splitlines())
+    assert (0, "said by the tool\n") == (done.code, done.err)
+    assert [{"item": each} for each in ("one\n", "two", "a\x1b[2Jb", "")] == items
+    assert {"id": "", "tool": "s.lines", "ok": True, "items": 4, "seconds": end["seconds"]} == end
+
+    *items, end = map(json.loads, failed.out.splitlines())
+    assert (1, "") == (failed.code, failed.err)
+    assert [{"item": {"a": {"$base64": "eA=="}}}, {"item": {"b": None}}] == items
+    assert (False, "tool.failed", 2) == (end["ok"], end["error"]["code"], end["error"]["items"])
+
+
+def test_an_item_is_there_before_the_last_is_made(plugin: str, tmp_path: Path) -> None:
+    """In a process, through a pipe."""
+    mark = tmp_path / "mark"
+    child = start("call", "-p", plugin, "s.up", "3", str(mark))
+    assert child.stdout and child.stdin and child.stderr
+
+    first = [child.stdout.readline() for _ in range(2)]
+    (tmp_path / "mark.go").touch()
+    out, err = child.communicate(timeout=30)
+
+    assert ([b"0\n", b"1\n"], b"2\n", b"", 0) == (first, out, err, child.returncode)
+
+
+def test_an_item_is_seen_on_a_terminal_before_the_last_is_made(plugin: str, tmp_path: Path) -> None:
+    """By whoever sits there."""
+    mark = tmp_path / "mark"
+    words = ["call", "-p", plugin, "s.up", "2", str(mark)]
+    terminal = Terminal(f"import sys\nfrom neuroscript.cli import main\nsys.exit(main({words!r}))")
+
+    assert "0\r\n" == terminal.see("0\r\n")
+    (tmp_path / "mark.go").touch()
+    assert "1\r\n" == terminal.see("1\r\n")
+    terminal.close()
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]])
+def test_a_reader_that_has_seen_enough_ends_the_tool(plugin: str, tmp_path: Path, how: list[str]) -> None:
+    """As ``| head -1`` does: the generator is closed, quietly."""
+    mark = str(tmp_path / "mark")
+    shell = f'"{sys.executable}" -m neuroscript call -p "{plugin}" {" ".join(how)} s.up 100000000 "{mark}" | head -1'
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {shell}"],
+        cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert ('{"item": 0}\n' if how else "0\n", "", 5) == (done.stdout, done.stderr, done.returncode)
+    assert "closed" == Path(mark + ".closed").read_text()
+
+
+@pytest.mark.parametrize("name", ["s.up", "s.aup"])
+def test_an_interrupt_ends_the_tool(plugin: str, tmp_path: Path, name: str) -> None:
+    """Ctrl-C while it makes an item."""
+    mark = str(tmp_path / "mark")
+    child = start("call", "-p", plugin, name, "2", mark)
+    assert child.stdout and child.stdin and child.stderr
+    assert b"0\n" == child.stdout.readline()
+
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+
+    assert (b"", b"neuroscript: interrupted\n", 130) == (out, err, child.returncode)
+    assert "closed" == Path(mark + ".closed").read_text()
+
+
+def test_a_stream_is_not_kept(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More items come than a call collects."""
+    monkeypatch.setattr("neuroscript.collecting.COLLECTED", 2)
+
+    assert Ran(0, "0\n1\n2\n3\n") == ran(plugin, "s.up", "4")

@@ -1,0 +1,230 @@
+"""``neuroscript trace``: traces shown, drawn and compared, and files that are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import attrs
+import pytest
+from tests.cli.conftest import Ran, command
+from tests.cli.test_never_a_traceback import damaged
+from tests.cli.test_terminal import SEQUENCE, seen
+from tests.workflow.drawn import Drawn
+from tests.workflow.traces import node, trace
+
+from neuroscript.cli.exits import FAILED, OK, USAGE
+from neuroscript.workflow import Attempt, Trace, save_trace, trace_svg, trace_text, trace_to_data
+
+RUN = trace(
+    node("fetch", result=[1, 2], arguments={"url": "x"}),
+    node(
+        "read", "fetch", status="failed", attempts=(Attempt(1, None, 101, 0.5, "x.y"), Attempt(2, None, 102, 1, "x.y"))
+    ),
+    node("tell", "read", status="skipped", reason="its condition does not hold"),
+    name="report",
+    status="failed",
+    error={"code": "plan.failed", "message": "read failed"},
+)
+
+SHOWN = """\
+report: failed, 2 s, run r1
+
+node   status     tool  attempts  start    took    what came of it
+fetch  succeeded  g.t   1         +500 ms  250 ms  [1, 2]
+read   failed     g.t   2         +1 s     2 s     tool.failed: g.t: it broke
+tell   skipped    g.t                              its condition does not hold
+
+error  plan.failed: read failed
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The trace in a file."""
+    return saved(RUN, tmp_path / "run.json")
+
+
+def saved(made: Trace, path: Path) -> Path:
+    """Return the file into which a trace was written."""
+    save_trace(made, path)
+    return path
+
+
+def test_a_trace_is_shown_as_a_table(file: Path) -> None:
+    """How the plan ended, each node, and what came of it; as it is given in Python."""
+    assert Ran(OK, SHOWN) == command("trace", "show", str(file), make_engine=None)
+    assert trace_text(RUN) == SHOWN.replace("error  ", "error: ").rstrip("\n")
+
+
+def test_a_trace_is_read_from_the_standard_input(file: Path) -> None:
+    """As programs hand it on."""
+    assert Ran(OK, SHOWN) == command("trace", "show", "-", stdin=file.read_bytes())
+
+
+def test_a_trace_is_shown_as_data(file: Path) -> None:
+    """In one line, as it stands in the file."""
+    ran = command("trace", "show", str(file), "--json")
+
+    assert (ran.code, json.loads(ran.out)) == (OK, trace_to_data(RUN))
+
+
+def test_a_picture_is_written(tmp_path: Path, file: Path) -> None:
+    """To a file, whose directory is made, or to the standard output."""
+    ran = command("trace", "show", str(file), "--svg", str(tmp_path / "new" / "run.svg"))
+    told = command("trace", "show", str(file), "--svg", str(tmp_path / "run.svg"), "--json")
+
+    assert ran == Ran(OK, f"{tmp_path / 'new' / 'run.svg'}: 3 nodes\n")
+    assert json.loads(told.out) == {"file": str(tmp_path / "run.svg"), "nodes": 3}
+    assert (tmp_path / "new" / "run.svg").read_text("utf-8") == trace_svg(RUN)
+    assert command("trace", "show", str(file), "--svg", "-") == Ran(OK, trace_svg(RUN))
+    assert json.loads(command("trace", "show", str(file), "--svg=-", "--json").out) == {
+        "file": "-",
+        "text": trace_svg(RUN),
+    }
+    assert [name for name, _ in Drawn.of(trace_svg(RUN)).boxes] == ["fetch", "read", "tell"]
+
+
+def test_nothing_in_a_trace_steers_a_terminal(tmp_path: Path) -> None:
+    """Whoever has written it: in no cell is a control character or a mark that turns the writing round."""
+    odd = "\x1b[2J\u202e\0\x07"
+    bad = {"code": odd, "message": f"{odd}\nstatus: succeeded"}
+    told = attrs.evolve(node("a", status="failed", error=bad), tool=odd)
+    made = attrs.evolve(trace(told, name=odd), run=odd, inputs={odd: odd}, output=[odd], answer=odd, error=bad)
+    ran = command("trace", "show", str(saved(made, tmp_path / "t.json")))
+
+    assert (ran.code, ran.err) == (OK, "")
+    assert ran.out.replace("\n", "").isprintable()
+    assert len(ran.out.splitlines()) == 8
+    assert trace_text(made).replace("\n", "").isprintable()
+
+
+def test_a_table_fits_a_terminal(file: Path) -> None:
+    """In colours, and without a word less."""
+    coloured = seen("trace", "show", str(file))
+
+    assert "\x1b[32msucceeded" in coloured
+    assert "\x1b[31mfailed" in coloured
+    assert max(map(len, SEQUENCE.sub("", coloured).splitlines())) <= 80
+    assert SEQUENCE.sub("", coloured).split() == SHOWN.split()
+
+
+def test_two_traces_are_compared(tmp_path: Path, file: Path) -> None:
+    """By path, with what it was and what it is; the exit code says whether anything differs."""
+    fetch = RUN["fetch"]
+    other = attrs.evolve(
+        RUN,
+        digest="1" * 64,
+        status="succeeded",
+        error=None,
+        output={"a": 1},
+        seconds=4.5,
+        nodes=(
+            attrs.evolve(fetch, result=[1, 3, "x" * 200], arguments={"url": "y"}),
+            node("read", "fetch", attempts=(Attempt(1, None, 101, 0.5),)),
+            node("new"),
+        ),
+    )
+    b = saved(other, tmp_path / "b.json")
+    ran = command("trace", "diff", str(file), str(b))
+
+    assert ran == Ran(
+        FAILED,
+        f"""\
+plan                       is another one
+status                     "succeeded", was "failed"
+error                      null, was "plan.failed: read failed"
+output                     {{"a": 1}}, was null
+seconds                    4.5 s, was 2 s, 2.25 times as long
+nodes.fetch.arguments.url  "y", was "x"
+nodes.fetch.result[1]      3, was 2
+nodes.fetch.result[2]      "{"x" * 78}…, was not there
+nodes.read.status          "succeeded", was "failed"
+nodes.read.error           null, was "tool.failed: g.t: it broke"
+nodes.read.attempts        1, was 2
+nodes.read.seconds         500 ms, was 2 s, 4 times as fast
+nodes.tell                 is there no more
+nodes.new                  is new
+
+12 differences
+""",
+    )
+
+
+def test_times_are_no_difference(tmp_path: Path, file: Path) -> None:
+    """Two runs of one plan never take the same; what is far apart is told."""
+    slow = saved(attrs.evolve(RUN, run="r2", started=5000.0, seconds=3.0), tmp_path / "b.json")
+    ran = command("trace", "diff", str(file), str(slow), "--json")
+
+    found = [{"path": "seconds", "text": "3 s, was 2 s, 1.5 times as long", "time": True}]
+    assert (ran.code, json.loads(ran.out)) == (OK, {"ok": True, "differences": found})
+    assert command("trace", "diff", str(file), str(file)) == Ran(OK, "the two runs did the same\n")
+    assert command("trace", "diff", str(file), "-", stdin=file.read_bytes()).code == OK
+
+
+def test_many_differences_of_one_value_are_counted(tmp_path: Path, file: Path) -> None:
+    """The first twenty are told."""
+    a = saved(trace(node("a", result=[0] * 30)), tmp_path / "a.json")
+    b = saved(trace(node("a", result=[1] * 30)), tmp_path / "b.json")
+
+    lines = command("trace", "diff", str(a), str(b)).out.splitlines()
+
+    assert lines[19:] == [
+        "nodes.a.result[19]  1, was 0",
+        "nodes.a.result      differs in 10 more places",
+        "",
+        "21 differences",
+    ]
+
+
+def test_no_damaged_trace_gives_a_traceback(tmp_path: Path) -> None:
+    """It is shown, or what is wrong with it is said."""
+    file, codes = tmp_path / "t.json", set()
+    for number, data in enumerate(damaged(f"{json.dumps(trace_to_data(RUN))}\n".encode(), 100)):
+        file.write_bytes(data)
+        ran = command("trace", "show", str(file), *(["--svg", "-"] if number % 2 else []))
+        codes.add(ran.code)
+        assert (ran.code == OK) is (ran.err == "")
+        assert ran.code == OK or (ran.out == "" and ran.err.startswith("neuroscript: ") and ran.err.count("\n") == 1)
+
+    assert codes == {OK, USAGE}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentences"),
+    [
+        (["trace"], ["an action is missing: show, diff (see neuroscript trace --help)"]),
+        (["trace", "show", "none.json"], ["none.json: can not be read: no such file or directory"]),
+        (
+            ["trace", "show", "bad.json"],
+            ["bad.json: run: is missing; plan: must be a text, got int; digest: is missing"],
+        ),
+        (
+            ["trace", "diff", "none.json", "good.json"],
+            ["none.json: can not be read: no such file or directory"],
+        ),
+        (
+            ["trace", "diff", "text.json", "none.json"],
+            [
+                "text.json: is no JSON: line 1, column 1 is not JSON",
+                "none.json: can not be read: no such file or directory",
+            ],
+        ),
+        (["trace", "diff", "-", "-"], ["only one of the two traces can be read from the standard input"]),
+        (["trace", "show", "-"], ["the standard input: is no JSON: line 1, column 1 is not JSON"]),
+        (["trace", "show", "good.json", "--svg", "good.json/x"], ["can not write good.json/x: file exists"]),
+        (["trace", "show", "good.json", "--svg", "."], ["can not write .: it is no file"]),
+        (["trace", "show", "good.json", "--svg", "/dev/null"], ["can not write /dev/null: it is no file"]),
+    ],
+)
+def test_what_is_wrong_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentences: list[str]
+) -> None:
+    """Every fault of every file, and exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    data = trace_to_data(RUN)
+    bad = {key: data[key] for key in data if key not in ("run", "digest")} | {"plan": 5}
+    for name, text in {"good": json.dumps(data), "bad": json.dumps(bad), "text": "trace"}.items():
+        Path(f"{name}.json").write_text(text)
+
+    assert Ran(USAGE, "", "".join(f"neuroscript: {each}\n" for each in sentences)) == command(*words)

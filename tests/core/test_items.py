@@ -1,0 +1,219 @@
+"""Items of a stream as they come, to whoever has a call carried out as a model sent it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    ArgumentError,
+    Engine,
+    ExecutionPolicy,
+    Host,
+    MemoryAudit,
+    PolicyError,
+    ToolCall,
+    ToolFailed,
+    ToolNotFound,
+    ToolPolicy,
+    ToolResult,
+    Toolset,
+)
+
+EVENTS: list[str] = []
+
+tools = Toolset("s")
+
+
+@tools.tool(name="plain", policy=ToolPolicy(effects=("pure",)))
+@tools.tool(name="waits", policy=ToolPolicy(blocking=True))
+def up(most: int) -> Iterator[int]:
+    """Count up.
+
+    Args:
+        most: How far.
+    """
+    try:
+        for number in range(most):
+            EVENTS.append(f"give {number}")
+            yield number
+    finally:
+        EVENTS.append("closed")
+
+
+@tools.tool()
+async def aup(most: int) -> AsyncIterator[int]:
+    """Count up on a loop.
+
+    Args:
+        most: How far.
+    """
+    for each in up(most):
+        await asyncio.sleep(0)
+        yield each
+
+
+@tools.tool()
+def one(word: str) -> str:
+    """Give one result, and no items."""
+    return word
+
+
+@tools.tool()
+def words() -> Iterator[str]:
+    """Give a secret among others."""
+    yield from ("open", "sesame-42", "shut")
+
+
+NAMES = ["s.plain", "s.waits", "s.aup"]
+DOORS = ["execute", "aexecute", "aexecute, awaited"]
+Carried = Callable[[str, Any, Callable[[Any], object]], ToolResult]
+
+
+@pytest.fixture(autouse=True)
+def _no_events() -> None:
+    EVENTS.clear()
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine(toolsets=[tools], plugins="none", host=Host(secrets={"word": "sesame-42"})) as engine:
+        yield engine
+
+
+@pytest.fixture(params=DOORS)
+def carried(request: pytest.FixtureRequest, engine: Engine) -> Carried:
+    """Has a call carried out, by either door, and tells of the items."""
+
+    def out(name: str, arguments: Any, on_item: Callable[[Any], object]) -> ToolResult:
+        call = ToolCall(name, arguments)
+        if request.param == "execute":
+            return engine.execute(call, on_item=on_item)
+
+        async def later(item: Any) -> None:
+            await asyncio.sleep(0)
+            on_item(item)
+
+        told = on_item if request.param == "aexecute" else later
+        return asyncio.run(engine.aexecute(call, on_item=told))
+
+    return out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_items_are_told_as_they_come_and_collected_all_the_same(carried: Carried, name: str) -> None:
+    """The next one is made when the last one has been taken."""
+    result = carried(name, '{"most": "3"}', lambda item: EVENTS.append(f"told {item}"))
+
+    assert (True, [0, 1, 2]) == (result.ok, result.value)
+    assert ["give 0", "told 0", "give 1", "told 1", "give 2", "told 2", "closed"] == EVENTS
+
+
+def test_a_tool_that_is_no_stream_tells_of_none(carried: Carried) -> None:
+    """Its one result is no item."""
+    told: list[Any] = []
+
+    assert "a" == carried("s.one", ["a"], told.append).value
+    assert [] == told
+
+
+def test_no_secret_is_in_an_item(carried: Carried) -> None:
+    """As none is in a result."""
+    told: list[Any] = []
+
+    result = carried("s.words", {}, told.append)
+
+    assert ["open", "[secret]", "shut"] == told == result.value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_reader_raises_ends_the_tool_and_passes(carried: Carried, name: str) -> None:
+    """It is no failure of the tool."""
+
+    def full(item: int) -> None:
+        if item == 1:
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match=r"^the disk is full$"):
+        carried(name, [10**9], full)
+
+    assert ["give 0", "give 1", "closed"] == EVENTS
+
+
+def test_an_error_of_a_call_that_a_reader_raises_is_the_result(carried: Carried) -> None:
+    """With the count, as where an item fails."""
+
+    def enough(item: int) -> None:
+        raise ToolFailed("that is enough", retry="never")
+
+    result = carried("s.plain", [5], enough)
+
+    assert result.error is not None
+    assert ("that is enough (after 1 item)", 1) == (result.error.text, result.error.items)
+    assert "closed" == EVENTS[-1]
+
+
+def test_a_stream_takes_a_call_as_a_model_sent_it(engine: Engine) -> None:
+    """By any spelling, with JSON text, and without a secret; nothing is collected."""
+    items = engine.stream(ToolCall("s__plain", '{"most": "1000000000"}'))
+    assert [0, 1] == [next(items), next(items)]
+    items.close()  # type: ignore[attr-defined]
+
+    assert "closed" == EVENTS[-1]
+    assert ["open", "[secret]", "shut"] == list(engine.stream(ToolCall("s.words")))
+
+
+def test_an_async_stream_takes_a_call_as_a_model_sent_it(engine: Engine) -> None:
+    """As `stream` does."""
+
+    async def read() -> list[Any]:
+        items = engine.astream(ToolCall("s__words"))
+        return [item async for item in items]
+
+    async def begin() -> int:
+        items = engine.astream(ToolCall("s__aup", [10**9]))
+        async for item in items:
+            await items.aclose()  # type: ignore[attr-defined]
+            return int(item)
+        raise AssertionError
+
+    assert ["open", "[secret]", "shut"] == asyncio.run(read())
+    assert 0 == asyncio.run(begin())
+    assert ["give 0", "closed"] == EVENTS
+
+
+def test_a_call_that_can_not_begin_is_told_at_once(engine: Engine) -> None:
+    """Before anybody asks for an item; a call that is sent has its arguments in itself."""
+    with pytest.raises(ToolNotFound):
+        engine.stream(ToolCall("s.nothing"))
+    with pytest.raises(ArgumentError, match=r"^s\.plain: expected arguments as JSON, got str"):
+        engine.stream(ToolCall("s.plain", "{"))
+    with pytest.raises(ArgumentError, match=r"^s\.plain: most: expected int, got str"):
+        engine.astream(ToolCall("s.plain", ["x"]))
+
+
+def test_a_tool_that_is_denied_stays_denied() -> None:
+    """By these doors too."""
+    policy = ExecutionPolicy(deny=("s.plain",))
+    with Engine(toolsets=[tools], plugins="none", policy=policy) as engine:
+        refused = engine.execute(ToolCall("s__plain", [1]), on_item=EVENTS.append).error
+        for door in (engine.stream, engine.astream):
+            with pytest.raises(PolicyError) as caught:
+                door(ToolCall("s__plain", [1]))
+            assert ("policy.denied", "s.plain") == (caught.value.code, caught.value.rule)
+
+    assert refused is not None
+    assert ("policy.denied", []) == (refused.code, EVENTS)
+
+
+def test_the_record_of_a_stream_that_its_reader_broke_off_says_so() -> None:
+    """An error that is none of a call interrupted it."""
+    audit = MemoryAudit()
+    with Engine(toolsets=[tools], plugins="none", audit=audit) as engine, pytest.raises(ZeroDivisionError):
+        engine.execute(ToolCall("s.plain", [5]), on_item=lambda item: 1 // (3 - item))
+
+    (record,) = audit.records
+    assert ("call.interrupted", 4) == (record.code, record.spent["items"])

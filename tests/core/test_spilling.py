@@ -1,0 +1,297 @@
+"""Large results in files of the sandbox: whole, told of, and never lost without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    Engine,
+    ExecutionPolicy,
+    Host,
+    LimitError,
+    Limits,
+    MemoryAudit,
+    SpecError,
+    Spill,
+    ToolCall,
+    ToolFailed,
+    ToolResult,
+    Toolset,
+    result_to_data,
+)
+from neuroscript.modeltext import result_text, shortened
+
+tools = Toolset("t")
+
+
+@tools.tool()
+def text(size: int, of: str = "x") -> str:
+    """Give a text."""
+    return of * size
+
+
+@tools.tool()
+def words(count: int) -> list[str]:
+    """Give words."""
+    return [f"word {number}" for number in range(count)]
+
+
+@tools.tool()
+def raw(size: int) -> bytes:
+    """Give bytes."""
+    return b"\xff" * size
+
+
+@tools.tool()
+def secret(count: int) -> Iterator[str]:
+    """Give a secret again and again."""
+    for _ in range(count):
+        yield "the word is sesame-42"
+
+
+@tools.tool()
+def stream(count: int, then: str = "") -> Iterator[dict[str, Any]]:
+    """Give maps, and fail perhaps."""
+    for number in range(count):
+        yield {"number": number, "text": "é"}
+    if then:
+        raise ToolFailed(then)
+
+
+@tools.tool()
+async def astream(count: int) -> AsyncIterator[int]:
+    """Give numbers on a loop."""
+    for number in range(count):
+        yield number
+
+
+Carried = Callable[..., ToolResult]
+
+
+@pytest.fixture(params=["execute", "aexecute"])
+def carried(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Carried]:
+    """Has a call carried out by an engine that spills, by either door."""
+    engines: list[Engine] = []
+
+    def out(name: str, *args: Any, on_item: Any = None, limits: Any = None, **spill: Any) -> ToolResult:
+        engine = Engine(
+            toolsets=[tools],
+            plugins="none",
+            host=Host(sandbox_dir=tmp_path / "box", secrets={"word": "sesame-42"}),
+            policy=ExecutionPolicy(limits=limits),
+            spill=Spill(**{"over": 100, "shown": 10, **spill}),
+        )
+        engines.append(engine)
+        call = ToolCall(name, args, id="c1")
+        if request.param == "execute":
+            return engine.execute(call, on_item=on_item)
+        return asyncio.run(engine.aexecute(call, on_item=on_item))
+
+    yield out
+    for each in engines:
+        each.close()
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    """The sandbox."""
+    return tmp_path / "box"
+
+
+def test_a_result_that_is_small_enough_is_what_it_was(carried: Carried, box: Path) -> None:
+    """Its bytes as a model reads them are counted, and no file is made."""
+    assert ("x" * 100, None) == ((result := carried("t.text", 100)).value, result.spilled)
+    assert ("é" * 50, None) == ((result := carried("t.text", 50, "é")).value, result.spilled)
+    assert [0, 1] == carried("t.astream", 2).value
+    assert not (box / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "whole", "beginning"),
+    [
+        ("t.text", "txt", lambda data: data == b"x" * 200, "xxxxxxxxxx"),
+        ("t.words", "json", lambda data: json.loads(data) == [f"word {n}" for n in range(200)], '["word 0",'),
+        ("t.raw", "bin", lambda data: data == b"\xff" * 200, '{"$base64"'),
+        ("t.astream", "jsonl", lambda data: [*map(json.loads, data.splitlines())] == [*range(200)], "0\n1\n2\n3\n4\n"),
+    ],
+)
+def test_a_large_result_is_a_file_and_its_beginning(
+    carried: Carried, box: Path, name: str, ending: str, whole: Callable[[bytes], bool], beginning: str
+) -> None:
+    """The answer names the file, its size, and what is in it."""
+    result = carried(name, 200)
+
+    assert result.ok
+    assert result.spilled is not None
+    path, data = result.spilled.path, (box / result.spilled.path).read_bytes()
+    assert (f"results/{name}-", f".{ending}") == (path[: len(name) + 9], path[-len(ending) - 1 :])
+    assert whole(data)
+    assert len(data) == result.spilled.size
+    items = ", 200 items as lines of JSON," if ending == "jsonl" else ""
+    beginning = beginning.removesuffix("\n")
+    assert f"{beginning}\n[the beginning of a result of {len(data)} bytes; the whole of it{items} is in the file {path} of the sandbox]" == result.value  # fmt: skip
+    assert (200 if items else None) == result.spilled.items
+    assert result_text(shortened(result, 20)) == result_text(result) == result.value
+    assert {"path": path, "size": len(data), "items": result.spilled.items} == result_to_data(result)["spilled"]
+
+
+def test_two_results_are_two_files(carried: Carried, box: Path) -> None:
+    """Also of one tool, at one moment."""
+    found = {carried("t.text", 200).spilled.path for _ in range(5)}  # type: ignore[union-attr]
+
+    assert found == {f"results/{each.name}" for each in (box / "results").iterdir()}
+    assert 5 == len(found)
+
+
+def test_how_it_is_read_is_said_where_a_tool_can_read_it(tmp_path: Path) -> None:
+    """By the name of the tool."""
+    policy = ExecutionPolicy(grants=("fs:read:results/**",))
+    host = Host(sandbox_dir=tmp_path)
+    with Engine(
+        plugins=["neuroscript-fs"], toolsets=[tools], host=host, policy=policy, spill=Spill(over=100)
+    ) as engine:
+        result = engine.execute(ToolCall("t.words", [50]))
+        assert result.spilled is not None
+        read = engine.call("fs.read", [result.spilled.path])
+
+    assert result.value.endswith(f"is in the file {result.spilled.path} of the sandbox; fs.read reads it]")
+    assert [f"word {number}" for number in range(50)] == json.loads("\n".join(read) if type(read) is list else read)
+
+
+def test_a_stream_that_outgrows_a_call_is_written_as_it_comes(
+    carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no call would collect it, there is no error, and little is kept in memory."""
+    monkeypatch.setattr("neuroscript.collecting.COLLECTED", 10)
+    monkeypatch.setattr("neuroscript.spilling.BLOCK", 300)
+    sizes: list[int] = []
+
+    def look(item: Any) -> None:
+        sizes.extend(each.stat().st_size for each in box.glob("results/*"))
+
+    result = carried("t.stream", 1000, on_item=look, over=1000)
+
+    assert result.spilled is not None
+    lines = (box / result.spilled.path).read_text().splitlines()
+    assert [{"number": number, "text": "é"} for number in range(1000)] == [*map(json.loads, lines)]
+    assert len(set(sizes)) > 10
+    assert sizes == sorted(sizes)
+
+
+def test_items_that_came_before_an_error_stay(carried: Carried, box: Path) -> None:
+    """And the error says where."""
+    result = carried("t.stream", 100, "there is no more")
+
+    assert result.error is not None
+    (file,) = box.glob("results/*")
+    expected = f"t.stream: there is no more (after 100 items); the first 100 items are in the file results/{file.name} of the sandbox"
+    assert (expected, 100) == (str(result.error), result.error.items)
+    assert 100 == len(file.read_text().splitlines())
+
+
+def test_no_secret_is_in_a_file(carried: Carried, box: Path) -> None:
+    """For a model reads it."""
+    told: list[str] = []
+    result = carried("t.secret", 20, on_item=told.append)
+    carried("t.text", 20, "sesame-42")
+
+    assert ["the word is [secret]"] * 20 == told
+    assert result.value.startswith('"the word ')
+    files = [each.read_text() for each in box.glob("results/*")]
+    assert 2 == len(files)
+    assert not any("sesame" in each for each in files)
+
+
+def test_a_file_grows_to_its_limit_and_no_further(carried: Carried, box: Path) -> None:
+    """A stream without an end does not fill the disk; nor does one result."""
+    result = carried("t.astream", 10**9, most=2000)
+    large = carried("t.text", 3000, most=2000)
+
+    assert isinstance(result.error, LimitError)
+    assert isinstance(large.error, LimitError)
+    (file,) = box.glob("results/*")
+    lines = len(file.read_text().splitlines())
+    assert (
+        "limit.items",
+        f"t.astream: a result that is written to a file has 2000 bytes, no more; the first {lines} items are in the file results/{file.name} of the sandbox",
+    ) == (result.error.code, str(result.error))  # fmt: skip
+    assert (lines, True) == (result.error.items, 1990 < file.stat().st_size <= 2000)
+    assert [*range(lines)] == [*map(json.loads, file.read_text().splitlines())]
+    assert "t.text: a result that is written to a file has 2000 bytes, no more" == str(large.error)
+
+
+def test_what_is_written_counts_as_bytes_of_files(carried: Carried, box: Path) -> None:
+    """A model can not fill the disk beyond what its host permits, and is told so."""
+    result = carried("t.text", 200, limits=Limits(fs_bytes=150))
+
+    assert isinstance(result.error, LimitError)
+    assert (
+        "limit.fs_bytes",
+        "t.text: gave a result of 200 bytes, which could not be written to a file: no more than 150 bytes of files are permitted",
+    ) == (result.error.code, str(result.error))  # fmt: skip
+    assert not [*box.glob("results/*")]
+
+
+@pytest.mark.parametrize("name", ["t.text", "t.astream"])
+def test_a_file_that_can_not_be_written_is_an_error(carried: Carried, box: Path, name: str) -> None:
+    """That says why; nothing is cut off in silence."""
+    box.mkdir()
+    (box / "results").write_text("a file where the directory should be")
+
+    result = carried(name, 200)
+
+    assert isinstance(result.error, ToolFailed)
+    assert "sandbox.notdir" == result.error.code
+    assert "which could not be written to a file: " in str(result.error)
+
+
+def test_other_doors_give_what_they_gave(tmp_path: Path) -> None:
+    """A host that calls a tool wants its value."""
+    with Engine(toolsets=[tools], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(over=10)) as engine:
+        assert "x" * 200 == engine.call("t.text", (200,))
+        assert [*range(200)] == engine.call("t.astream", (200,)) == [*engine.stream("t.astream", (200,))]
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"over": -1}, "over must be a whole number of bytes, 0 or more"),
+        ({"over": True}, "over must be a whole number of bytes, 0 or more"),
+        ({"shown": 1.5}, "shown must be a whole number of characters, 0 or more"),
+        ({"most": 0}, "most must be a whole number of bytes, no less than over"),
+        ({"folder": "../out"}, "folder must be a path below the sandbox"),
+        ({"folder": 5}, "folder must be a path below the sandbox"),
+    ],
+)
+def test_a_spill_that_is_none_is_refused(fields: dict[str, Any], problem: str) -> None:
+    """When it is made."""
+    with pytest.raises(SpecError) as caught:
+        Spill(**fields)
+
+    assert f"spill: {problem}" == str(caught.value)
+
+
+def test_an_engine_takes_a_spill_and_nothing_else() -> None:
+    """A number alone would leave open what of."""
+    with pytest.raises(SpecError) as caught:
+        Engine(plugins="none", spill=100_000)
+
+    assert "Engine: spill is a neuroscript.Spill" == str(caught.value)
+
+
+def test_the_record_of_a_spilled_stream_has_all_items(tmp_path: Path) -> None:
+    """For it was read to its end."""
+    audit = MemoryAudit()
+    host = Host(sandbox_dir=tmp_path)
+    with Engine(toolsets=[tools], plugins="none", host=host, audit=audit, spill=Spill(over=10)) as engine:
+        engine.execute(ToolCall("t.astream", [200]))
+
+    (record,) = audit.records
+    assert ("ok", {"items": 200, "result_bytes": 1600}) == (record.code, dict(record.spent))

@@ -1,0 +1,339 @@
+"""What is told of a stream: how many items and bytes it gave, and whether it ended, was closed or failed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    AuditSink,
+    CallError,
+    CallRecord,
+    CallTimeout,
+    Engine,
+    ExecutionPolicy,
+    FileAudit,
+    LimitError,
+    Limits,
+    MemoryAudit,
+    PolicyError,
+    Recording,
+    ReturnError,
+    Runtime,
+    SqliteAudit,
+    ToolCall,
+    ToolFailed,
+    Toolset,
+    result_to_data,
+)
+from neuroscript.audit.reading import read as read_audit
+
+EVENTS: list[str] = []
+GONE = ToolFailed("nothing is left", retry="later")
+
+tools = Toolset("s")
+
+
+def made(most: int, then: str, gone: ToolFailed) -> Iterator[str]:
+    for _ in range(most):
+        yield "abc"
+    match then:
+        case "raise":
+            raise ValueError("a value that nobody may see")
+        case "fail":
+            raise gone
+        case "number":
+            yield 5  # type: ignore[misc]
+
+
+@tools.tool()
+def texts(most: int, then: str = "") -> Iterator[str]:
+    """Give texts of three bytes, and then perhaps something else.
+
+    Args:
+        most: How many.
+        then: What comes behind them.
+    """
+    try:
+        yield from made(most, then, GONE)
+    finally:
+        EVENTS.append("closed")
+
+
+@tools.tool()
+async def atexts(most: int, then: str = "") -> AsyncIterator[str]:
+    """Give the same, as an async generator.
+
+    Args:
+        most: How many.
+        then: What comes behind them.
+    """
+    try:
+        for each in made(most, then, ToolFailed("nothing is left")):
+            await asyncio.sleep(0)
+            yield each
+    finally:
+        EVENTS.append("closed")
+
+
+NAMES = ["s.texts", "s.atexts"]
+
+
+@pytest.fixture(autouse=True)
+def _no_events() -> None:
+    EVENTS.clear()
+
+
+def watched(**limits: Any) -> tuple[Engine, MemoryAudit]:
+    audit = MemoryAudit()
+    policy = ExecutionPolicy(limits=Limits(**limits) if limits else None)
+    return Engine(toolsets=[tools], plugins="none", audit=audit, policy=policy), audit
+
+
+def told(audit: MemoryAudit) -> list[tuple[str, dict[str, Any]]]:
+    return [(each.code, dict(each.spent)) for each in audit.records]
+
+
+async def read(items: AsyncIterator[Any], most: int = 1000) -> list[Any]:
+    found: list[Any] = []
+    async for item in items:
+        found.append(item)
+        if len(found) == most:
+            await items.aclose()  # type: ignore[attr-defined]
+            break
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_tells_how_many_items_and_bytes_a_stream_gave(name: str) -> None:
+    """By every door; the bytes are those that limits count."""
+    engine, audit = watched()
+
+    engine.call(name, (4,))
+    list(engine.stream(name, (2,)))
+    asyncio.run(read(engine.astream(name, (1,))))
+    engine.execute(ToolCall(name, {"most": 0}))
+
+    amounts = [(4, 44), (2, 22), (1, 11), (0, 0)]
+    assert [("ok", {"items": items, "result_bytes": size}) for items, size in amounts] == told(audit)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_tells_that_a_stream_was_closed_before_its_end(name: str) -> None:
+    """That is no error, and yet another thing than a stream that was read to its end."""
+    engine, audit = watched()
+
+    items = engine.stream(name, (9,))
+    assert ["abc", "abc"] == [next(items), next(items)]
+    items.close()  # type: ignore[attr-defined]
+    asyncio.run(read(engine.astream(name, (9,)), most=3))
+
+    expected = [("stream.closed", {"items": n, "result_bytes": 11 * n}) for n in (2, 3)]
+    assert expected == told(audit)
+    assert EVENTS == ["closed", "closed"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_failing_item_ends_a_stream_with_the_error_and_the_count(name: str) -> None:
+    """In the text, which models read, in an attribute, in plain data and in the record."""
+    engine, audit = watched()
+    found: list[CallError] = []
+    for most, then in ((0, "raise"), (1, "raise"), (2, "fail"), (3, "number")):
+        with pytest.raises(CallError) as caught:
+            list(engine.stream(name, (most, then)))
+        found.append(caught.value)
+
+    assert [
+        f"{name}: the tool failed (ValueError) (after 0 items)",
+        f"{name}: the tool failed (ValueError) (after 1 item)",
+        f"{name}: nothing is left (after 2 items)",
+        f"{name}: result: expected string, got int (after 3 items)",
+    ] == [str(each) for each in found]
+    assert [0, 1, 2, 3] == [each.items for each in found]
+    assert [ToolFailed, ToolFailed, ToolFailed, ReturnError] == [type(each) for each in found]
+    assert ["tool.failed", "tool.failed", "tool.failed", "return.type"] == [code for code, _ in told(audit)]
+    assert [0, 1, 2, 3] == [spent["items"] for _, spent in told(audit)]
+    assert isinstance(found[1].__cause__, ValueError)
+    assert (None, "nothing is left") == (GONE.items, GONE.text)
+
+
+def test_the_count_is_among_the_data_of_an_error() -> None:
+    """And survives a way to another process."""
+    engine, _ = watched()
+    failed = engine.execute(ToolCall("s.texts", (2, "fail")))
+    plain = engine.execute(ToolCall("s.texts", ("x",)))
+
+    assert failed.error is not None
+    assert {
+        "code": "tool.failed",
+        "number": 21,
+        "retry": "later",
+        "message": "s.texts: nothing is left (after 2 items)",
+        "items": 2,
+    } == result_to_data(failed)["error"]
+    assert "items" not in result_to_data(plain)["error"]
+    assert 2 == pickle.loads(pickle.dumps(failed.error)).items
+
+
+def test_a_stream_that_takes_too_long_tells_how_far_it_came() -> None:
+    """As one that fails."""
+
+    async def slow(rt: Runtime) -> AsyncIterator[int]:
+        """Give two, and then nothing."""
+        yield 1
+        yield 2
+        await asyncio.sleep(600)
+
+    engine, audit = watched()
+    engine.register(_one(slow))
+
+    with pytest.raises(CallTimeout) as caught:
+        engine.call("g.slow", timeout=0.1)
+
+    assert "g.slow: did not end within 0.1 s and was stopped (after 2 items)" == str(caught.value)
+    assert [("call.timeout", {"items": 2, "result_bytes": 16})] == told(audit)
+
+
+def _one(func: Any) -> Toolset:
+    toolset = Toolset("g")
+    toolset.tool()(func)
+    return toolset
+
+
+def test_the_inner_stream_is_counted_where_one_stream_reads_another() -> None:
+    """Each for itself; what a host refuses within keeps the count of the stream that it refused."""
+
+    def outer(rt: Runtime, most: int) -> Iterator[str]:
+        """Give the items of another stream, two times each."""
+        yield "first"
+        for each in rt.call_tool("s.texts", (most,)):
+            yield from (each, each)
+
+    engine, audit = watched(items=3)
+    engine.register(_one(outer))
+
+    assert ["first", "abc", "abc"] == engine.call("g.outer", (1,))
+    with pytest.raises(LimitError) as caught:
+        engine.call("g.outer", (4,))
+
+    assert "s.texts: gave more than 3 items" == str(caught.value)
+    assert 3 == caught.value.items
+    assert [("ok", 1), ("ok", 3), ("limit.items", 3), ("limit.items", 1)] == [
+        (code, spent["items"]) for code, spent in told(audit)
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_host_limits_the_items_of_a_stream(name: str) -> None:
+    """Whoever reads them; the tool is ended then."""
+    engine, audit = watched(items=3)
+
+    assert ["abc"] * 3 == list(engine.stream(name, (3,)))
+    items = engine.stream(name, (4,))
+    assert ["abc"] * 3 == [next(items) for _ in range(3)]
+    with pytest.raises(LimitError) as caught:
+        next(items)
+    for door in (lambda: engine.call(name, (4,)), lambda: asyncio.run(read(engine.astream(name, (4,))))):
+        with pytest.raises(LimitError):
+            door()
+
+    assert (f"{name}: gave more than 3 items", "limit.items", "host", 3) == (
+        str(caught.value),
+        caught.value.code,
+        caught.value.retry,
+        caught.value.items,
+    )
+    assert ["ok", *["limit.items"] * 3] == [code for code, _ in told(audit)]
+    assert EVENTS == ["closed"] * 4
+
+
+def test_the_least_limit_of_all_layers_holds() -> None:
+    """A session narrows it; 0 is no item at all."""
+    engine, _ = watched(items=3)
+    session = engine.session(policy=ExecutionPolicy(limits=Limits(items=0)))
+
+    assert [] == session.call("s.texts", (0,))
+    with pytest.raises(LimitError, match=r"^s\.texts: gave more than 0 items$"):
+        session.call("s.texts", (1,))
+    assert ["abc"] * 3 == engine.call("s.texts", (3,))
+
+
+def test_a_stream_that_is_too_large_tells_how_far_it_came() -> None:
+    """The bytes are counted with those before."""
+    engine, audit = watched(result_bytes=32)
+
+    with pytest.raises(LimitError) as caught:
+        list(engine.stream("s.texts", (3,)))
+
+    assert "s.texts: gave a result of more than 32 bytes (after 2 items)" == str(caught.value)
+    assert [("limit.result_bytes", {"items": 2, "result_bytes": 22})] == told(audit)
+
+
+def test_a_refusal_tells_of_no_items() -> None:
+    """For none was made."""
+    audit = MemoryAudit()
+    engine = Engine(toolsets=[tools], plugins="none", audit=audit, policy=ExecutionPolicy(deny=("s.*",)))
+
+    with pytest.raises(PolicyError) as caught:
+        engine.stream("s.texts", (1,))
+
+    assert caught.value.items is None
+    assert [("policy.denied", {})] == told(audit)
+
+
+def test_trails_keep_what_is_told_of_streams(tmp_path: Path) -> None:
+    """In the file and in the database, as it is in memory."""
+    files: list[AuditSink] = [FileAudit(tmp_path / "trail"), SqliteAudit(tmp_path / "base")]
+    with Engine(toolsets=[tools], plugins="none", audit=files) as engine:
+        engine.call("s.texts", (2,))
+        engine.stream("s.texts", (9,)).__next__()
+        engine.execute(ToolCall("s.texts", (1, "raise")))
+
+    expected = [
+        ("ok", {"items": 2, "result_bytes": 22}),
+        ("stream.closed", {"items": 1, "result_bytes": 11}),
+        ("tool.failed", {"items": 1, "result_bytes": 11}),
+    ]
+    for path in ("trail", "base"):
+        records = [each for each in read_audit(tmp_path / path) if each["kind"] == "outcome"]
+        assert expected == [(each["code"], each["spent"]) for each in records]
+    assert json.loads((tmp_path / "trail").read_bytes().splitlines()[1])["spent"] == expected[0][1]
+
+
+def test_a_recording_keeps_no_more_of_a_stream_than_a_line_may_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a stream without an end does not fill the memory; what was closed or is too large can not be run again."""
+    monkeypatch.setattr("neuroscript.gate.LONGEST", 33)
+    with (
+        Recording(tmp_path / "calls") as recording,
+        Engine(toolsets=[tools], plugins="none", recording=recording) as engine,
+    ):
+        assert ["abc"] * 3 == engine.call("s.texts", (3,))
+        assert ["abc"] * 4 == engine.call("s.texts", (4,))
+        next(engine.stream("s.texts", (9,)))
+        engine.execute(ToolCall("s.texts", (1, "raise")))
+
+    lines = [*map(json.loads, (tmp_path / "calls").read_text().splitlines())]
+    assert (2, 1) == (recording.written, recording.left_out)
+    assert [["abc"] * 3, "size", "tool.failed"] == [
+        each.get("result", each.get("left_out", each.get("code"))) for each in lines
+    ]
+
+
+def test_a_closed_stream_is_no_failure_to_observers_of_codes() -> None:
+    """They see its code, and no interrupt."""
+    engine, audit = watched()
+    items = engine.stream("s.texts", (2,))
+    next(items)
+    del items
+
+    (record,) = audit.records
+    assert isinstance(record, CallRecord)
+    assert ("outcome", "stream.closed", 1) == (record.kind, record.code, record.spent["items"])

@@ -1,0 +1,239 @@
+"""The cases of neurosurfer in ``tests/vectors/seed_systems.json``.
+
+A case is words; its check stands in `CHECKS` under its id.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interop.test_neurosurfer_rows import (
+    Boom,
+    Careless,
+    EchoTool,
+    Giving,
+    SQLQueryTool,
+    engine_of,
+    invoker_of,
+    specified,
+    taking,
+    text_spec,
+)
+
+from neuroscript import SpecError
+from neuroscript.interop import anthropic
+from neuroscript.interop.neurosurfer import (
+    BaseTool,
+    Toolkit,
+    ToolParam,
+    ToolResponse,
+    ToolReturn,
+    ToolSpec,
+    from_neurosurfer,
+)
+from neuroscript.wirenames import WireNames
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "seed_systems.json").read_text())
+OURS = {each["id"]: each for each in VECTORS if each["system"] == "neurosurfer"}
+
+
+def raised(call: Callable[[], Any], kind: type[Exception] = ValueError) -> str:
+    """Return what the very error says that a call raises, or what came instead."""
+    try:
+        return f"got {call()!r}"
+    except Exception as error:
+        return str(error) if type(error) is kind else f"got {error!r}"
+
+
+def pair() -> ToolSpec:
+    """Return the spec of the cases of ``check_inputs``."""
+    return specified("tt", inputs=[ToolParam("a", "integer", "d"), ToolParam("b", "string", "d", False)])
+
+
+def told(case: Mapping[str, Any]) -> str:
+    """Return what inputs of a case are told."""
+    return raised(lambda: pair().check_inputs(case["given"]["raw"]))
+
+
+def typed(case: Mapping[str, Any]) -> bool:
+    """Tell whether a value of a type is taken as it is, or refused, as a case expects."""
+    raw = {"x": case["given"]["value"]}
+    if case["expect"].startswith("ValueError"):
+        return raised(lambda: taking(case["given"]["type"]).check_inputs(raw)).startswith("Input 'x' expected ")
+    return taking(case["given"]["type"]).check_inputs(raw) is raw and raw == ast.literal_eval(case["expect"])
+
+
+def well_formed(case: Mapping[str, Any]) -> bool:
+    """Tell whether the spec of the case is valid, and comes back as it is written."""
+    data = json.loads(case["given"].partition(": ")[2])
+    inputs = [ToolParam(**each) for each in data["inputs"]]
+    spec = ToolSpec(data["name"], data["description"], data["when_to_use"], inputs, ToolReturn(**data["returns"]))
+    return spec.validate() is None and spec.to_json() == data  # type: ignore[func-returns-value]
+
+
+def takes_an_alias(_: Any) -> bool:
+    """Tell whether ``str`` is valid and means string."""
+    text_spec("t", "str").validate()
+    return from_neurosurfer(Giving(ToolResponse(True, ""), kind="str")).spec.args[0].type == "string"
+
+
+def made(**fields: Any) -> Callable[[], Any]:
+    """Return what makes an instance of a subclass with these fields."""
+    return lambda: type("NoSpec", (BaseTool,), fields)()
+
+
+CALL = {"__call__": EchoTool.__call__}
+DECIMAL = {**CALL, "spec": specified(inputs=[ToolParam("b", "decimal", "d")])}
+
+
+def validates_again(_: Any) -> bool:
+    """Tell whether a spec is looked at where the tool is registered: in a toolkit and by the importer."""
+    careless = Careless(specified(inputs=[ToolParam("b", "decimal", "d")]))
+    expected = "calculator.b has unsupported type 'decimal'."
+    return (
+        raised(lambda: Toolkit([careless])) == expected
+        and raised(lambda: from_neurosurfer(careless), SpecError)
+        == f"from_neurosurfer neurosurfer: Careless: {expected}"
+    )
+
+
+def has_fresh_extras(_: Any) -> bool:
+    """Tell whether each answer has extras of its own."""
+    first, second = ToolResponse(False, "x"), ToolResponse(False, "x")
+    return first.extras == {} == second.extras and first.extras is not second.extras
+
+
+def never_overrides(_: Any) -> bool:
+    """Tell whether an input is what the caller gave, by every way and whatever was handed on."""
+    first, second = Giving(ToolResponse(False, "x", {"text": "FROM_EXTRAS"}), "a"), Giving(ToolResponse(True, "y"), "b")
+    with invoker_of(first, second) as invoker:
+        invoker.invoke("a", {"text": "x"})
+        invoker.invoke("b", {"text": "hello"})
+    by_agent = second.given
+    with engine_of(first, second, context={"text": "FROM_CONTEXT"}) as engine:
+        engine.call("neurosurfer.a", ("x",))
+        engine.call("neurosurfer.b", ("hello",))
+    return by_agent == {"text": "hello"} == second.given
+
+
+def stops(_: Any) -> bool:
+    """Tell whether a loop stops at a final answer and presents it."""
+    with invoker_of(Giving(ToolResponse(True, "hi"))) as invoker:
+        answer = invoker.invoke("giving", {"text": "x"})
+    return answer.final_answer and answer.observation == "hi"
+
+
+def clears(_: Any) -> bool:
+    """Tell whether extras are there for the second call and not for the third."""
+    first, second = Giving(ToolResponse(False, "x", {"cursor": 1}), "a"), Giving(ToolResponse(False, "y"), "b")
+    seen = []
+    with invoker_of(first, second) as invoker:
+        invoker.invoke("a", {"text": "x"})
+        for _ in range(2):
+            invoker.invoke("b", {"text": "x"})
+            seen.append(second.given.get("cursor", "gone"))
+    return seen == [1, "gone"]
+
+
+def tries_again(case: Mapping[str, Any]) -> bool:
+    """Tell whether there are three attempts, and the observation of the case."""
+    tool = Boom(9)
+    with invoker_of(tool, max_tool_errors=2) as invoker:
+        answer = invoker.invoke("boom", {"text": "x"})
+    return f"{tool.calls} attempts, then a non-final observation {answer.observation!r}" == case["expect"] and (
+        not answer.final_answer
+    )
+
+
+def registers_once(case: Mapping[str, Any]) -> bool:
+    """Tell whether the second tool of a name is refused as the case says."""
+    return "ValueError: " + raised(lambda: Toolkit([EchoTool(), EchoTool()])) == case["expect"]
+
+
+def refuses_a_duck(case: Mapping[str, Any]) -> bool:
+    """Tell whether something with a spec is refused that is no tool; without one, too."""
+    ducks = [type("Duck", (), {"spec": EchoTool.spec})(), type("Duck", (), {})()]
+    toolkit: Any = Toolkit()
+    return all("TypeError: " + raised(lambda d=d: toolkit.register_tool(d), TypeError) == case["expect"] for d in ducks)
+
+
+def exported(case: Mapping[str, Any]) -> bool:
+    """Tell whether a tool is written for Anthropic under its own name, with when to use it."""
+    tool = from_neurosurfer(SQLQueryTool())
+    names = WireNames({tool.name: "sql_query"}, {"sql_query": tool.name})
+    (data,) = anthropic.to_tools([tool], names=names)
+    expected = case["expect"]
+    return (
+        data["name"] == expected["name"]
+        and data["input_schema"]["required"] == expected["input_schema.required"]
+        and expected["description contains"] in data["description"]
+    )
+
+
+SMOKE = ToolSpec("echo", "Echo", "smoke", [ToolParam("text", "string", "d")], ToolReturn("string", "r"))
+HEAD = "ToolSpec must have name, description, when_to_use."
+
+CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "neurosurfer-001": well_formed,
+    "neurosurfer-002": lambda case: (
+        case["real_implementation"] == f"ValueError: {HEAD}" and raised(specified(name="").validate) == HEAD
+    ),
+    "neurosurfer-003": lambda case: (
+        case["real_implementation"] == f"ValueError: {HEAD}" and raised(specified(description="").validate) == HEAD
+    ),
+    "neurosurfer-009": takes_an_alias,
+    "neurosurfer-011": lambda case: (
+        case["real_implementation"]
+        == "ValueError: " + raised(specified("q", inputs=[ToolParam("", "string", "d")]).validate)
+    ),
+    "neurosurfer-012": lambda _: ToolParam(name="a", type="string", description="d").required is True,
+    "neurosurfer-013": lambda _: "'description'" in raised(lambda: ToolParam(name="a", type="string"), TypeError),  # type: ignore[call-arg]
+    "neurosurfer-015": lambda case: told(case) == "Missing required input: a",
+    "neurosurfer-016": lambda case: told(case) == "Missing required input: a",
+    "neurosurfer-017": lambda case: told(case) == "Unexpected inputs for tt: ['y', 'z']",
+    "neurosurfer-018": lambda case: told(case) == "Input 'b' expected string, got NoneType",
+    **{each: typed for each, case in OURS.items() if case["area"] == "check_inputs:type"},
+    "neurosurfer-036": lambda case: (
+        ToolSpec(
+            "t",
+            "d",
+            "w",
+            [ToolParam("a", "number", "d"), ToolParam("b", "string", "d", required=False)],
+            ToolReturn("string", "r"),
+        ).to_json()
+        == case["expect"]
+    ),
+    "neurosurfer-037": lambda case: "TypeError: " + raised(made(**CALL), TypeError) == case["expect"],
+    "neurosurfer-038": lambda _: (
+        raised(made(**CALL, spec={"name": "x"}), TypeError) == "NoSpec must define a ToolSpec 'spec'."
+    ),
+    "neurosurfer-039": lambda _: "abstract" in raised(made(spec=specified()), TypeError),
+    "neurosurfer-040": lambda _: raised(made(**DECIMAL)) == "calculator.b has unsupported type 'decimal'.",
+    "neurosurfer-041": validates_again,
+    "neurosurfer-047": has_fresh_extras,
+    "neurosurfer-048": lambda _: ToolResponse(True, {"rows": [1]}).observation == {"rows": [1]},
+    "neurosurfer-050": never_overrides,
+    "neurosurfer-051": stops,
+    "neurosurfer-053": clears,
+    "neurosurfer-054": tries_again,
+    "neurosurfer-055": registers_once,
+    "neurosurfer-056": refuses_a_duck,
+    "neurosurfer-057": lambda case: Toolkit([Careless(SMOKE)]).get_tools_description() == case["expect"],
+    "neurosurfer-059": exported,
+}
+
+
+def test_each_case_is_checked() -> None:
+    """None is forgotten."""
+    assert set(OURS) == set(CHECKS)
+
+
+@pytest.mark.parametrize("case", CHECKS)
+def test_the_case_holds(case: str) -> None:
+    """As its words have it."""
+    assert CHECKS[case](OURS[case])

@@ -1,0 +1,130 @@
+"""The cases of Smith in ``tests/vectors/seed_systems.json`` that are about tools and about what is wrong with plans.
+
+A case is words; its check stands in `CHECKS` under its id.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interop.test_smith_rows import called, file_of, first, metadata, node, payload, plan, run_weather
+
+from neuroscript import ArgumentError, ExecutionPolicy, PolicyError
+from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.interop.smith import from_smith, load_folder, problems_of, resolved
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "seed_systems.json").read_text())
+OURS = {each["id"]: each for each in VECTORS if each["system"] == "smith"}
+RUNS = {"smith-037", "smith-039", "smith-040", "smith-046"}
+"""Cases of what runs a plan."""
+
+SMITHS: Mapping[str, Any] = {"properties": {"city": {"type": "string"}}, "type": "object"}
+
+
+def loads_the_others(_: Any, folder: Path) -> bool:
+    """Tell whether a file that can not be imported is named, and another one is there."""
+    path = folder / "broken.py"
+    path.write_text("import no_such_module\n")
+    file_of(folder, "sound.py", metadata())
+    registry = load_folder(folder)
+    return registry.list_tool_names() == ["weather_fetcher"] and [each.distribution for each in registry.errors] == [
+        str(path)
+    ]
+
+
+def is_unknown(expected: str, folder: Path) -> bool:
+    """Tell whether a name that is not there is refused in those words."""
+    try:
+        load_folder(folder).get_tool_by_name("nope")
+    except ValueError as error:
+        return f"ValueError: {error}" == expected
+    return False
+
+
+def gives_payloads(expected: str, _: Path) -> bool:
+    """Tell whether results become the three payloads."""
+    told = re.findall(r"\{'status'.*?\}(?= /)", expected)
+    found = [payload({"a": 1}), payload("deleted")]
+    given = {"status": "success", "temp": 3}
+    return [*map(ast.literal_eval, told)] == found and payload(given) == given
+
+
+def tells_of_an_unknown_path(_: Any, __: Path) -> bool:
+    """Tell whether it is an error, and a known one alone its text."""
+    try:
+        resolved({"city": "in {{STEPS.0.temp}} {{STEPS.0.nope}}"}, {0: {"temp": 3}})
+    except ArgumentError:
+        return resolved({"city": "in {{STEPS.0.temp}}"}, {0: {"temp": 3}}) == {"city": "in 3"}
+    return False
+
+
+def is_not_run(_: Any, __: Path) -> bool:
+    """Tell whether a dangerous tool that nobody has approved does nothing, and is denied."""
+    ran: list[str] = []
+
+    def run_weather(city: str) -> None:
+        ran.append(city)
+
+    with pytest.raises(PolicyError) as caught:
+        called(from_smith(metadata(dangerous=True), run_weather), {"city": "Rome"})
+    return ran == [] and caught.value.code == "policy.approval"
+
+
+def shows_resolved_inputs(_: Any, __: Path) -> bool:
+    """Tell whether who approves sees what the references refer to."""
+    seen: list[Any] = []
+
+    def approved(request: ApprovalRequest) -> Approval:
+        seen.append(request.arguments)
+        return Approval.approve()
+
+    inputs = resolved({"city": "{{STEPS.0.name}}"}, {0: {"name": "Rome"}})
+    called(from_smith(metadata(dangerous=True), run_weather), inputs, ExecutionPolicy(approver=approved))
+    return seen == [{"city": "Rome"}]
+
+
+def says(expected: str, *nodes: dict[str, Any]) -> bool:
+    """Tell whether a plan of these nodes is refused in those words."""
+    return f"rejected: {first(plan(*nodes))}" == expected
+
+
+CHECKS: Mapping[str, Callable[[Any, Path], bool]] = {
+    "smith-002": lambda _, __: "parameters['properties']" in str(problems_of(OURS["smith-002"]["given"])),
+    "smith-003": lambda _, __: (
+        not problems_of({key: each for key, each in metadata().items() if key != "dangerous"})
+        and not from_smith(metadata(), run_weather).policy.requires_approval
+    ),
+    "smith-005": lambda _, __: bool(problems_of(metadata(parameters={**SMITHS, "properties": {"city": {}}}))),
+    "smith-007": lambda _, __: bool(problems_of(metadata(parameters={**SMITHS, "required": ["town"]}))),
+    "smith-013": loads_the_others,
+    "smith-015": is_unknown,
+    "smith-017": lambda expected, _: says(expected, node(id="0")),
+    "smith-025": lambda expected, _: says(expected, node(), node(id=1, depends_on=0)),
+    "smith-027": lambda expected, _: says(expected, node(depends_on=[0])),
+    "smith-030": lambda expected, _: says(expected, node(retry=-3)) and says(expected, node(retry="x")),
+    "smith-033": lambda _, __: first(plan(node(inputs={"city": 5}))) == "Node 0: city: expected string, got int.",
+    "smith-035": gives_payloads,
+    "smith-041": lambda _, __: resolved({"city": "{{STEPS.0}}"}, {0: {"temp": [3]}}) == {"city": {"temp": [3]}},
+    "smith-042": tells_of_an_unknown_path,
+    "smith-043": is_not_run,
+    "smith-045": shows_resolved_inputs,
+}
+"""What holds, given what the case expects and an empty folder."""
+
+
+def test_each_case_is_checked() -> None:
+    """None is forgotten; those of what runs a plan have their checks with that."""
+    assert set(OURS) == set(CHECKS) | RUNS
+    assert not set(CHECKS) & RUNS
+
+
+@pytest.mark.parametrize("case", CHECKS)
+def test_the_case_holds(case: str, tmp_path: Path) -> None:
+    """Through an engine, where something is called."""
+    assert CHECKS[case](OURS[case]["expect"], tmp_path)

@@ -1,0 +1,72 @@
+"""A run that somebody ends: what was running is stopped, and the trace as far as it came is handed over."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from neuroscript import Engine, Runtime, Toolset
+from neuroscript.workflow import Node, Plan, Retry, Step, Trace, arun
+
+hall = Toolset("hall")
+stopped: list[str] = []
+
+
+@hall.tool()
+def opened(rt: Runtime) -> str:
+    """Be done at once."""
+    return "open"
+
+
+@hall.tool()
+async def waits(rt: Runtime, name: str) -> str:
+    """Wait for what never comes."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        stopped.append(name)
+    return name
+
+
+PLAN = Plan(
+    nodes=(
+        Node(name="door", tool="hall.opened"),
+        Node(name="guest", tool="hall.waits", inputs={"name": "Ada"}, retry=Retry(count=3, backoff=0, on=("*",))),
+        Node(name="table", tool="hall.opened", depends_on=("guest",)),
+    )
+)
+
+
+def test_a_cancelled_run_tells_how_far_it_came() -> None:
+    """What had ended has its result, what ran says that it was interrupted and is not tried again, the rest never began."""
+    left: list[Trace] = []
+    stopped.clear()
+
+    async def cancelled() -> None:
+        begun = asyncio.Event()
+
+        def watch(step: Step) -> None:
+            if (step.kind, step.node) == ("started", "guest"):
+                begun.set()
+
+        with Engine(toolsets=[hall]) as engine:
+            task = asyncio.ensure_future(arun(engine, PLAN, watch=watch, left=left.append))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(cancelled())
+    (trace,) = left
+    assert trace.error is not None
+
+    assert ["succeeded", "failed", "unstarted"] == [node.status for node in trace.nodes]
+    assert ("open", "Ada") == (trace["door"].result, (trace["guest"].arguments or {})["name"])
+    assert ["call.interrupted"] == [each.code for each in trace["guest"].attempts]
+    assert ("failed", "plan.interrupted", "the run was interrupted") == (
+        trace.status,
+        trace.error["code"],
+        trace.error["message"],
+    )
+    assert stopped in ([], ["Ada"])

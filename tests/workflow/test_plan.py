@@ -1,0 +1,285 @@
+"""A plan is data: what it may say, what its references and conditions mean, and that a broken one can not exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from neuroscript import ArgSpec, ArgType, SpecError
+from neuroscript.workflow import Node, Plan, Retry, load_plan, plan_from_data, plan_of_json, plan_of_toml, plan_to_data
+from neuroscript.workflow.conditions import Condition, Undecided
+from neuroscript.workflow.references import Lost, Template
+
+BROKEN = """
+nam = "x"
+[inputs.city]
+type = "strin"
+[nodes.a]
+tool = "t.add"
+retry = { count = -1, on = ["X"], tries = 2 }
+when = 3
+inputs = { a = "${b.x", b = 1, c = ["${b["] }
+[nodes.b]
+tool = ""
+timeout = 0
+depend_on = ["a"]
+[nodes.item]
+tool = "t.add"
+on_fail = "stop"
+"""
+
+WRONG_WHEN = (
+    "a condition is a reference, a table of value and one of equals, differs, above, at_least, below, at_most, among, "
+    "contains, empty, a table of one of succeeded, failed, skipped and a node, or a table of all, any or not"
+)
+
+
+def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
+    """Keys, types, references and conditions."""
+    with pytest.raises(SpecError) as caught:
+        plan_of_toml(BROKEN, source="plan.toml")
+
+    assert [
+        "plan.toml:2: nam: is not known; did you mean name?",
+        *["plan.toml:3: inputs.city: " + caught.value.problems[1].removeprefix("inputs.city: ")],
+        "plan.toml:7: nodes.a.retry.tries: is not known",
+        "plan.toml:7: nodes.a.retry.count: must be a whole number from 0 to 100",
+        "plan.toml:7: nodes.a.retry.on: must be a list of codes such as tool.failed or llm.*, or later",
+        f"plan.toml:8: nodes.a.when: {WRONG_WHEN}",
+        "plan.toml:9: nodes.a.inputs.a: the reference to b does not end as one; write $${ for a plain ${",
+        "plan.toml:9: nodes.a.inputs.c[0]: the reference to b does not end as one; write $${ for a plain ${",
+        "plan.toml:11: nodes.b.tool must be the name of a tool",
+        "plan.toml:12: nodes.b.timeout must be a finite number of seconds above 0",
+        "plan.toml:13: nodes.b.depend_on: is not known; did you mean depends_on?",
+        "plan.toml:14: nodes.item.name must be a letter or _, then letters, digits, _ and -, at most 64, and none of "
+        "index, input, item, trace",
+        "plan.toml:16: nodes.item.on_fail must be halt or continue",
+    ] == sorted(caught.value.sentences, key=lambda each: int(each.split(":")[1]))
+    assert caught.value.problems[1].startswith("inputs.city: strin is no ArgType; the words are string, int")
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        pytest.param("", ["nodes: there must be one"], id="nothing"),
+        pytest.param(
+            '[nodes.a]\ntool = "t"\ninputs = { x = "${b.x} ${zz}", y = "${input.q}" }\n[nodes.b]\ntool = "t"\n'
+            'depends_on = ["nn"]\n[nodes.c]\ntool = "t"\nwhen = { failed = "gone" }',
+            [
+                "nodes.a.inputs.x: no node is called zz",
+                "nodes.a.inputs.y: the plan has no input q",
+                "nodes.b: needs nn, and no node is called so",
+                "nodes.c: needs gone, and no node is called so",
+            ],
+            id="dangling",
+        ),
+        pytest.param(
+            '[nodes.a]\ntool = "t"\ninputs = { x = "${b}" }\n[nodes.b]\ntool = "t"\ndepends_on = ["a"]\n'
+            '[nodes.c]\ntool = "t"\nwhen = { value = "${c}", equals = 1 }',
+            ["nodes.c: needs itself, by way of c < c", "nodes.a: needs itself, by way of a < b < a"],
+            id="two-cycles",
+        ),
+        pytest.param(
+            'output = "${item}"\n[nodes.a]\ntool = "t"\ninputs = { x = "${item}" }\n'
+            '[nodes.b]\ntool = "t"\nmap = "${index}"',
+            [
+                "nodes.a.inputs.x: there is no item here, for that is what each call of a map has",
+                "nodes.b.map: there is no index here, for that is what each call of a map has",
+            ],
+            id="no-map",
+        ),
+        pytest.param(
+            'output = ["${item}", "${b}"]\n[nodes.a]\ntool = "t"',
+            [
+                "output[0]: there is no item here, for that is what each call of a map has",
+                "output[1]: no node is called b",
+            ],
+            id="output",
+        ),
+        pytest.param("nodes = 3", ["nodes: must be a table, [nodes]"], id="no-table"),
+        pytest.param(
+            'name = 3\nnodes = [{ name = "a", tool = "t" }, { name = "a", tool = "t" }, 5]',
+            ["name: expected a text, got int", "nodes[2]: must be a table, [nodes[2]]"],
+            id="a-list",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_each_other_are_no_plan(text: str, problems: list[str]) -> None:
+    """Each is named by its path; what a plan as a whole is asked comes when each part is right."""
+    with pytest.raises(SpecError) as caught:
+        plan_of_toml(text)
+
+    assert sorted(problems) == sorted(each for each in caught.value.problems if "name must be" not in each)
+
+
+def test_two_nodes_of_one_name_are_no_plan() -> None:
+    """However they are written down."""
+    with pytest.raises(SpecError) as caught:
+        plan_of_json('{"nodes": [{"name": "a", "tool": "t"}, {"name": "a", "tool": "t"}]}')
+
+    assert str(caught.value) == "plan: nodes.a: there are two of that name"
+
+
+@pytest.mark.parametrize("data", [None, [], 3, "x", {"nodes": {"a": {"tool": 3, "inputs": []}}}])
+def test_whatever_data_is_it_is_taken_or_refused(data: Any) -> None:
+    """By a `SpecError`, never by anything else."""
+    with pytest.raises(SpecError):
+        plan_from_data(data)
+
+
+WHOLE = Plan(
+    name="whole",
+    description="Everything that a plan can say.",
+    inputs=(ArgSpec("n", ArgType.INT, required=False, default=3, minimum=1),),
+    nodes=(
+        Node(name="a", tool="t.one", inputs={"x": "${input.n}", "blob": b"\x00"}, timeout=1.5, rerun=True),
+        Node(
+            name="b",
+            tool="t.two",
+            inputs={"each": "${item.name} of ${a[0].total}"},
+            map="${a}",
+            when={"any": [{"value": "${a}", "empty": False}, {"not": {"succeeded": "a"}}]},
+            retry=Retry(count=2, backoff=0.5, on=("llm.*",)),
+            on_fail="continue",
+            depends_on=("a",),
+            description="Second.",
+        ),
+    ),
+    output={"b": "${b}"},
+    synthesis="Say it.",
+)
+
+
+def test_a_plan_is_the_same_after_a_way_through_data() -> None:
+    """Also where it is JSON, and what is as usual is not written."""
+    import json
+
+    plain = Plan(nodes=(Node(name="a", tool="t"),))
+    again = plan_of_json(json.dumps(plan_to_data(WHOLE)))
+
+    assert {"nodes": {"a": {"tool": "t"}}} == plan_to_data(plain)
+    assert plan_to_data(WHOLE) == plan_to_data(again)
+    assert [node.needs for node in again.nodes] == [(), ("a",)]
+
+
+def test_a_file_is_read_by_what_its_name_ends_with(tmp_path: Any) -> None:
+    """JSON or TOML, and both are the same plan."""
+    (tmp_path / "p.toml").write_text('[nodes.a]\ntool = "math.add"\ninputs = { a = 1, b = 2.5 }')
+    (tmp_path / "p.json").write_text('{"nodes": {"a": {"tool": "math.add", "inputs": {"a": 1, "b": 2.5}}}}')
+
+    assert load_plan(tmp_path / "p.toml") == load_plan(tmp_path / "p.json")
+    with pytest.raises(SpecError, match=r"gone\.toml: can not be read: no such file or directory"):
+        load_plan(tmp_path / "gone.toml")
+
+
+VALUES = {"a": {"list": [1, {"key": True}], "odd key": 1.5, "7": "seven", "text": "é"}, "b": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("$${a}", "${a}"),
+        ("$5 and $", "$5 and $"),
+        ("${b}", None),
+        ("${a.list[0]}", 1),
+        ("${a.list[-1].key}", True),
+        ("${a.list.1.key}", True),
+        ('${a["odd key"]}', 1.5),
+        ("${a.7}", "seven"),
+        ("${a.text}: ${a.list} ${b}", 'é: [1, {"key": true}] null'),
+        ("$${${a.7}", "${seven"),
+        ("costs $$${a.list[0]}", "costs $1"),
+        ("$$$${b}", "$${b}"),
+    ],
+)
+def test_a_reference_stands_for_what_a_node_gave(text: str, expected: Any) -> None:
+    """Alone for the value itself, within text for its text."""
+    faults: list[str] = []
+    template = Template.of(text, "x", faults)
+
+    assert (expected, []) == (template.filled(lambda reference: reference.within(VALUES[reference.root])), faults)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${a.gone}", "a has no gone"),
+        ("${a.list[2]}", "a.list has no [2]"),
+        ("${a.list[-3]}", "a.list has no [-3]"),
+        ("${a.list.key}", "a.list has no key"),
+        ("${a.text.x}", "a.text has no x"),
+        ("${b.x[0]}", "b has no x"),
+        ('${a["odd key"].x}', 'a["odd key"] has no x'),
+    ],
+)
+def test_a_reference_to_nothing_names_the_step_that_is_missing(text: str, expected: str) -> None:
+    """And no value."""
+    with pytest.raises(Lost) as caught:
+        Template.of(text, "x", []).filled(lambda reference: reference.within(VALUES[reference.root]))
+
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (True, True),
+        ("${yes}", True),
+        ({"value": "${three}", "equals": 3}, True),
+        ({"value": "${yes}", "equals": 1}, False),
+        ({"value": "${three}", "differs": "${three}"}, False),
+        ({"value": "${three}", "above": 3}, False),
+        ({"value": "${three}", "at_least": 3.0}, True),
+        ({"value": "${word}", "below": "x"}, True),
+        ({"value": "${three}", "at_most": 2}, False),
+        ({"value": "${word}", "among": ["apple", "pear"]}, True),
+        ({"value": ["${word}"], "contains": "apple"}, True),
+        ({"value": "${word}", "contains": "ppl"}, True),
+        ({"value": [], "empty": True}, True),
+        ({"value": "${word}", "empty": True}, False),
+        ({"failed": "n"}, True),
+        ({"succeeded": "n"}, False),
+        ({"all": ["${yes}", {"not": {"skipped": "n"}}]}, True),
+        ({"any": [{"not": "${yes}"}, {"succeeded": "n"}]}, False),
+    ],
+)
+def test_a_condition_holds_or_not(data: Any, expected: bool) -> None:
+    """By values, by how a node has ended, or by several of these."""
+    values = {"yes": True, "three": 3, "word": "apple"}
+    faults: list[str] = []
+    condition = Condition.of(data, "when", faults)
+
+    assert (expected, []) == (condition.holds(lambda each: values[each.root], lambda name: "failed"), faults)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("${word}", "expected true or false, got str"),
+        ({"value": "${word}", "above": 3}, "above compares two numbers or two texts, got str and int"),
+        ({"value": True, "below": 3}, "below compares two numbers or two texts, got bool and int"),
+        ({"value": 3, "contains": 3}, "contains does not fit int and int"),
+        ({"value": 3, "among": 3}, "among does not fit int and int"),
+        ({"value": 3, "empty": True}, "empty does not fit int and bool"),
+        ({"value": "", "empty": 1}, "empty is true or false, got int"),
+    ],
+)
+def test_what_can_not_be_compared_is_no_answer(data: Any, expected: str) -> None:
+    """The text names types, and no value."""
+    with pytest.raises(Undecided) as caught:
+        Condition.of(data, "when", []).holds(lambda _: "apple", lambda _: "failed")
+
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    "data", [3, None, "no reference", "${a} and ${b}", [], {}, {"value": 1}, {"all": []}, {"failed": 3}, {"is": True}]
+)
+def test_what_is_no_condition_is_refused(data: Any) -> None:
+    """With the forms that there are."""
+    faults: list[str] = []
+    Condition.of(data, "when", faults)
+
+    assert [f"when: {WRONG_WHEN}"] == faults

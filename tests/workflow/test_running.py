@@ -1,0 +1,482 @@
+"""A plan runs as far as its parts let it: together where they can, each call through the one line, each end in the trace."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.workflow.labs import Lab
+
+from neuroscript import ArgumentError, ExecutionPolicy, Host, Limits, SpecError
+from neuroscript.workflow import Step, Trace, arun, check, plan_of_toml, run
+
+
+def ran(lab: Lab, text: str, **options: Any) -> Trace:
+    """Run a plan."""
+    return run(lab.engine, plan_of_toml(text), **options)
+
+
+def ends(trace: Trace) -> dict[str, str]:
+    """Return how each node has ended, with the code of its error."""
+    return {
+        node.name: node.status if node.error is None else f"{node.status} {node.error['code']}" for node in trace.nodes
+    }
+
+
+def test_a_node_takes_what_those_before_it_gave() -> None:
+    """Each value exact, and the last one is the result."""
+    trace = ran(
+        Lab(),
+        """
+        name = "sums"
+        [inputs.first]
+        type = "int"
+        [nodes.c]
+        tool = "lab.add"
+        inputs = { a = "${b}", b = "${input.first}" }
+        [nodes.b]
+        tool = "tool.Lab.Add"
+        inputs = { a = "2", b = "${input.first}" }
+        """,
+        inputs={"first": "40"},
+    )
+
+    assert (trace.status, trace.output, trace.inputs) == ("succeeded", 82, {"first": 40})
+    assert [(node.name, node.tool, node.needs, node.arguments, node.result) for node in trace.nodes] == [
+        ("c", "lab.add", ("b",), {"a": 42, "b": 40}, 82),
+        ("b", "lab.add", (), {"a": 2, "b": 40}, 42),
+    ]
+    assert [each.code for node in trace.nodes for each in node.attempts] == ["ok", "ok"]
+    assert trace["c"].started is not None
+    assert trace["b"].started is not None
+    assert trace["b"].started <= trace["c"].started
+
+
+def test_what_does_not_depend_on_each_other_runs_at_once() -> None:
+    """As many as may."""
+    text = "\n".join(f'[nodes.n{n}]\ntool = "lab.nap"\ninputs.seconds = 0.2' for n in range(8))
+    free, bound = Lab(), Lab()
+
+    assert ran(free, text).status == ran(bound, text, parallel=3).status == "succeeded"
+    assert (free.most, bound.most) == (8, 3)
+
+
+def test_a_map_runs_a_node_for_each_item() -> None:
+    """Its result is the list of the results, in the order of the items; nothing to go over is an empty one."""
+    trace = ran(
+        Lab(),
+        """
+        output = { sums = "${sums}", none = "${none}", last = "${sums[-1]}", text = "${total} of ${sums}" }
+        [nodes.numbers]
+        tool = "lab.items"
+        inputs.count = 4
+        [nodes.sums]
+        tool = "lab.add"
+        map = "${numbers}"
+        inputs = { a = "${item}", b = "${index}" }
+        [nodes.none]
+        tool = "lab.add"
+        map = []
+        inputs = { a = "${item}" }
+        [nodes.total]
+        tool = "lab.add"
+        inputs = { a = "${sums[1]}", b = "${sums[3]}" }
+        """,
+    )
+
+    assert {"sums": [0, 2, 4, 6], "none": [], "last": 6, "text": "8 of [0, 2, 4, 6]"} == trace.output
+    assert trace["sums"].arguments == [{"a": n, "b": n} for n in range(4)]
+    assert [each.item for each in trace["sums"].attempts] == [0, 1, 2, 3]
+
+
+def test_after_a_failure_that_halts_nothing_further_begins() -> None:
+    """What runs is waited for, and the plan has failed; its trace says why."""
+    lab = Lab()
+    trace = ran(
+        lab,
+        """
+        [nodes.slow]
+        tool = "lab.nap"
+        inputs.seconds = 0.2
+        [nodes.bad]
+        tool = "lab.fail"
+        inputs.text = "no"
+        [nodes.after]
+        tool = "lab.add"
+        inputs.a = "${slow}"
+        [nodes.aside]
+        tool = "lab.add"
+        inputs.a = 1
+        """,
+    )
+
+    assert ends(trace) == {
+        "slow": "succeeded",
+        "bad": "failed tool.failed",
+        "after": "unstarted",
+        "aside": "unstarted",
+    }
+    assert (trace.status, trace.output, trace.error) == (
+        "failed",
+        None,
+        {"code": "plan.failed", "number": 6, "retry": "never", "message": "bad failed"},
+    )
+    assert lab.seen == [("fail", "no")]
+
+
+def test_after_a_failure_that_does_not_halt_the_others_go_on() -> None:
+    """What refers to it fails in its turn, what only comes after it runs, and a condition may ask for it."""
+    trace = ran(
+        Lab(),
+        """
+        [nodes.bad]
+        tool = "lab.fail"
+        inputs.text = "no"
+        on_fail = "continue"
+        [nodes.refers]
+        tool = "lab.add"
+        inputs.a = "${bad}"
+        on_fail = "continue"
+        [nodes.comes_after]
+        tool = "lab.add"
+        inputs.a = 1
+        depends_on = ["bad"]
+        [nodes.instead]
+        tool = "lab.add"
+        inputs.a = 2
+        when = { failed = "bad" }
+        [nodes.not_so]
+        tool = "lab.add"
+        inputs.a = 3
+        when = { succeeded = "bad" }
+        [nodes.of_not_so]
+        tool = "lab.add"
+        inputs.a = "${not_so}"
+        """,
+    )
+
+    assert trace.status == "succeeded"
+    assert ends(trace) == {
+        "bad": "failed tool.failed",
+        "refers": "failed plan.reference",
+        "comes_after": "succeeded",
+        "instead": "succeeded",
+        "not_so": "skipped",
+        "of_not_so": "skipped",
+    }
+    assert trace["refers"].error is not None
+    assert trace["refers"].error["message"] == "lab.add: bad has failed, and gives nothing"
+    assert [trace[name].reason for name in ("not_so", "of_not_so")] == [
+        "its condition does not hold",
+        "not_so was skipped",
+    ]
+    assert trace.output == {"comes_after": 2, "instead": 3}
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "message"),
+    [
+        ('inputs.a = "${one.x[0]}"', "plan.reference", "lab.add: one has no x"),
+        ('inputs.a = 1\nwhen = "${one.y}"', "plan.condition", "lab.add: when: expected true or false, got int"),
+        ('inputs.a = "${item}"\nmap = "${one.y}"', "plan.reference", "lab.add: map: what it goes over is no list"),
+        (
+            'inputs.a = "${one.z}"',
+            "coercion.format",
+            "lab.add: a: expected int, got str (a text must be decimal digits, such as 42)",
+        ),
+    ],
+    ids=["a path", "a condition", "a map", "a type"],
+)
+def test_what_is_only_known_at_run_time_fails_its_node(lines: str, code: str, message: str) -> None:
+    """With the place, and no value."""
+    trace = ran(
+        Lab(),
+        f'[nodes.one]\ntool = "lab.echo"\ninputs.value = {{ y = 1, z = "secret" }}\n[nodes.two]\ntool = "lab.add"\n{lines}',
+    )
+
+    error = trace["two"].error
+    assert error is not None
+    assert (error["code"].partition(" ")[0], error["message"]) == (code, message)
+
+
+def test_the_whole_plan_is_looked_at_before_anything_runs() -> None:
+    """Tools, types and policy: every problem at once, and none of it has run."""
+    lab = Lab(policy=ExecutionPolicy(allow=("lab.*",), deny=("lab.fail",), grants=("fs:read:*",)))
+    plan = plan_of_toml(
+        """
+        [inputs.names]
+        type = "slice_string"
+        [nodes.first]
+        tool = "lab.add"
+        inputs.a = 1
+        [nodes.gone]
+        tool = "lab.ad"
+        [nodes.denied]
+        tool = "lab.fail"
+        inputs.text = "x"
+        [nodes.unfit]
+        tool = "lab.add"
+        inputs = { a = "x", b = "${input.names}", c = "${first}" }
+        [nodes.path]
+        tool = "lab.add"
+        inputs = { a = "${first.x}" }
+        [nodes.over]
+        tool = "lab.add"
+        map = "${first}"
+        inputs.a = "${item}"
+        [nodes.ungranted]
+        tool = "lab.write"
+        inputs = { path = "${input.names[0]}", text = "t" }
+        [nodes.missing]
+        tool = "lab.write"
+        inputs = { path = "a.txt" }
+        """
+    )
+    with pytest.raises(SpecError) as caught:
+        run(lab.engine, plan, {"names": []})
+
+    assert list(caught.value.problems) == [
+        "nodes.gone.tool: no tool is called lab.ad; did you mean lab.add or lab.nap or lab.wait?",
+        "nodes.denied.tool: lab.fail: is denied by the host",
+        "nodes.unfit.inputs.b: expected int, and the reference gives list of string",
+        "nodes.unfit.inputs.a: expected int, got str (a text must be decimal digits, such as 42)",
+        "nodes.unfit.inputs.c: expected only a, b, got an unknown name with str",
+        "nodes.path.inputs.a: first.x leads into a value that has no parts",
+        "nodes.over.map: goes over a list, and this is none",
+        "nodes.ungranted.tool: needs fs:write:{path}, which is not granted",
+        "nodes.missing.inputs.text: expected string, got nothing",
+    ]
+    assert (lab.seen, check(lab.engine, plan)) == ([], caught.value.problems)
+
+
+def test_the_inputs_of_a_plan_are_coerced_as_arguments_are() -> None:
+    """Every problem is told, and nothing runs."""
+    lab = Lab()
+    text = """
+    inputs = { count = "int", names = { type = "slice_string", required = false, default = ["a"] } }
+    [nodes.one]
+    tool = "lab.add"
+    inputs = { a = "${input.count}" }
+    """
+    with pytest.raises(ArgumentError) as caught:
+        ran(lab, text, inputs={"count": "x", "nam": 1})
+
+    assert [problem.where for problem in caught.value.problems] == ["count", "nam"]
+    assert lab.seen == []
+    assert ran(lab, text, inputs={"count": "2"}).inputs == {"count": 2, "names": ["a"]}
+
+
+@pytest.mark.parametrize("parallel", [0, -1])
+def test_a_plan_runs_at_least_one_call_at_a_time(parallel: int) -> None:
+    """Else it would end without having begun."""
+    with pytest.raises(ValueError, match="parallel must be 1 or more"):
+        ran(Lab(), '[nodes.one]\ntool = "lab.add"\ninputs.a = 1', parallel=parallel)
+
+
+def test_a_caller_that_breaks_ends_the_run() -> None:
+    """With its own error, and nothing goes on."""
+    lab = Lab()
+
+    async def broken(work: Any) -> Any:
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        asyncio.run(arun(lab.engine, plan_of_toml('[nodes.one]\ntool = "lab.add"\ninputs.a = 1'), caller=broken))
+
+
+def test_every_call_is_held_to_policy_and_limits() -> None:
+    """A plan is no way around them."""
+    lab = Lab(policy=ExecutionPolicy(allow=("*",), limits=Limits(calls=2)))
+    trace = ran(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.add"\ninputs.a = {n}' for n in range(4)))
+
+    assert list(ends(trace).values()) == ["succeeded", "succeeded", "failed limit.calls", "unstarted"]
+
+
+def test_no_secret_is_in_a_trace() -> None:
+    """Neither of an argument, nor of an input, nor where a tool repeats it."""
+    trace = ran(
+        Lab(),
+        """
+        inputs = { key = { type = "string", secret = true } }
+        [nodes.one]
+        tool = "lab.unlock"
+        inputs.key = "${input.key}"
+        """,
+        inputs={"key": "canary-4711"},
+    )
+
+    assert (trace.inputs, trace["one"].arguments) == ({"key": "[secret]"}, {"key": "[secret]"})
+    assert "canary-4711" not in repr(trace)
+
+
+def test_a_timed_out_call_is_not_made_twice_unless_its_tool_is_idempotent() -> None:
+    """And never while the first one still runs."""
+    lab = Lab()
+    trace = ran(
+        lab, '[nodes.one]\ntool = "lab.nap"\ninputs.seconds = 0.4\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
+    )
+
+    assert ends(trace) == {"one": "failed call.timeout"}
+    assert len(trace["one"].attempts) == 1
+
+    lab = Lab()
+    threading.Timer(0.4, lab.gate.set).start()
+    trace = ran(
+        lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.2\nretry = { count = 3, backoff = 0 }'
+    )
+
+    assert (ends(trace), trace.output, lab.most) == ({"one": "succeeded"}, 7, 1)
+    assert [each.code for each in trace["one"].attempts] == ["call.timeout", "ok"]
+
+
+def test_a_call_that_does_not_end_is_given_up() -> None:
+    """After as long again as its node has; a second one is never made beside it."""
+    lab = Lab()
+    trace = ran(
+        lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
+    )
+    lab.gate.set()
+
+    assert (ends(trace), lab.seen) == ({"one": "failed call.timeout"}, [("wait", 7)])
+
+
+def test_a_coroutine_that_is_late_is_stopped_and_tried_again() -> None:
+    """At once, for nothing of it runs any more."""
+    lab = Lab()
+    trace = ran(
+        lab, '[nodes.one]\ntool = "lab.rest"\ninputs.seconds = 30\ntimeout = 0.05\nretry = { count = 2, backoff = 0 }'
+    )
+
+    assert [each.code for each in trace["one"].attempts] == ["call.timeout"] * 3
+
+
+def test_what_went_before_can_be_handed_on() -> None:
+    """The nodes that had to end before this one, in the order of the plan; no argument is told."""
+    trace = ran(
+        Lab(),
+        """
+        [nodes.bad]
+        tool = "lab.fail"
+        inputs.text = "no"
+        on_fail = "continue"
+        [nodes.aside]
+        tool = "lab.add"
+        inputs.a = 9
+        [nodes.one]
+        tool = "lab.add"
+        inputs.a = 1
+        depends_on = ["bad"]
+        [nodes.report]
+        tool = "lab.echo"
+        inputs.value = { all = "${trace}", first = "${trace[0].status}" }
+        depends_on = ["one"]
+        """,
+    )
+
+    assert trace["report"].result == {
+        "first": "failed",
+        "all": [
+            {
+                "node": "bad",
+                "tool": "lab.fail",
+                "status": "failed",
+                "error": {"code": "tool.failed", "message": "lab.fail: no"},
+            },
+            {"node": "one", "tool": "lab.add", "status": "succeeded", "result": 2},
+        ],
+    }
+
+
+def test_a_plan_runs_on_a_loop_that_goes_on() -> None:
+    """And from sync code while a loop runs in this very thread."""
+    text = "\n".join(f'[nodes.n{n}]\ntool = "lab.{"nap" if n else "rest"}"\ninputs.seconds = 0.1' for n in range(3))
+
+    async def both() -> tuple[int, Trace, Trace]:
+        lab, ticks = Lab(), 0
+        task = asyncio.ensure_future(arun(lab.engine, plan_of_toml(text)))
+        while not task.done():
+            ticks += 1
+            await asyncio.sleep(0.01)
+        return ticks, task.result(), run(lab.engine, plan_of_toml(text))
+
+    ticks, awaited, plain = asyncio.run(both())
+
+    assert (awaited.status, plain.status, ticks > 3) == ("succeeded", "succeeded", True)
+
+
+def test_a_cancelled_plan_stops_what_runs() -> None:
+    """No tool of it goes on, and none begins."""
+    lab = Lab()
+    text = '[nodes.one]\ntool = "lab.rest"\ninputs.seconds = 30\n[nodes.two]\ntool = "lab.add"\ninputs.a = "${one}"'
+
+    async def cancelled() -> set[Any]:
+        task = asyncio.ensure_future(arun(lab.engine, plan_of_toml(text)))
+        while not lab.seen:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert (asyncio.run(cancelled()), lab.seen, lab.engine.running) == (set(), [("rest", 30.0)], set())
+
+
+def test_who_watches_is_told_of_each_step() -> None:
+    """What it raises is let go."""
+    steps: list[Step] = []
+
+    def watch(step: Step) -> None:
+        steps.append(step)
+        raise RuntimeError("the watcher's own affair")
+
+    lab = Lab()
+    trace = ran(
+        lab,
+        '[nodes.one]\ntool = "lab.fail"\ninputs.text = "x"\non_fail = "continue"\nretry = { count = 1, backoff = 0 }\n'
+        '[nodes.two]\ntool = "lab.add"\nmap = [1]\ninputs.a = "${item}"\ndepends_on = ["one"]',
+        watch=watch,
+    )
+
+    assert trace.status == "succeeded"
+    assert [(each.kind, each.node, each.item, each.number, each.code, each.done) for each in steps] == [
+        ("started", "one", None, 1, "", 0),
+        ("ended", "one", None, 1, "tool.failed", 0),
+        ("started", "one", None, 2, "", 0),
+        ("ended", "one", None, 2, "tool.failed", 1),
+        ("finished", "one", None, 2, "failed", 1),
+        ("started", "two", 0, 1, "", 1),
+        ("ended", "two", 0, 1, "ok", 2),
+        ("finished", "two", 0, 1, "succeeded", 2),
+    ]
+
+
+def test_a_failed_item_ends_its_map() -> None:
+    """The items that had not begun do not; those that wait to be tried again are given up."""
+    lab = Lab()
+    trace = ran(
+        lab,
+        """
+        [nodes.one]
+        tool = "lab.add"
+        map = [1, "x", 3]
+        inputs.a = "${item}"
+        on_fail = "continue"
+        """,
+    )
+
+    assert (ends(trace), lab.seen) == ({"one": "failed coercion.format"}, [("add", 1, 1)])
+    assert [each.code for each in trace["one"].attempts] == ["ok", "coercion.format"]
+
+
+def test_a_tool_of_a_plan_stays_in_the_sandbox(tmp_path: Path) -> None:
+    """And needs its grant for the path that a reference gives."""
+    lab = Lab(host=Host(sandbox_dir=tmp_path), policy=ExecutionPolicy(allow=("*",), grants=("fs:write:out/*",)))
+    text = '[inputs]\npath = "string"\n[nodes.one]\ntool = "lab.write"\ninputs = { path = "${input.path}", text = "t" }'
+    (tmp_path / "out").mkdir()
+
+    assert ran(lab, text, inputs={"path": "out/a"}).status == "succeeded"
+    assert ends(ran(lab, text, inputs={"path": "b"})) == {"one": "failed policy.capability"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -1,0 +1,187 @@
+"""Traces as files: what is saved is what is read, and what is wrong with a file is all said at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from tests.workflow.traces import SHAPES, node, trace, traces
+
+from neuroscript import Engine, SpecError, Toolset
+from neuroscript.workflow import (
+    Node,
+    Plan,
+    Trace,
+    load_trace,
+    run,
+    save_trace,
+    trace_from_data,
+    trace_of_json,
+    trace_to_data,
+)
+
+
+@given(traces())
+def test_what_is_written_is_what_is_read(made: Trace) -> None:
+    """As text of JSON, for every exact value: bytes, times and embeddings too, and maps that look like them."""
+    data = trace_to_data(made)
+    text = json.dumps(data)
+
+    assert made == trace_from_data(data)
+    assert made == trace_of_json(text)
+    assert json.dumps(data) == text  # it was only read
+
+
+def test_a_run_is_saved_and_read(tmp_path: Path) -> None:
+    """What an engine has done, with secrets masked, in a file that holds nothing but ASCII."""
+    tools = Toolset("g")
+
+    @tools.tool()
+    def double(number: int) -> dict[str, Any]:
+        """Double it."""
+        return {"é": number * 2, "raw": b"\0"}
+
+    plan = Plan(name="p", nodes=(Node(name="a", tool="g.double", inputs={"number": "4"}),))
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        done = run(engine, plan)
+    save_trace(done, tmp_path / "t.json")
+
+    assert done == load_trace(tmp_path / "t.json")
+    assert (tmp_path / "t.json").read_bytes().isascii()
+    assert done.output == {"é": 8, "raw": b"\0"}
+
+
+class Odd:
+    """What no file can hold."""
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        pytest.param((1, 2), [1, 2], id="a tuple"),
+        pytest.param({1: "a"}, {"1": "a"}, id="a key that is no text"),
+        pytest.param(float("nan"), "<float>", id="no number"),
+        pytest.param([1 << 20_000], ["<int>"], id="a number without end"),
+        pytest.param(Odd(), "<Odd>", id="an object"),
+    ],
+)
+def test_what_no_file_can_hold_is_named_by_its_type(tmp_path: Path, value: Any, kept: Any) -> None:
+    """A run that is over is not lost for a value that can not be written."""
+    save_trace(trace(node("a", result=value)), tmp_path / "t.json")
+
+    assert kept == load_trace(tmp_path / "t.json")["a"].result
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Where it can not be written, what was there is there still, and nothing else."""
+    (tmp_path / "t.json").mkdir()
+
+    with pytest.raises(OSError):
+        save_trace(SHAPES["one"], tmp_path / "t.json")
+
+    assert [tmp_path / "t.json"] == [*tmp_path.iterdir()]
+
+
+def wrong(change: Callable[[dict[str, Any]], object]) -> tuple[str, ...]:
+    """Return what is said of the data of a good trace after a change."""
+    data = trace_to_data(trace(node("a"), node("b", "a", status="failed")))
+    change(data)
+    with pytest.raises(SpecError) as caught:
+        trace_from_data(data)
+    return caught.value.problems
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    """Each with its path."""
+
+    def change(data: dict[str, Any]) -> None:
+        data |= {"run": 1, "status": "skipped", "digest": "x", "seconds": 1e300, "colour": 1}
+        del data["answer"]
+        data["nodes"][0] |= {"name": "a b", "tol": 1, "result": {"$base64": "?"}, "needs": ["z", 1]}
+        data["nodes"][1] |= {"error": {"code": 5}, "status": ["failed"]}
+        data["nodes"][1]["attempts"] = [{"number": True, "item": -1, "started": "now", "seconds": 0}, 7]
+
+    assert wrong(change) == (
+        "colour: is not known",
+        "run: must be a text, got int",
+        "digest: must be 64 hexadecimal digits, got str",
+        "status: must be one of succeeded, failed, got str",
+        "answer: is missing",
+        "seconds: must be a number of seconds within 1e+12, got float",
+        "nodes[0].tol: is not known; did you mean tool?",
+        "nodes[0].name: must be a letter or _, then letters, digits, _ and -, at most 64, got str",
+        "nodes[0].result: no value is written like that",
+        "nodes[0].needs: must be a list of texts",
+        "nodes[1].status: must be one of succeeded, failed, skipped, unstarted, got list",
+        "nodes[1].error: must be null or an object with code and message, got dict",
+        "nodes[1].attempts[0].number: must be a whole number from 1, got bool",
+        "nodes[1].attempts[0].item: must be null or a whole number from 0, got int",
+        "nodes[1].attempts[0].started: must be a number of seconds within 1e+12, got str",
+        "nodes[1].attempts[0].code: is missing",
+        "nodes[1].attempts[1]: must be a JSON object, got int",
+    )
+
+
+def test_many_problems_are_counted() -> None:
+    """The first twenty are told, and how many more there are."""
+    problems = wrong(lambda data: data.update({f"key{number}": 1 for number in range(25)}))
+
+    assert (len(problems), problems[-2:]) == (21, ("key19: is not known", "and 5 more"))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda data: data.update(trace=2), "trace: must be 1, the version of the form that is read here"),
+        (lambda data: data.update(nodes=None), "nodes: must be a list, got None"),
+        (lambda data: data["nodes"][0].update(needs=["z"]), "nodes[0].needs: no node is called z"),
+        (lambda data: data["nodes"][0].update(needs=["b"]), "nodes: they need each other: a < b < a"),
+        (lambda data: data["nodes"][1].update(name="a"), "nodes[1].name: there are two of that name"),
+    ],
+)
+def test_a_graph_that_no_plan_has_is_refused(change: Callable[[dict[str, Any]], object], problem: str) -> None:
+    """Names that are there twice, needs of what is not there, and circles."""
+    assert problem in wrong(change)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is no JSON: line 1, column 1 is not JSON"),
+        ("[]", "expected a JSON object, got list"),
+        ('{"trace": 1, "trace": 1}', "is no JSON: the JSON text gives one key twice"),
+        ("[" * 100_000, "is no JSON: the JSON text nests too deeply"),
+        ('{"trace": NaN}', "is no JSON: NaN is no JSON number"),
+    ],
+)
+def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    """With the name of the file, and nothing of what is in it."""
+    file = tmp_path / "t.json"
+    file.write_text(text)
+
+    with pytest.raises(SpecError) as caught:
+        load_trace(file)
+
+    assert caught.value.sentences == (f"{file}: {problem}",)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """In the words of the system."""
+    with pytest.raises(SpecError) as caught:
+        load_trace(tmp_path / "t.json")
+
+    assert str(caught.value) == f"{tmp_path / 't.json'}: can not be read: no such file or directory"
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES.keys() - {"long names"}))
+def test_traces_of_all_shapes_come_back(tmp_path: Path, name: str) -> None:
+    """But those whose nodes have names that no plan takes."""
+    made = attrs.evolve(SHAPES[name], answer=name)
+    save_trace(made, tmp_path / "t.json")
+
+    assert made == load_trace(tmp_path / "t.json")

@@ -1,0 +1,227 @@
+"""Pictures of traces, measured: what they show stands where it can be read, and nothing runs through anything else."""
+
+from __future__ import annotations
+
+import re
+import time
+from itertools import combinations
+from typing import Any, Final, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.workflow.drawn import Area, Drawn, Edge
+from tests.workflow.traces import NAMES, ODD, PLANS, SHAPES, node, shaped, trace, traces
+
+from neuroscript.display import one_line
+from neuroscript.workflow import Attempt, Trace, load_trace, trace_svg
+from neuroscript.workflow.labels import fitted, width
+from neuroscript.workflow.layers import crossings, layered
+from neuroscript.workflow.trace import Status
+
+NEAR: Final = 0.051
+"""Pixels by which two places differ that are written with one digit behind the point."""
+
+
+def faults(made: Trace) -> list[str]:
+    """Return all that is wrong with the picture of a trace."""
+    drawn = Drawn.of(trace_svg(made))
+    boxes = dict(drawn.boxes)
+    found = [f"{one} and {other} overlap" for one, other in overlapping(drawn.boxes)]
+    found += [f"{name} is off the page" for name, area in drawn.boxes if not drawn.page.holds(area)]
+    for (name, box), labels in zip(drawn.boxes, drawn.labels, strict=True):
+        found += [f"{each.text} does not fit {name}" for each in labels if not box.holds(each.area)]
+        found += [f"{a.text} runs into {b.text}" for a, b in combinations(labels, 2) if a.area.meets(b.area)]
+    elsewhere = [*drawn.others, *(label for labels, _ in drawn.lanes for label in labels)]
+    found += [f"{each.text} is off the page" for each in elsewhere if not drawn.page.holds(each.area)]
+    found += [f"{a.text} runs into {b.text}" for a, b in combinations(drawn.others, 2) if a.area.meets(b.area)]
+    for labels, bars in drawn.lanes:
+        places = [each.area for each in labels]
+        found += [f"a bar at {bar}" for bar in bars if not drawn.page.holds(bar) or any(map(bar.meets, places))]
+    for edge in drawn.edges:
+        found += edge_faults(edge, boxes)
+    needed = {(one_line(each), one_line(one.name)) for one in made.nodes for each in one.needs}
+    if needed != {edge.ends for edge in drawn.edges} or len(needed) != len(drawn.edges):
+        found.append("the edges are others")
+    return found
+
+
+def overlapping(boxes: list[tuple[str, Area]]) -> list[tuple[str, str]]:
+    """Return the names of boxes that overlap."""
+    pairs = combinations(boxes, 2)
+    return [(one, other) for (one, area), (other, further) in pairs if area.meets(further)]
+
+
+def edge_faults(edge: Edge, boxes: dict[str, Area]) -> list[str]:
+    """Return what is wrong with an edge: where it begins, where it ends, and what it runs through."""
+    (start, *_), end = edge.points, edge.points[-1]
+    above, below = (boxes[name] for name in edge.ends)
+    found = []
+    if abs(start[1] - above.bottom) > NEAR or not above.left < start[0] < above.right:
+        found.append(f"{edge.ends} begins elsewhere")
+    if abs(end[1] - below.top) > NEAR or not below.left < end[0] < below.right:
+        found.append(f"{edge.ends} ends elsewhere")
+    through = {name for name, box in boxes.items() for point in edge.points if box.has_within(point)}
+    return [*found, *(f"{edge.ends} runs through {name}" for name in sorted(through))]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_everything_has_its_place(name: str) -> None:
+    """Boxes do not overlap, labels fit, edges go from border to border and through no box, bars stay on the page."""
+    assert [] == faults(SHAPES[name])
+
+
+@given(traces(st.builds("{}#{}".format, st.text(max_size=90), NAMES), st.none()))
+def test_any_trace_has_such_a_picture(made: Trace) -> None:
+    """Whatever its nodes are called, and whatever its clock has said."""
+    assert [] == faults(made)
+
+
+def test_the_measuring_finds_what_is_wrong() -> None:
+    """Or the tests above would mean nothing: each part of a good picture is moved, and is missed."""
+    good = trace_svg(SHAPES["chain"])
+    moved = {
+        re.sub(r'(<rect class="box" x=")[\d.]+(" y=")[\d.]+', r"\g<1>30\g<2>10", good),
+        re.sub(r'(d="M[\d.]+ )\d+', r"\g<1>3", good),
+        re.sub(r"V\d+\"", 'V9000"', good),
+        good.replace(">n1<", f">{'n' * 60}<"),
+        good.replace('data-from="n1"', 'data-from="n2"'),
+    }
+
+    for text in moved:
+        drawn = Drawn.of(text)
+        boxes = dict(drawn.boxes)
+        edges = [fault for edge in drawn.edges for fault in edge_faults(edge, boxes)]
+        fits = all(
+            box.holds(each.area) for (_, box), labels in zip(drawn.boxes, drawn.labels, strict=True) for each in labels
+        )
+        assert edges or overlapping(drawn.boxes) or not fits
+    assert len(moved - {good}) == 5
+
+
+def test_a_box_tells_all_of_its_node() -> None:
+    """Its name, its tool, how it ended, how long it took, in how many attempts, and with which error."""
+    attempts = tuple(Attempt(number, None, 100.0 + number, 0.5, "tool.failed") for number in (1, 2, 3))
+    made = trace(node("fetch"), node("read", "fetch", status="failed", attempts=attempts), node("x", status="skipped"))
+    drawn = Drawn.of(trace_svg(made))
+
+    assert [tuple(label.text for label in labels) for labels in drawn.labels] == [
+        ("fetch", "g.t", "succeeded", "250 ms", "1 attempt"),
+        ("read", "g.t", "failed", "2.5 s", "3 attempts, tool.failed"),
+        ("x", "g.t", "skipped", "no attempt"),
+    ]
+    assert [label.text for label in drawn.others] == [
+        "plan", "succeeded, 3 nodes, 2 s, run r1", "succeeded", "failed", "skipped", "unstarted",
+        "0", "1 s", "2 s", "3 s",
+    ]  # fmt: skip
+    assert [(len(labels), len(bars)) for labels, bars in drawn.lanes] == [(1, 1), (1, 3), (2, 0)]
+
+
+def test_a_bar_stands_where_its_time_is() -> None:
+    """As far right as its call began late, and as long as it took."""
+    made = trace(
+        node("a", attempts=(Attempt(1, None, 101.0, 0.5),)), node("b", attempts=(Attempt(1, None, 100.0, 2.0),))
+    )
+    ((_, (late,)), (_, (whole,))) = Drawn.of(trace_svg(made)).lanes
+
+    full = whole.right - whole.left
+    assert late.left - whole.left == pytest.approx(full / 2, abs=0.1)
+    assert late.right - late.left == pytest.approx(full / 4, abs=0.1)
+
+
+def test_text_is_text() -> None:
+    """Of a usual font or whatever the reader has, with what was cut in the title of its box; nothing is a picture."""
+    text = trace_svg(SHAPES["long names"])
+    drawn = Drawn.of(text)
+
+    assert drawn.kinds == {"svg", "title", "style", "defs", "rect", "text", "g", "path"}
+    assert 'font-family="Arial, Helvetica, sans-serif"' in text
+    assert drawn.labels[1][0].text.endswith("W…")
+    assert f"<title>{'W' * 64}: g.t, skipped" in text
+    assert ODD[-1] == ">" and "\u202e" not in text and "\x1b" not in text
+
+
+@pytest.mark.parametrize("character", ["\0", "\x0b", "\ud800", "\ufffe", "\u202e", "]]>", "<a>", "&amp;", '"', "'"])
+def test_no_name_breaks_the_document(character: str) -> None:
+    """What XML can not hold is an escape, and what has a meaning there has none."""
+    made = trace(node(character), node("b", character, status="skipped", reason=character), name=character)
+
+    assert Drawn.of(trace_svg(made)).labels[0][0].text == one_line(character)
+
+
+def test_the_same_trace_has_the_same_picture() -> None:
+    """To the letter."""
+    assert trace_svg(SHAPES["sixty"]) == trace_svg(SHAPES["sixty"])
+
+
+def test_the_picture_in_the_documents_is_that_of_its_trace() -> None:
+    """And can be drawn anew: ``neuroscript trace show docs/examples/traces/monday.json --svg …``."""
+    folder = PLANS.parent / "traces"
+
+    assert (folder / "monday.svg").read_text("utf-8") == trace_svg(load_trace(folder / "monday.json"))
+
+
+def test_every_colour_can_be_read() -> None:
+    """By day and by night: each text stands out from what is behind it, four and a half to one."""
+    style = style_of(trace_svg(SHAPES["one"]))
+    by_day, by_night = style.split("@media (prefers-color-scheme:dark){")
+    words = ("text", ".quiet", *(f".{word}" for word in get_args(Status)))
+
+    for part in (by_day, by_night):
+        colours = dict(re.findall(r"([.\w]+)\{[^}]*?fill:#([0-9a-f]{6})", part))
+        assert [contrast(colours[word], colours[behind]) >= 4.5 for word in words for behind in (".page", ".box")] == [
+            True
+        ] * 12
+
+
+def style_of(text: str) -> str:
+    """Return the style sheet of a picture."""
+    return text.partition("<style>")[2].partition("</style>")[0]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as WCAG 2 defines it."""
+    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(map(float.__mul__, linear, (0.2126, 0.7152, 0.0722)))
+
+
+def test_many_nodes_take_little() -> None:
+    """Five hundred that need each other in all ways, within some seconds and a few megabytes."""
+
+    def needs(rng: Any, number: int) -> list[int]:
+        return [max(0, number - rng.randrange(1, 40)) for _ in range(rng.choice((0, 1, 3)))] + [0] if number else []
+
+    before = time.process_time()
+    text = trace_svg(shaped(500, needs))
+
+    assert time.process_time() - before < 10
+    assert len(text) < 3_000_000
+
+
+def test_few_edges_cross() -> None:
+    """Nodes that are written crosswise are put straight."""
+    needs = {"a": (), "b": (), "c": (), "d": ("c",), "e": ("b",), "f": ("a",)}
+    layers = layered(needs, 10)
+
+    assert crossings(layers.rows, layers.below) == 0
+
+
+def test_a_row_has_no_more_nodes_than_it_may() -> None:
+    """Those that need the same are spread over rows of one length, and what needs them stands below all of them."""
+    names = [f"n{number}" for number in range(10)]
+    layers = layered({"a": (), **dict.fromkeys(names, ("a",)), "z": tuple(names)}, 4)
+
+    assert [sum(spot in layers.nodes.values() for spot in row) for row in layers.rows] == [1, 4, 4, 2, 1]
+
+
+def test_a_label_is_cut_to_its_room() -> None:
+    """And never wider than that."""
+    for room in range(20, 200, 7):
+        assert width(fitted("Ünï_WWW_iii_012345 日本語", room, 11), 11) <= room
+    assert fitted("short", 100, 11) == "short"
