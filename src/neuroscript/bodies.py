@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.errors import CallError, LentError, LimitError, PolicyError, ToolFailed, is_interrupt
+from neuroscript.errors import CallError, CallTimeout, LentError, LimitError, PolicyError, ToolFailed, is_interrupt
 from neuroscript.frames import CallFrame
 from neuroscript.policy import told
 from neuroscript.walk import type_name
@@ -64,6 +64,10 @@ class Item:
     text: int
 
 
+LAST: Final = Item("", END, 0, 0)
+"""Stands behind the last item, before the call has ended: whoever collects the items may still fail with them."""
+
+
 class Closed(Exception):
     """Nobody reads the stream any more: thrown as the answer to an `Item`, and raised again when the tool has ended."""
 
@@ -98,6 +102,17 @@ def outcome(
 def is_iterator(result: object) -> bool:
     """Tell whether a result is an iterator, or an async one, whose items are to be read."""
     return hasattr(type(result), "__next__") or hasattr(type(result), "__anext__")
+
+
+def is_late(frame: CallFrame) -> bool:
+    """Tell whether the time of a call is over."""
+    return frame.deadline is not None and frame.timeout is not None and monotonic() >= frame.deadline
+
+
+def ended_late(frame: CallFrame) -> CallTimeout:
+    """Return what the reader of a stream is told that gives its items at once, and whose time is over all the same."""
+    text = f"did not end within {frame.timeout:g} s and was stopped"
+    return CallTimeout(text, tool=frame.tool, state="stopped", seconds=frame.timeout)
 
 
 def ended_with_engine() -> CallError:

@@ -43,6 +43,9 @@ class Collected:
             raise self._refusal(item.tool)
         return None if self._tell is None else self._tell(item.value)
 
+    def end(self) -> None:
+        """See that there is no further item."""
+
     def ended(self, error: CallError) -> CallError:
         """Return an error that ended the stream, as whoever collects it tells it."""
         return error

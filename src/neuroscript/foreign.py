@@ -27,6 +27,9 @@ NODES: Final = 50_000
 TEXT: Final = 2**20
 """How deep a schema may nest, how many values it may have, and how many characters of text."""
 
+STRANGE: Final = "#: holds something that JSON has no word for"
+"""What is said of what is no JSON at all."""
+
 UNFOLDED: Final = 20_000
 """How many schemas there may be when each reference is replaced by what it names."""
 
@@ -122,7 +125,8 @@ def size_faults(schema: object) -> Iterator[str]:
                 text += sum(len(key) if type(key) is str else 0 for key in each)
                 strange = strange or any(type(key) is not str for key in each)
                 rest.extend((inner, depth + 1) for inner in each.values())
-            case list():
+            case list() | tuple():
+                strange = strange or isinstance(each, tuple)
                 rest.extend((inner, depth + 1) for inner in each)
             case str():
                 text += len(each)
@@ -134,7 +138,7 @@ def size_faults(schema: object) -> Iterator[str]:
             yield f"#: more than {NODES} values or {TEXT} characters"
             return
     if strange:
-        yield "#: holds something that JSON has no word for"
+        yield STRANGE
 
 
 def parts(schema: Any) -> Iterator[tuple[str, str, Any]]:

@@ -45,10 +45,13 @@ class Form(NamedTuple):
 def forms_of(secret: str | bytes) -> frozenset[Form]:
     """Return the forms of a secret: raw, JSON, repr, URL, HTML, hexadecimal digits and base64, as text and as bytes.
 
-    What stands between blanks is hidden without them too: a file ends with a line, and who reads it strips that.
+    What stands between blanks is hidden without them too: a file ends with a line, and who reads it strips that. So is
+    what has several lines where they are made one.
     """
-    stripped = secret.strip()
-    return frozenset(_forms(secret)) | frozenset(_forms(stripped) if len(stripped) >= SHORTEST else ())
+    folded = " ".join(secret.split()) if isinstance(secret, str) else b" ".join(secret.split())
+    others = {secret.strip(), folded} - {secret}
+    written = (secret, *(each for each in others if len(each) >= SHORTEST))
+    return frozenset(form for each in written for form in _forms(each))
 
 
 def _forms(secret: str | bytes) -> Iterator[Form]:

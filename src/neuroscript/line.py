@@ -21,13 +21,16 @@ from neuroscript.binding import bound
 from neuroscript.bodies import (
     END,
     GRACE,
+    LAST,
     Closed,
     Item,
     Manner,
     Steps,
     close,
+    ended_late,
     ended_with_engine,
     is_iterator,
+    is_late,
     outcome,
 )
 from neuroscript.capability import Capability, Grant, uncovered
@@ -267,12 +270,15 @@ class Line:
         given = Given(self.policy.least("items"))
         try:
             while (found := (yield from outcome(frame, step, (), manner))) is not END:
+                if is_late(frame):
+                    raise ended_late(frame)
                 item = self._item(found, given, frame)
                 if frame.told is not None and frame.told.items is not None:
                     frame.told.items.add(copied(item.value), given.size)
                 yield item
                 if frame.session.is_over:
                     raise ended_with_engine()
+            yield LAST
         except GeneratorExit:  # nobody is left who could run anything
             raise
         except Closed:

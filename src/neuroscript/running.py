@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.bodies import END, GRACE, Body, Closed, Ended, Item, Steps
+from neuroscript.bodies import END, GRACE, LAST, Body, Closed, Ended, Item, Steps
 from neuroscript.threads import LoopThread, Outcome, Threads, called, late, raised
 
 BEGIN: Final = Outcome()
@@ -73,7 +73,9 @@ def drive_stream(steps: Steps, threads: Threads) -> Iterator[Any]:
     runner = Runner(threads)
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
-        if isinstance(asked, Item):
+        if asked is LAST:
+            answer = NEXT
+        elif isinstance(asked, Item):
             try:
                 yield asked.value
                 answer = NEXT
@@ -93,7 +95,9 @@ async def adrive_stream(steps: Steps, threads: Threads) -> AsyncIterator[Any]:
     """Carry out the steps of one call for a reader that awaits each item, as `drive_stream` does."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
-        if isinstance(asked, Item):
+        if asked is LAST:
+            answer = NEXT
+        elif isinstance(asked, Item):
             try:
                 yield asked.value
                 answer = NEXT
@@ -118,9 +122,9 @@ def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
 
 
 def _taken(collected: Any, item: Item) -> Outcome:
-    """Have an item collected, and return what the steps are to be told."""
+    """Have an item collected, or the end of them seen, and return what the steps are to be told."""
     try:
-        collected.add(item)
+        collected.end() if item is LAST else collected.add(item)
     except BaseException as error:
         return Outcome(error=error)
     return NEXT
@@ -131,7 +135,7 @@ async def _ataken(collected: Any, item: Item) -> Outcome:
     from inspect import isawaitable
 
     try:
-        told = collected.add(item)
+        told = collected.end() if item is LAST else collected.add(item)
         if isawaitable(told):
             await told
     except BaseException as error:

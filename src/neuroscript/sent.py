@@ -6,6 +6,7 @@ Source: contract section 1, ToolCall.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import float_info
 from typing import Any
 
 from neuroscript.errors import ArgumentError, Problem
@@ -15,7 +16,7 @@ from neuroscript.walk import type_name
 
 
 def seconds_of(timeout: Any) -> float:
-    if type(timeout) not in (int, float) or not 0 < timeout < float("inf"):
+    if type(timeout) not in (int, float) or not 0 < timeout <= float_info.max:
         problem = Problem("timeout", "arg.type", "seconds above 0", type_name(timeout))
         raise ArgumentError([problem])
     return float(timeout)

@@ -21,7 +21,7 @@ from neuroscript.compiled import Compiled
 from neuroscript.decision import Decision
 from neuroscript.display import shown
 from neuroscript.entries import Entries, Entry, Moment
-from neuroscript.errors import CallError, LimitError, PolicyError
+from neuroscript.errors import CallError, LimitError, PolicyError, SpecError
 from neuroscript.frames import CallFrame
 from neuroscript.host import Host
 from neuroscript.memory import Memory
@@ -206,7 +206,7 @@ class Session:
             CallError: At once where the call can not begin; later where the tool fails.
         """
         if isinstance(name, ToolCall):
-            return self._discreetly(drive_stream(self._sent_steps(Sent(name), timeout), self._world.threads))
+            return self._sent_stream(Sent(name), timeout)
         return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
 
     def astream(
@@ -216,6 +216,9 @@ class Session:
         if isinstance(name, ToolCall):
             return self._adiscreetly(adrive_stream(self._sent_steps(Sent(name), timeout), self._world.threads))
         return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
+
+    def _sent_stream(self, sent: Sent, timeout: float | None) -> Iterator[Any]:
+        return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._world.threads))
 
     def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
         try:
@@ -254,7 +257,12 @@ class Session:
             timeout: Seconds for the whole call.
             on_item: Is told each item of a stream as it comes; all of them are the result all the same. What it raises
                 ends the tool, and passes.
+
+        Raises:
+            SpecError: *on_item* is a coroutine function, which only `aexecute` awaits.
         """
+        if on_item is not None:
+            _refuse_coroutine(on_item)
         sent = Sent(call)
         collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
         try:
@@ -272,22 +280,27 @@ class Session:
             on_item: May be a coroutine function; the next item is made when it has ended.
         """
         sent = Sent(call)
-        collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
+        collected = None if on_item is None and self._world.spill is None else self._collected(on_item, on_loop=True)
         try:
             result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world.threads, collected))
         except CallError as error:
-            result = sent.failed(error if collected is None else collected.ended(error))
+            result = sent.failed(error if collected is None else await self._aside(collected.ended, error))
+        told: ToolResult = await self._aside(self._told, result)
+        return told
+
+    async def _aside(self, func: Callable[..., Any], given: Any) -> Any:
+        """Call what may write a file on a thread, and else at once."""
         if self._world.spill is None:
-            return self._told(result)
+            return func(given)
         from asyncio import to_thread
 
-        return await to_thread(self._told, result)
+        return await to_thread(func, given)
 
-    def _collected(self, on_item: Callable[[Any], object] | None) -> Any:
+    def _collected(self, on_item: Callable[[Any], object] | None, *, on_loop: bool = False) -> Any:
         if self._world.spill is not None:
             from neuroscript.spilling import Spilling
 
-            return Spilling(self, self._world.spill, on_item)
+            return Spilling(self, self._world.spill, on_item, on_loop=on_loop)
         from neuroscript.collecting import Collected
 
         return Collected(None if on_item is None else lambda item: on_item(self.without_secrets(item)))
@@ -540,3 +553,10 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _refuse_coroutine(on_item: Callable[[Any], object]) -> None:
+    from neuroscript.callables import is_coroutine
+
+    if is_coroutine(on_item):
+        raise SpecError("execute", ["on_item is a coroutine function, which only aexecute awaits"])

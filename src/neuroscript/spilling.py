@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+from asyncio import to_thread
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
+from inspect import isawaitable
 from typing import Any, Final
 
 import attrs
@@ -73,6 +75,13 @@ class File:
             raise kind(text, tool=self._tool, code=error.code, retry=error.retry) from error
         self.size += len(data)
 
+    def require_whole(self, given: str) -> None:
+        """Raise a `ToolFailed` where the file is not what was written: another call may have changed or removed it."""
+        with suppress(LentError):
+            if self._session.sandbox.files(_permits, self._spend).stat(self.path).size == self.size:
+                return
+        raise ToolFailed(f"gave a result {given}, and its file {self.path} was changed meanwhile", tool=self._tool)
+
     def has_room(self, size: int) -> bool:
         """Tell whether the file may have so many bytes more."""
         return self.size + size <= self._spill.most
@@ -96,10 +105,13 @@ class Spilling:
 
     Args:
         on_item: Is told each item as it comes.
+        on_loop: Whether a loop has to go on while the file is written; then what writes is to be awaited.
     """
 
-    def __init__(self, session: Any, spill: Spill, on_item: Callable[[Any], object] | None) -> None:
-        self._session, self._spill, self._tell = session, spill, on_item
+    def __init__(
+        self, session: Any, spill: Spill, on_item: Callable[[Any], object] | None, *, on_loop: bool = False
+    ) -> None:
+        self._session, self._spill, self._tell, self._on_loop = session, spill, on_item, on_loop
         self._kept: list[Any] = []
         self._lines: list[bytes] = []
         self._waiting = self._count = self._written = 0
@@ -114,16 +126,51 @@ class Spilling:
             BaseException: What whoever was told raised.
         """
         exact = self._session.without_secrets(item.value)
-        line = sendable(f"{json.dumps(plain(exact), ensure_ascii=False)}\n")
-        self._take(item, line.encode())
+        text = sendable(f"{json.dumps(plain(exact), ensure_ascii=False)}\n")
+        line = text.encode()
         if len(self._begins) < self._spill.shown:
-            self._begins = f"{self._begins}{line}"[: self._spill.shown]
+            self._begins = f"{self._begins}{text}"[: self._spill.shown]
+        if self._on_loop and self._is_due(len(line)):
+            return self._awaited(exact, item, line)
+        self._take(item, line)
         return None if self._tell is None else self._tell(exact)
 
-    def _take(self, item: Item, line: bytes) -> None:
-        waiting = self._waiting + len(line)
+    def end(self) -> object:
+        """Write what is left.
+
+        Raises:
+            CallError: It can not be written, or what was written is there no more.
+        """
         file = self._file
-        if file is None and (waiting > self._spill.over or self._count >= collecting.COLLECTED):
+        if file is None:
+            return None
+        if self._on_loop:
+            return to_thread(self._finish, file)
+        self._finish(file)
+        return None
+
+    def _finish(self, file: File) -> None:
+        self._write(file)
+        self._written = 0  # what is in a file that is not whole nobody knows
+        file.require_whole(f"of {self._count} items")
+
+    async def _awaited(self, exact: Any, item: Item, line: bytes) -> None:
+        await to_thread(self._take, item, line)
+        told = None if self._tell is None else self._tell(exact)
+        if isawaitable(told):
+            await told
+
+    def _is_due(self, size: int) -> bool:
+        """Tell whether something is to be written when so many bytes come."""
+        waiting, file = self._waiting + size, self._file
+        if file is None:
+            return waiting > self._spill.over or self._count >= collecting.COLLECTED
+        return waiting >= BLOCK or not file.has_room(waiting)
+
+    def _take(self, item: Item, line: bytes) -> None:
+        waiting, is_due = self._waiting + len(line), self._is_due(len(line))
+        file = self._file
+        if file is None and is_due:
             file = self._file = File(self._session, self._spill, item.tool, "jsonl")
             self._kept = []
         if file is None:
@@ -136,7 +183,7 @@ class Spilling:
         self._lines.append(line)
         self._waiting = waiting
         self._count += 1
-        if file is not None and (waiting >= BLOCK or not file.size):
+        if file is not None and is_due:
             self._write(file)
 
     @property
@@ -144,7 +191,6 @@ class Spilling:
         """All items, or the beginning of their file."""
         if self._file is None:
             return self._kept
-        self._write(self._file)
         return Beginning(self._begins, Spilled(self._file.path, self._file.size, self._count))
 
     def ended(self, error: CallError) -> CallError:

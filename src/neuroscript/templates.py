@@ -110,6 +110,16 @@ def may_cover(grant: Grant, text: str) -> bool:
     return any(grant.covers(each) for each in singles(need))
 
 
+def named_in(text: str) -> frozenset[str]:
+    """Return the names that may be those of arguments in a template, as a tool writes it.
+
+    >>> sorted(named_in("fs:read:{path},{url.host}"))
+    ['path', 'url', 'url.host']
+    """
+    names = (name for scope in parts(text)[2] for _, name in slots(scope) if name is not None)
+    return frozenset(each for name in names for each in (name, name.rpartition(".")[0] or name))
+
+
 def _shape(text: str) -> Capability:
     """Return a template with ``x`` for each argument."""
     resource, verbs, scopes = parts(text)

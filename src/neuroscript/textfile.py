@@ -5,8 +5,10 @@ Source: issue "Authority", policy as a file.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from contextlib import suppress
 
 from neuroscript.errors import SpecError
 
@@ -50,12 +52,17 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Write a file of ASCII anew, whole or not at all, whenever the process or the machine dies.
 
     Raises:
-        OSError: It can not be written; what was there is there still.
+        OSError: It can not be written, or is a directory or a device; what was there is there still.
         ValueError: There is a NUL in the path.
     """
     from pathlib import Path
 
     file = Path(path)
+    with suppress(FileNotFoundError):
+        mode = file.stat().st_mode
+        if not stat.S_ISREG(mode):  # what is put in the place of a device is none
+            code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(code, os.strerror(code) if code == errno.EISDIR else "it is no file")
     unfinished = file.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         with unfinished.open("x", encoding="ascii", newline="\n") as opened:

@@ -130,6 +130,15 @@ def test_items_are_lines_of_json(plugin: str) -> None:
     assert (False, "tool.failed", 2) == (end["ok"], end["error"]["code"], end["error"]["items"])
 
 
+def test_what_was_converted_stands_below_the_items(plugin: str) -> None:
+    """As below the result of any other call."""
+    done = ran(plugin, "--json", "s.up", "1")
+
+    item, end = map(json.loads, done.out.splitlines())
+    assert {"item": 0} == item
+    assert [{"where": "most", "got": "str", "became": "int"}] == end["repairs"]
+
+
 def test_an_item_is_there_before_the_last_is_made(plugin: str, tmp_path: Path) -> None:
     """In a process, through a pipe."""
     mark = tmp_path / "mark"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -14,7 +15,7 @@ from tests.workflow.drawn import Drawn
 from tests.workflow.traces import node, trace
 
 from neuroscript.cli.exits import FAILED, OK, USAGE
-from neuroscript.workflow import Attempt, Trace, save_trace, trace_svg, trace_text, trace_to_data
+from neuroscript.workflow import Attempt, Trace, save_trace, trace_diff, trace_svg, trace_text, trace_to_data
 
 RUN = trace(
     node("fetch", result=[1, 2], arguments={"url": "x"}),
@@ -99,6 +100,32 @@ def test_nothing_in_a_trace_steers_a_terminal(tmp_path: Path) -> None:
     assert trace_text(made).replace("\n", "").isprintable()
 
 
+def test_a_graph_that_no_picture_holds_is_refused(tmp_path: Path) -> None:
+    """At once, and with a sentence; it is shown as text all the same."""
+    names = [f"n{number}" for number in range(500)]
+    knot = trace(*(node(name, *names[:index], status="unstarted") for index, name in enumerate(names)))
+    file = saved(knot, tmp_path / "knot.json")
+
+    drawn = command("trace", "show", str(file), "--svg", "-")
+
+    said = "neuroscript: the picture can not be drawn: its edges would pass more than 1000000 places\n"
+    assert Ran(USAGE, "", said) == drawn
+    assert OK == command("trace", "show", str(file)).code
+
+
+def test_a_line_has_an_end(tmp_path: Path) -> None:
+    """However long the names are that a trace holds."""
+    long = "x" * 100_000
+    node = attrs.evolve(RUN.nodes[0], tool=long, reason=long, status="skipped")
+    file = saved(attrs.evolve(RUN, plan=long, run=long, nodes=(node,)), tmp_path / "long.json")
+
+    shown, drawn = command("trace", "show", str(file)), command("trace", "show", str(file), "--svg", "-")
+
+    assert (OK, OK) == (shown.code, drawn.code)
+    assert max(map(len, shown.out.splitlines())) < 1_000
+    assert len(drawn.out) < 10_000
+
+
 def test_a_table_fits_a_terminal(file: Path) -> None:
     """In colours, and without a word less."""
     coloured = seen("trace", "show", str(file))
@@ -149,6 +176,17 @@ nodes.new                  is new
 12 differences
 """,
     )
+
+
+@pytest.mark.parametrize(("was", "now"), [(1, 1.0), (1, True), (0.0, -0.0), ("1", 1), (None, False)])
+def test_a_value_of_another_type_is_a_difference(was: Any, now: Any) -> None:
+    """Though Python calls most of them equal."""
+    old, new = (attrs.evolve(RUN, output={"a": [each]}) for each in (was, now))
+
+    (found,) = trace_diff(old, new)
+
+    assert ("output.a[0]", f"{json.dumps(now)}, was {json.dumps(was)}") == (found.path, found.text)
+    assert () == trace_diff(old, old)
 
 
 def test_times_are_no_difference(tmp_path: Path, file: Path) -> None:
@@ -214,6 +252,7 @@ def test_no_damaged_trace_gives_a_traceback(tmp_path: Path) -> None:
         (["trace", "show", "-"], ["the standard input: is no JSON: line 1, column 1 is not JSON"]),
         (["trace", "show", "good.json", "--svg", "good.json/x"], ["can not write good.json/x: file exists"]),
         (["trace", "show", "good.json", "--svg", "."], ["can not write .: it is no file"]),
+        (["trace", "show", "good.json", "--svg", "x" * 256], [f"can not write …{'x' * 200}: file name too long"]),
         (["trace", "show", "good.json", "--svg", "/dev/null"], ["can not write /dev/null: it is no file"]),
     ],
 )

@@ -107,7 +107,9 @@ def test_each_door_takes_a_timeout(never: threading.Event, door: str) -> None:
     assert refused.value.code == "runtime.closed"
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), "1", True, None])
+@pytest.mark.parametrize(
+    "timeout", [0, -1, float("nan"), float("inf"), pytest.param(10**400, id="huge"), "1", True, None]
+)
 def test_a_timeout_is_seconds_above_0(timeout: Any) -> None:
     """None is no limit; anything else is said before the tool runs."""
     engine = engine_of(t=lambda rt: 1)

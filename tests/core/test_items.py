@@ -15,6 +15,7 @@ from neuroscript import (
     Host,
     MemoryAudit,
     PolicyError,
+    SpecError,
     ToolCall,
     ToolFailed,
     ToolNotFound,
@@ -207,6 +208,18 @@ def test_a_tool_that_is_denied_stays_denied() -> None:
 
     assert refused is not None
     assert ("policy.denied", []) == (refused.code, EVENTS)
+
+
+def test_what_would_have_to_be_awaited_is_refused_where_nobody_awaits() -> None:
+    """Else it would never be told of an item."""
+
+    async def told(item: Any) -> None:
+        EVENTS.append(item)
+
+    with Engine(toolsets=[tools], plugins="none") as engine, pytest.raises(SpecError) as caught:
+        engine.execute(ToolCall("s.plain", [5]), on_item=told)
+
+    assert str(caught.value) == "execute: on_item is a coroutine function, which only aexecute awaits"
 
 
 def test_the_record_of_a_stream_that_its_reader_broke_off_says_so() -> None:

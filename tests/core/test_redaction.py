@@ -155,6 +155,15 @@ def test_each_form_is_hidden(name: str, secret: str) -> None:
     assert hiding(secret).text(around) == f"<x>{MARK}(y)"
 
 
+@pytest.mark.parametrize("secret", ["-----BEGIN-----\nMIIa\n  MIIb\n-----END-----\n", b"first line\r\nsecond\n"])
+def test_a_secret_of_several_lines_is_hidden_where_they_are_made_one(secret: str | bytes) -> None:
+    """As errors are told; what would be too short then is left."""
+    text = secret if isinstance(secret, str) else secret.decode()
+
+    assert hiding(secret).text(f"<{' '.join(text.split())}>") == f"<{MARK}>"
+    assert hiding("a\n\n\n\n\nb").text("a b") == "a b"
+
+
 @pytest.mark.parametrize("url_safe", [False, True])
 @pytest.mark.parametrize("shift", [0, 1, 2])
 @pytest.mark.parametrize("secret", ["secretkey", "secretkeys", "secretkeys!", "??>>??>>~~~~", "ÿÿÿÿÿÿ"])

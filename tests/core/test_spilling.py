@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from neuroscript import (
     result_to_data,
 )
 from neuroscript.modeltext import result_text, shortened
+from neuroscript.spilling import File
 
 tools = Toolset("t")
 
@@ -175,7 +177,7 @@ def test_a_stream_that_outgrows_a_call_is_written_as_it_comes(
     def look(item: Any) -> None:
         sizes.extend(each.stat().st_size for each in box.glob("results/*"))
 
-    result = carried("t.stream", 1000, on_item=look, over=1000)
+    result = carried("t.stream", 1000, on_item=look, over=1_000_000)
 
     assert result.spilled is not None
     lines = (box / result.spilled.path).read_text().splitlines()
@@ -284,6 +286,77 @@ def test_an_engine_takes_a_spill_and_nothing_else() -> None:
         Engine(plugins="none", spill=100_000)
 
     assert "Engine: spill is a neuroscript.Spill" == str(caught.value)
+
+
+@pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: file.write_text("0"), Path.touch])
+def test_a_file_that_was_changed_while_it_was_written_is_an_error(
+    carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    """Nobody is told that the whole of a result is where it is not."""
+    monkeypatch.setattr("neuroscript.spilling.BLOCK", 300)
+
+    def look(item: int) -> None:
+        if item == 500:
+            (file,) = box.glob("results/*")
+            change(file)
+
+    result = carried("t.astream", 1000, on_item=look)
+
+    if change is Path.touch:
+        assert result.ok
+    else:
+        assert "gave a result of 1000 items, and its file results/t.astream-" in str(result.error)
+        assert str(result.error).endswith(".jsonl was changed meanwhile (after 1000 items)")
+
+
+@pytest.mark.parametrize("door", ["execute", "aexecute"])
+def test_a_last_block_that_can_not_be_written_is_in_the_record(tmp_path: Path, door: str) -> None:
+    """The call has not ended well, whatever the tool gave."""
+    audit = MemoryAudit()
+    policy = ExecutionPolicy(limits=Limits(fs_bytes=250))
+    with Engine(
+        toolsets=[tools],
+        plugins="none",
+        host=Host(sandbox_dir=tmp_path),
+        audit=audit,
+        policy=policy,
+        spill=Spill(over=100),
+    ) as engine:
+        call = ToolCall("t.astream", [200])
+        result = engine.execute(call) if door == "execute" else asyncio.run(engine.aexecute(call))
+
+    (record,), (file,) = audit.records, (tmp_path / "results").iterdir()
+    written = len(file.read_text().splitlines())
+    assert 0 < written < 200
+    assert (
+        "t.astream: gave a result of 200 items or more, which could not be written to a file: no more than 250 bytes of "
+        f"files are permitted (after 200 items); the first {written} items are in the file results/{file.name} of the sandbox"
+    ) == str(result.error)
+    assert ("limit.fs_bytes", 200) == (record.code, record.spent["items"])
+
+
+def test_the_loop_goes_on_while_a_stream_is_written(
+    carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Each block is written on another thread, where somebody awaits the call."""
+    writing: set[int] = set()
+    add = File.add
+
+    def noted(self: File, data: bytes, given: str) -> None:
+        writing.add(threading.get_ident())
+        add(self, data, given)
+
+    monkeypatch.setattr(File, "add", noted)
+    monkeypatch.setattr("neuroscript.spilling.BLOCK", 300)
+    seen: list[int] = []
+
+    carried("t.astream", 1000, on_item=seen.append)
+    carried("t.stream", 100, "there is no more")
+    carried("t.text", 200)
+
+    assert [*range(1000)] == seen
+    is_ours = "aexecute" not in request.node.callspec.id
+    assert (is_ours, True) == (threading.get_ident() in writing, bool(writing))
 
 
 def test_the_record_of_a_spilled_stream_has_all_items(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,55 @@ def test_a_stream_that_takes_too_long_tells_how_far_it_came() -> None:
 
     assert "g.slow: did not end within 0.1 s and was stopped (after 2 items)" == str(caught.value)
     assert [("call.timeout", {"items": 2, "result_bytes": 16})] == told(audit)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("door", ["call", "execute", "aexecute", "stream", "astream"])
+def test_a_stream_without_an_end_ends_in_time(asynchronous: bool, door: str) -> None:
+    """However fast it gives each item, and though only its reader takes time."""
+
+    def fast(rt: Runtime) -> Iterator[int]:
+        """Give a number, again and again."""
+        while True:
+            yield 1
+
+    async def afast(rt: Runtime) -> AsyncIterator[int]:
+        """Give a number, again and again."""
+        while True:
+            yield 1
+
+    engine, audit = watched()
+    engine.register(_one(afast if asynchronous else fast))
+    name = f"g.{'afast' if asynchronous else 'fast'}"
+    count = 0
+
+    def slow(item: int) -> None:
+        nonlocal count
+        count += 1
+        if count > 20:
+            raise TimeoutError
+        threading.Event().wait(0.02)
+
+    async def read() -> None:
+        async for each in engine.astream(name, timeout=0.1):
+            slow(each)
+
+    with pytest.raises(CallTimeout) as caught:
+        match door:
+            case "call":
+                engine.call(name, timeout=0.1)
+            case "execute":
+                raise engine.execute(ToolCall(name), 0.1, on_item=slow).error or AssertionError
+            case "aexecute":
+                raise asyncio.run(engine.aexecute(ToolCall(name), 0.1, on_item=slow)).error or AssertionError
+            case "stream":
+                for each in engine.stream(name, timeout=0.1):
+                    slow(each)
+            case "astream":
+                asyncio.run(read())
+
+    assert f"{name}: did not end within 0.1 s and was stopped (after {caught.value.items} items)" == str(caught.value)
+    assert ["call.timeout"] == [code for code, _ in told(audit)]
 
 
 def _one(func: Any) -> Toolset:

@@ -353,13 +353,14 @@ def test_time_runs_from_the_first_item_to_the_last(asynchronous: bool) -> None:
 
 def test_a_reader_that_is_cancelled_ends_its_tool(engine: Engine) -> None:
     """The cancellation reaches an async tool where it stands, and the reader sees its own cancellation."""
+    events: list[str] = []
 
     async def slow(rt: Runtime) -> AsyncIterator[int]:
         try:
             yield 1
             await asyncio.sleep(600)
         finally:
-            EVENTS.append("closed")
+            events.append("closed")
 
     engine.register(tool(slow, group="g"))
 
@@ -372,7 +373,7 @@ def test_a_reader_that_is_cancelled_ends_its_tool(engine: Engine) -> None:
 
     asyncio.run(main())
 
-    assert EVENTS == ["closed"]
+    assert events == ["closed"]
 
 
 @pytest.mark.parametrize("way", ["timeout", "cancelled"])

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count as numbered
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,16 @@ def register(registrar: Any) -> None:
         finally:
             if mark:
                 Path(mark).with_suffix(".closed").touch()
+
+    @tools.tool(policy=ToolPolicy(effects=("reads",)))
+    def endless(rt: Runtime, mark: str) -> Iterator[str]:
+        """Give pieces without an end, and keep in a file how many there were."""
+        try:
+            for number in numbered(1):
+                Path(mark).write_text(str(number))
+                yield "x" * 1_000
+        finally:
+            Path(mark).with_suffix(".closed").touch()
 
     @tools.tool(policy=ToolPolicy(effects=("pure",)))
     def numbers(rt: Runtime, count: int) -> Iterator[dict[str, int]]:

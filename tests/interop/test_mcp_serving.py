@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -192,6 +194,36 @@ def test_the_official_client_is_served_over_http(place: Place, tmp_path: Path) -
 
     until(lambda: not place.service.clients)
     assert not place.engine._world.running
+
+
+def _line(method: str, id: int | None = None, **params: Any) -> bytes:
+    head = {"jsonrpc": "2.0", "method": method} | ({} if id is None else {"id": id})
+    return json.dumps({**head, "params": params}).encode() + b"\n"
+
+
+def test_a_client_that_reads_nothing_is_waited_for(tmp_path: Path) -> None:
+    """Its stream goes no further than what the pipe holds, and ends when the client goes."""
+    mark = tmp_path / "endless"
+    words = [sys.executable, "-m", "neuroscript", "mcp", "serve", "-p", str(PLUGIN)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        info = {"name": "idle", "version": "1"}
+        begin = _line("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=info)
+        call = {"name": "t__endless", "arguments": {"mark": str(mark)}, "_meta": {"progressToken": "p"}}
+        server.stdin.write(begin + _line("notifications/initialized") + _line("tools/call", 2, **call))
+        server.stdin.flush()
+        until(lambda: mark.exists() and mark.read_text() > "")
+        counts = [-1, 0]
+        while counts[-1] != counts[-2]:
+            time.sleep(0.3)
+            counts.append(int(mark.read_text() or 0))
+        server.stdout.close()
+        server.stdin.close()
+        assert server.wait(20) is not None
+
+    assert 10 < counts[-1] < 1_000
+    assert mark.with_suffix(".closed").exists()
 
 
 def test_large_results_of_a_server_are_files(tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def test_a_call_that_takes_too_long_is_cancelled_on_the_server(tmp_path: Path) -
     with engine_of(bare_server(timeout=1.5)) as engine:
         result = done(engine, "raw", answer={"wait": str(log)})
         process = children() - before
-        until(log.exists)
+        until(lambda: log.exists() and log.read_text() != "")
 
         assert isinstance(result.error, CallTimeout)
         assert (result.error.state, log.read_text()) == ("stopped", "cancelled")

@@ -636,6 +636,19 @@ def test_nsf_33_a_reply_of_a_model_is_its_text() -> None:
         assert {"content": "other"} == engine.call("neurosurfer.other", ("",))
 
 
+class Poll(BaseModel):
+    """Something else that has choices."""
+
+    choices: list[Any]
+
+
+@pytest.mark.parametrize("choices", [["tea", "milk"], [{"message": "tea"}], [{"label": "tea"}], [], [None]], ids=repr)
+def test_nsf_33_what_has_other_choices_is_no_reply(choices: list[Any]) -> None:
+    """It stays what it is."""
+    with engine_of(Giving(ToolResponse(False, Poll(choices=choices)))) as engine:
+        assert {"choices": choices} == engine.call("neurosurfer.giving", ("a",))
+
+
 def test_nsf_34_a_generator_is_a_stream_for_its_reader() -> None:
     """Item by item; a call gives the list, and whoever stops ends the generator."""
     tool = StreamLinesTool()
@@ -818,6 +831,24 @@ def test_nsf_40_a_tool_answers_with_a_tool_response() -> None:
     assert ("neurosurfer.answer", "host") == (caught.value.code, caught.value.retry)
 
 
+def test_nsf_40_an_answer_that_does_not_say_if_it_is_final_ends_its_generator() -> None:
+    """One that is under way too; nothing of its extras is kept."""
+
+    class Unsaid:
+        def __bool__(self) -> bool:
+            raise ValueError
+
+    generator = (each for each in "ab")
+    next(generator)
+    tool = Giving(ToolResponse(Unsaid(), generator, {"n": 1}))  # type: ignore[arg-type]
+    with engine_of(tool) as engine:
+        with pytest.raises(ToolFailed):
+            engine.call("neurosurfer.giving", ("a",))
+        assert None is engine.memory.variables.get("n", None)
+
+    assert generator.gi_frame is None
+
+
 class Awaited(BaseTool):
     """A tool that is awaited, and gives an async generator."""
 
@@ -991,6 +1022,49 @@ def test_nsf_43_an_input_that_never_arrives_is_refused() -> None:
 
     expected = "from_neurosurfer neurosurfer: deaf: b: its function takes no argument of that name"
     assert expected == str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["self", "text"])
+def test_nsf_43_an_input_that_can_not_be_given_by_name_is_refused(name: str) -> None:
+    """That of the tool itself, and one that is taken by position alone, though any other name is."""
+
+    class Placed(BaseTool):
+        spec = specified("placed", inputs=[ToolParam(name, "string", "d")])
+
+        def __call__(this, text: str, /, **kwargs: Any) -> ToolResponse:  # type: ignore[override]
+            return ToolResponse(True, text)
+
+    class Open(BaseTool):
+        spec = specified("open", inputs=[ToolParam(name, "string", "d")])
+
+        def __call__(self, **kwargs: Any) -> ToolResponse:
+            return ToolResponse(True, kwargs[name])
+
+    with pytest.raises(SpecError) as caught:
+        from_neurosurfer(Placed() if name == "text" else Open())
+
+    expected = f"{name}: its function takes no argument of that name"
+    assert f"from_neurosurfer neurosurfer: {'placed' if name == 'text' else 'open'}: {expected}" == str(caught.value)
+
+
+def test_nsf_41_what_can_not_be_given_by_name_is_not() -> None:
+    """An extra or a variable called ``self`` breaks no later call; what is taken by position alone is missing."""
+
+    class Placed(BaseTool):
+        spec = text_spec("placed")
+
+        def __call__(self, db: Any, /, *, text: str) -> ToolResponse:  # type: ignore[override]
+            return ToolResponse(True, text)
+
+    first, second = Giving(ToolResponse(False, "a", {"self": 1, "n": 2}), "first"), Giving(ToolResponse(True, ""))
+    with engine_of(first, second, Placed(), context={"self": 1, "db": 2}) as engine:
+        engine.call("neurosurfer.first", ("x",))
+        engine.call("neurosurfer.giving", ("y",))
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("neurosurfer.placed", ("z",))
+
+    assert {"text": "y", "n": 2, "db": 2} == second.given
+    assert "neurosurfer.placed: db: the tool asks for it, and its host gives nothing" == str(caught.value)
 
 
 def test_nsf_44_the_streaming_tool_gives_its_lines() -> None:
@@ -1177,6 +1251,20 @@ def test_nsf_58_a_tool_that_fails_is_called_twice_again_with_more_time_between()
     assert (ToolResponse(False, "a at last"), 3, [0.5, 1.0]) == (answer, tool.calls, waited)
 
 
+def test_nsf_58_a_tool_that_its_host_has_to_mend_is_not_called_again() -> None:
+    """What it has done is not done three times over, and nobody waits."""
+    waited: list[float] = []
+    tool = Boom(9, ToolFailed("no such table", retry="host"))
+    with invoker_of(tool, Giving("text"), wait=waited.append) as invoker:
+        told = [invoker.invoke(name, {"text": "a"}).observation for name in ("boom", "giving")]
+
+    assert [
+        "[tool:boom] failed after retries: no such table",
+        "[tool:giving] failed after retries: result: expected a ToolResponse, got str",
+    ] == told
+    assert (1, []) == (tool.calls, waited)
+
+
 def test_nsf_59_a_tool_that_goes_on_failing_is_answered_for() -> None:
     """Not finally; with what it raised."""
     tool = Boom(9)
@@ -1196,6 +1284,30 @@ def test_nsf_59_what_the_tool_means_to_say_is_said_and_no_secret_is() -> None:
 
     assert "[tool:boom] failed after retries: come back later" == meant
     assert "[tool:boom] failed after retries: the key is [secret]" == hidden
+
+
+def test_nsf_59_an_exception_that_can_not_say_anything_is_told_by_its_type() -> None:
+    """The agent goes on."""
+
+    class Silent(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    with invoker_of(Boom(9, Silent()), max_tool_errors=1) as invoker:
+        answer = invoker.invoke("boom", {"text": "a"})
+
+    assert ToolResponse(False, "[tool:boom] failed after retries: Silent") == answer
+
+
+def test_nsf_45_a_spec_that_is_changed_later_changes_no_call() -> None:
+    """Neither what an agent looks at nor what the engine takes."""
+    tool = Giving(ToolResponse(True, "x"))
+    with invoker_of(tool) as invoker:
+        tool.spec.inputs[0].type = "decimal"
+        tool.spec.inputs.append(ToolParam("more", "string", "d"))
+        answer = invoker.invoke("giving", {"text": "a"})
+
+    assert (ToolResponse(True, "x"), {"text": "a"}) == (answer, tool.given)
 
 
 # Tools of the package itself, by their shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.interop.test_smith_rows import file_of, metadata, node, plan
 
 from neuroscript import SpecError
 from neuroscript.interop.smith import ToolsRegistry, load_folder, plan_data
+from neuroscript.workflow.references import parts_of
 
 
 @pytest.fixture
@@ -74,6 +76,18 @@ def test_references_are_written_as_ours_and_everything_else_stays_what_it_is(
     data = plan_data(plan(step(), step(id=1, inputs={"city": text}, depends_on=[0]), last=1), registry)
 
     assert {"city": expected} == data["nodes"]["step_1"]["inputs"]
+
+
+@pytest.mark.parametrize("ending", ["", "!", "{"])
+def test_a_text_of_many_dollars_takes_no_longer_than_another(registry: ToolsRegistry, ending: str) -> None:
+    """Written as ours and read again it is the same text; its time does not grow with the square of its length."""
+    text = "$" * 100_000 + ending
+    began = process_time()
+    written = plan_data(plan(step(inputs={"city": text})), registry)["nodes"]["step_0"]["inputs"]["city"]
+    read = [*parts_of(written)]
+
+    assert [text] == read
+    assert process_time() - began < 2
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import attrs
@@ -41,6 +42,7 @@ from neuroscript import (
 )
 from neuroscript.approval import Approval, ApprovalRequest
 from neuroscript.interop.smith import (
+    ToolsRegistry,
     from_smith,
     load_file,
     load_folder,
@@ -55,6 +57,8 @@ from neuroscript.interop.smith import (
     resolved,
     write_registry,
 )
+from neuroscript.interop.smith.folders import Contents
+from neuroscript.workflow import plan_from_data
 
 LISTED = {
     "SM-8": "guidance: descriptive names",
@@ -375,13 +379,40 @@ def test_sm_14_what_has_no_problems_is_a_tool_and_nothing_else_is(schema: Any, n
         assert () == problems
 
 
-def test_sm_14_metadata_that_hold_themselves_are_refused() -> None:
-    """And looked at once."""
-    endless: list[Any] = []
-    endless.append(endless)
-    expected = "METADATA: expected what JSON can hold, got something that holds itself or nests too deeply"
+def nested(levels: int, *, as_tuple: bool = False) -> Any:
+    """Return lists, or tuples, one in the other."""
+    found: Any = "x"
+    for _ in range(levels):
+        found = (found,) if as_tuple else [found]
+    return found
 
-    assert (expected,) == problems_of(metadata(notes=endless))
+
+def doubled(levels: int) -> Any:
+    """Return a list that is small, and written down has two to the power of so many values."""
+    found: Any = "x"
+    for _ in range(levels):
+        found = [found, found]
+    return found
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        (ENDLESS, "nests deeper than 64 levels"),
+        (nested(400), "nests deeper than 64 levels"),
+        (nested(400, as_tuple=True), "nests deeper than 64 levels"),
+        (doubled(40), "more than 50000 values or 1048576 characters"),
+    ],
+    ids=["endless", "deep", "deep tuples", "doubled"],
+)
+def test_sm_14_metadata_that_nobody_could_look_through_are_refused_at_once(notes: Any, expected: str) -> None:
+    """What holds itself, nests too deeply or is too large: copies and comparisons of it would never end."""
+    assert (f"METADATA: {expected}",) == problems_of(metadata(notes=notes))
+    assert (f"METADATA: {expected}",) == problems_of(metadata(parameters={"type": "object", "properties": notes}))
 
 
 # The document's examples
@@ -554,6 +585,26 @@ def test_sm_21_a_secret_of_the_host_is_hidden_in_what_a_tool_says() -> None:
             engine.call_named(tool.name, {"city": "sesame-open"})
 
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("secret", "before"),
+    [("sesame-open-now", "y" * 990), ("-----BEGIN KEY-----\nMIIabc\n  MIIdef\n-----END KEY-----\n", "")],
+    ids=["far behind", "of several lines"],
+)
+def test_sm_21_no_part_of_a_secret_is_left_where_a_text_is_made_one_line(secret: str, before: str) -> None:
+    """Nor where it is long."""
+
+    def run_weather(city: str) -> str:
+        raise ValueError(f"{before}no such key: {secret}!")
+
+    host = Host(secrets={"k": secret})
+    tool = from_smith(metadata(), run_weather)
+    with Engine(plugins="none", toolsets=[Toolset("smith", (tool,))], host=host) as engine:
+        with pytest.raises(ToolFailed) as caught:
+            engine.call_named(tool.name, {"city": "Rome"})
+
+    assert caught.value.text.replace("[secret] !", "[secret]!") == f"ValueError: {before}no such key: [secret]!"
 
 
 def test_sm_22_a_function_that_is_not_there_is_refused_when_it_is_loaded_and_the_others_are_there(
@@ -730,6 +781,27 @@ def test_sm_27_a_module_leads_out_of_no_folder(tmp_path: Path) -> None:
     assert ("unlisted.py: is not in the registry",) == registry.drift
 
 
+@pytest.mark.parametrize(
+    ("raised", "expected", "code"),
+    [
+        ("RuntimeError", "it can not be loaded (RuntimeError, line 3)", "plugin.import"),
+        ("SystemExit", "it can not be loaded (SystemExit, line 3)", "plugin.exit"),
+    ],
+)
+def test_sm_27_metadata_that_fail_when_they_are_looked_at_stop_no_other_file(
+    tmp_path: Path, raised: str, expected: str, code: str
+) -> None:
+    """Nothing of the module is left."""
+    bad, modules = tmp_path / "bad.py", set(sys.modules)
+    bad.write_text(f"class Odd(dict):\n    def get(self, *key):\n        raise {raised}\nMETADATA = Odd()\n")
+    file_of(tmp_path, "good.py", metadata())
+    registry = load_folder(tmp_path)
+    added = {each for each in set(sys.modules) - modules if "bad" in each}
+
+    assert (["weather_fetcher"], set()) == (registry.list_tool_names(), added)
+    assert [(f"{bad}: {expected}", code)] == [(str(each), each.code) for each in registry.errors]
+
+
 def test_sm_27_a_file_that_others_could_change_is_not_imported(tmp_path: Path) -> None:
     """As of every folder of plugins."""
     path = file_of(tmp_path, "a.py", metadata(), "raise SystemExit\n")
@@ -892,6 +964,20 @@ def test_sm_33_a_result_that_json_can_not_hold_is_an_error_that_names_the_place(
     assert (f"smith.weather_fetcher: {expected}", "return.type") == (str(caught.value), caught.value.code)
 
 
+def test_sm_33_a_generator_is_no_result_and_is_ended() -> None:
+    """Whoever else holds it."""
+    generator = (each for each in "ab")
+    next(generator)
+
+    def run_weather(city: str) -> Any:
+        return generator
+
+    with pytest.raises(ToolFailed):
+        called(from_smith(metadata(), run_weather), {"city": "Rome"})
+
+    assert None is generator.gi_frame
+
+
 def test_sm_33_what_json_can_hold_comes_back() -> None:
     """A tuple as a list; what holds itself is refused by the engine, and ends."""
 
@@ -1008,6 +1094,17 @@ def test_sm_46_dependencies_come_before() -> None:
 def test_sm_47_how_a_node_runs_is_said_and_nothing_is_repaired(changes: dict[str, Any], expected: str) -> None:
     """What is missing is a problem, too."""
     assert (expected,) == plan_problems(plan(node(**changes)), tools())
+
+
+def test_sm_47_a_timeout_is_a_number_that_can_be_waited_for() -> None:
+    """JSON writes whole numbers that no clock counts to."""
+    expected = "Node 0: 'timeout' must be a positive number."
+
+    assert (expected,) == plan_problems(plan(node(timeout=10**400)), tools())
+    with pytest.raises(SpecError) as caught:
+        plan_from_data({"nodes": {"a": {"tool": "t", "timeout": 10**400}}})
+
+    assert ("nodes.a.timeout must be a finite number of seconds above 0",) == caught.value.problems
 
 
 @pytest.mark.parametrize("last", [None, 7, "0", False], ids=str)
@@ -1175,11 +1272,56 @@ def test_sm_59_a_node_refers_to_what_it_depends_on() -> None:
     assert frozenset({0, 1}) == referred_steps(two["inputs"])
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (ENDLESS, "nests deeper than 64 levels"),
+        ([nested(5_000), "{{STEPS.0}}"], "nests deeper than 64 levels"),
+        (doubled(40), "more than 50000 values or 1048576 characters"),
+    ],
+    ids=["endless", "deep", "doubled"],
+)
+def test_sm_41_inputs_that_nobody_could_look_through_are_refused_at_once(given: Any, expected: str) -> None:
+    """Their references are not looked for."""
+    assert (f"Node 0: 'inputs': {expected}.",) == plan_problems(plan(node(inputs={"city": given})), tools())
+    assert "Node 0: 'inputs' must be an object." == plan_problems(plan(node(inputs=given)), tools())[0]
+
+
 def test_sm_59_a_reference_that_names_no_step_is_found_before_anything_runs() -> None:
     """At every depth."""
     found = plan_problems(plan(node(inputs={"city": "{{STEPS.one}}"})), tools())
 
     assert ("Node 0: inputs hold a reference that names no step.",) == found
+
+
+def test_sm_60_metadata_that_are_changed_later_change_nothing(tmp_path: Path) -> None:
+    """Neither those of the file, by its own function, nor the copies that a host has."""
+    code = "def run_weather(city):\n    METADATA['parameters'].clear()\n    return len(METADATA['parameters'])\n"
+    file_of(tmp_path, "a.py", metadata(), code)
+    registry = load_folder(tmp_path)
+    changed = called(registry.tool("weather_fetcher"), {"city": "Rome"})
+    registry.get_tools_registry()[0]["parameters"].clear()
+
+    assert (0, metadata(module="a")) == (changed, registry.get_tool_by_name("weather_fetcher"))
+
+
+def test_sm_60_a_reset_by_another_thread_takes_nothing_from_who_reads() -> None:
+    """Before whichever line of the reader it comes."""
+    registry = ToolsRegistry("smith", lambda: Contents((), ()))
+    code = ToolsRegistry.contents.fget.__code__  # type: ignore[attr-defined]
+
+    def resetting(frame: FrameType, event: str, arg: object) -> Any:
+        registry.reset_cache()
+        return resetting
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, arg: resetting if frame.f_code is code else None)
+    try:
+        found = registry.list_tool_names()
+    finally:
+        sys.settrace(before)
+
+    assert [] == found
 
 
 def test_sm_60_the_registry_has_the_functions_of_smith(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 
 import pytest
 
-from neuroscript import Engine, Runtime, Toolset
+from neuroscript import Engine, Runtime, Toolset, Turn
 from neuroscript.workflow import Node, Plan, Retry, Step, Trace, arun
 
 hall = Toolset("hall")
@@ -70,3 +72,49 @@ def test_a_cancelled_run_tells_how_far_it_came() -> None:
         trace.error["message"],
     )
     assert stopped in ([], ["Ada"])
+
+
+class Slow:
+    """A model that answers when the test lets it.
+
+    Attributes:
+        asked: Set when it is asked.
+        gate: What it waits for.
+    """
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.gate = threading.Event()
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        """Answer late."""
+        self.asked.set()
+        self.gate.wait(30)
+        return Turn("assistant", "late")
+
+
+def test_a_run_that_is_cancelled_while_a_model_is_asked_is_not_lost() -> None:
+    """All that its nodes gave is handed over; only the answer is missing."""
+    left: list[Trace] = []
+    model = Slow()
+    plan = Plan(nodes=(Node(name="door", tool="hall.opened"),), synthesis="Is it open?")
+
+    async def cancelled() -> None:
+        with Engine(toolsets=[hall]) as engine:
+            task = asyncio.ensure_future(arun(engine, plan, left=left.append, llm=model))
+            await asyncio.to_thread(model.asked.wait, 30)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            model.gate.set()
+
+    asyncio.run(cancelled())
+    (trace,) = left
+    assert trace.error is not None
+
+    assert ("failed", "plan.interrupted", "", "open") == (
+        trace.status,
+        trace.error["code"],
+        trace.answer,
+        trace["door"].result,
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -97,6 +99,17 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
             ],
             id="output",
         ),
+        pytest.param(
+            '[inputs]\nx = "int"\n[nodes.a]\ntool = "t"\nmap = [1]\ninputs = { x = "${item}", y = "${input.x}" }\n'
+            'depends_on = ["item"]\nwhen = { succeeded = "input" }',
+            ["nodes.a: needs item, and no node is called so", "nodes.a: needs input, and no node is called so"],
+            id="reserved",
+        ),
+        pytest.param(
+            'output = { a = 2020-01-01 }\n[nodes.a]\ntool = "t"',
+            ["output.a: expected a plain value, got date"],
+            id="date",
+        ),
         pytest.param("nodes = 3", ["nodes: must be a table, [nodes]"], id="no-table"),
         pytest.param(
             'name = 3\nnodes = [{ name = "a", tool = "t" }, { name = "a", tool = "t" }, 5]',
@@ -121,11 +134,49 @@ def test_two_nodes_of_one_name_are_no_plan() -> None:
     assert str(caught.value) == "plan: nodes.a: there are two of that name"
 
 
-@pytest.mark.parametrize("data", [None, [], 3, "x", {"nodes": {"a": {"tool": 3, "inputs": []}}}])
+def nested(depth: int, inner: Any, wrapped: Callable[[Any], Any]) -> Any:
+    """Return a value within so many others."""
+    for _ in range(depth):
+        inner = wrapped(inner)
+    return inner
+
+
+HOSTILE: list[dict[str, Any]] = [
+    {"tool": 3, "inputs": []},
+    {"tool": "t", "depends_on": 5},
+    {"tool": "t", "depends_on": [[1]]},
+    {"tool": "t", "timeout": 10**400},
+    {"tool": "t", "inputs": {"x": {1: 2, "b": 3}}},
+    {"tool": "t", "inputs": {"x": {1}}},
+    {"tool": "t", "inputs": {"x": nested(900, 1, lambda each: [each])}},
+    {"tool": "t", "inputs": {"x": '${a["\\q"]}'}},
+    {"tool": "t", "when": nested(900, True, lambda each: {"not": each})},
+]
+
+
+@pytest.mark.parametrize("data", [None, [], 3, "x", *({"nodes": {"a": each}} for each in HOSTILE)])
 def test_whatever_data_is_it_is_taken_or_refused(data: Any) -> None:
     """By a `SpecError`, never by anything else."""
     with pytest.raises(SpecError):
         plan_from_data(data)
+
+
+def test_what_holds_itself_is_told_as_too_deep() -> None:
+    """As is all that nests deeper than a plan may."""
+    endless: list[Any] = []
+    endless += [endless, endless]
+    with pytest.raises(SpecError) as caught:
+        plan_from_data({"nodes": {"a": {"tool": "t", "when": {"value": 1, "among": endless}}}})
+
+    assert caught.value.problems == ("nodes.a.when.among: nests more than 100 deep",)
+
+
+def test_a_key_in_quotes_is_written_as_in_json() -> None:
+    """What is none is named by its place, in words of the project."""
+    with pytest.raises(SpecError) as caught:
+        plan_of_json(json.dumps({"nodes": {"a": {"tool": "t", "inputs": {"x": '${b["\\q"]}'}}}}))
+
+    assert caught.value.problems == ("nodes.a.inputs.x: a key in quotes is written as JSON writes a text",)
 
 
 WHOLE = Plan(
@@ -153,8 +204,6 @@ WHOLE = Plan(
 
 def test_a_plan_is_the_same_after_a_way_through_data() -> None:
     """Also where it is JSON, and what is as usual is not written."""
-    import json
-
     plain = Plan(nodes=(Node(name="a", tool="t"),))
     again = plan_of_json(json.dumps(plan_to_data(WHOLE)))
 
@@ -212,6 +261,8 @@ def test_a_reference_stands_for_what_a_node_gave(text: str, expected: Any) -> No
         ("${a.text.x}", "a.text has no x"),
         ("${b.x[0]}", "b has no x"),
         ('${a["odd key"].x}', 'a["odd key"] has no x'),
+        ('${a.list["²"]}', 'a.list has no ["\\u00b2"]'),
+        ("${a.list." + "9" * 5000 + "}", f'a.list has no ["{"9" * 62}…'),
     ],
 )
 def test_a_reference_to_nothing_names_the_step_that_is_missing(text: str, expected: str) -> None:
@@ -237,6 +288,10 @@ def test_a_reference_to_nothing_names_the_step_that_is_missing(text: str, expect
         ({"value": "${word}", "among": ["apple", "pear"]}, True),
         ({"value": ["${word}"], "contains": "apple"}, True),
         ({"value": "${word}", "contains": "ppl"}, True),
+        ({"value": "${yes}", "among": [1, 2]}, False),
+        ({"value": [1, 2], "contains": "${yes}"}, False),
+        ({"value": [{"a": 1}], "equals": [{"a": "${yes}"}]}, False),
+        ({"value": [{"a": 3}], "equals": [{"a": "${three}"}]}, True),
         ({"value": [], "empty": True}, True),
         ({"value": "${word}", "empty": True}, False),
         ({"failed": "n"}, True),
@@ -283,3 +338,8 @@ def test_what_is_no_condition_is_refused(data: Any) -> None:
     Condition.of(data, "when", faults)
 
     assert [f"when: {WRONG_WHEN}"] == faults
+
+
+def test_no_backoff_stays_none_however_large_its_factor() -> None:
+    """And a pause that no number can tell is the longest one."""
+    assert [Retry(count=9, backoff=each, factor=1e300).pause(9) for each in (0, 1)] == [0.0, 60.0]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
 import pytest
 from tests.workflow.labs import Lab
 
-from neuroscript.workflow import Node, Plan, run
+from neuroscript import SpecError
+from neuroscript.workflow import Node, Plan, plan_from_data, run
 
 pytestmark = pytest.mark.alone
 
@@ -46,3 +48,45 @@ def test_a_node_costs_at_most_sixty_calls_and_no_more_where_there_are_many() -> 
 
     assert many_seconds <= 12 * few_seconds
     assert many_seconds <= 60 * call_seconds
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(lambda n: [{"name": "a", "tool": "t", "inputs": {"x": "$" * n + "x${a.b"}}], id="dollars"),
+        pytest.param(
+            lambda n: [{"name": f"n{i}", "tool": "t", "depends_on": [f"n{i ^ 1}"]} for i in range(n // 10)], id="pairs"
+        ),
+        pytest.param(
+            lambda n: (
+                [{"name": f"n{i}", "tool": "t", "depends_on": [f"n{i + 1}", f"n{i}"]} for i in range(n // 10)]
+                + [{"name": f"n{n // 10}", "tool": "t"}]
+            ),
+            id="chain",
+        ),
+    ],
+)
+def test_a_plan_is_read_in_a_time_that_grows_as_it_does(made: Callable[[int], list[dict[str, Any]]]) -> None:
+    """However it is written: ten times the plan takes much less than a hundred times as long."""
+    few, many = made(2000), made(20_000)
+
+    def read(nodes: list[dict[str, Any]]) -> None:
+        with pytest.raises(SpecError):
+            plan_from_data({"nodes": nodes})
+
+    few_seconds, many_seconds = least(3, lambda: read(few), lambda: read(many))
+
+    assert many_seconds <= 40 * few_seconds
+
+
+def test_an_item_of_a_map_costs_no_more_where_there_are_many() -> None:
+    """40,000 items take at most 25 times what 4,000 take."""
+    engine = Lab().engine
+    few, many = (
+        Plan(nodes=(Node(name="n", tool="lab.sum", map=[*range(count)], inputs={"a": "${item}", "b": 1}),))
+        for count in (4000, 40_000)
+    )
+
+    few_seconds, many_seconds = least(2, lambda: run(engine, few), lambda: run(engine, many))
+
+    assert many_seconds <= 25 * few_seconds

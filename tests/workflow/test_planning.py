@@ -204,3 +204,15 @@ def test_a_model_over_http_makes_a_plan(engine: Engine, server: ModelServer) -> 
 
     assert ["find", "book"] == [node.name for node in plan.nodes]
     assert ["system", "user", "assistant", "user"] == roles
+
+
+def test_of_very_many_problems_a_model_is_told_the_first_hundred(engine: Engine) -> None:
+    """And how many more there are; a model reads no million characters."""
+    nodes = {f"n{number}": {"tool": "none"} for number in range(300)}
+    script = Script([json.dumps({"nodes": nodes}), json.dumps(KNOT)])
+
+    with pytest.raises(SpecError):
+        planned(engine, script, "Go.", attempts=2)
+    lines = script.heard[1][-1].content.splitlines()
+
+    assert ("- nodes.n99.tool: no tool is called none", "- and 200 more") == (lines[100], lines[101])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.workflow.labs import Lab
 
-from neuroscript import ArgumentError, ExecutionPolicy, Host, Limits, SpecError
+from neuroscript import ArgumentError, ExecutionPolicy, Host, Limits, SpecError, Toolset
 from neuroscript.workflow import Step, Trace, arun, check, plan_of_toml, run
 
 
@@ -244,12 +245,59 @@ def test_the_whole_plan_is_looked_at_before_anything_runs() -> None:
         "nodes.unfit.inputs.b: expected int, and the reference gives list of string",
         "nodes.unfit.inputs.a: expected int, got str (a text must be decimal digits, such as 42)",
         "nodes.unfit.inputs.c: expected only a, b, got an unknown name with str",
-        "nodes.path.inputs.a: first.x leads into a value that has no parts",
+        "nodes.path.inputs.a: first.x leads into a value that has no such part",
         "nodes.over.map: goes over a list, and this is none",
         "nodes.ungranted.tool: needs fs:write:{path}, which is not granted",
         "nodes.missing.inputs.text: expected string, got nothing",
     ]
     assert (lab.seen, check(lab.engine, plan)) == ([], caught.value.problems)
+
+
+def test_a_reference_that_can_lead_nowhere_is_told_before_anything_runs() -> None:
+    """Into a list by a name, into the inputs as a whole, and in the output, which would be made at the very end."""
+    lab = Lab()
+    plan = plan_of_toml(
+        """
+        output = { sum = "${many[0]}", part = "${one.x}", name = "${many.x}" }
+        inputs = { count = "int" }
+        [nodes.one]
+        tool = "lab.add"
+        inputs.a = "${input}"
+        [nodes.many]
+        tool = "lab.add"
+        map = "${input.count}"
+        inputs.a = "${trace.x}"
+        inputs.b = "${index.x}"
+        """
+    )
+
+    assert list(check(lab.engine, plan)) == [
+        "nodes.one.inputs.a: expected int, and the reference gives map",
+        "nodes.many.map: goes over a list, and this is none",
+        "nodes.many.inputs.a: trace.x leads into a value that has no such part",
+        "nodes.many.inputs.b: index.x leads into a value that has no such part",
+        "output.part: one.x leads into a value that has no such part",
+        "output.name: many.x leads into a value that has no such part",
+    ]
+
+
+def test_a_need_that_no_reference_decides_is_judged_before_anything_runs() -> None:
+    """As it would be where the call had no reference at all."""
+    text = """
+    inputs = { text = "string" }
+    [nodes.in]
+    tool = "lab.write"
+    inputs = { path = "in/a", text = "${input.text}" }
+    [nodes.out]
+    tool = "lab.write"
+    inputs = { path = "out/a", text = "${input.text}" }
+    [nodes.some]
+    tool = "lab.write"
+    inputs = { path = "${input.text}", text = "t" }
+    """
+    lab = Lab(policy=ExecutionPolicy(allow=("*",), grants=("fs:write:out/*",)))
+
+    assert check(lab.engine, plan_of_toml(text)) == ("nodes.in.tool: needs fs:write:{path}, which is not granted",)
 
 
 def test_the_inputs_of_a_plan_are_coerced_as_arguments_are() -> None:
@@ -480,3 +528,85 @@ def test_a_tool_of_a_plan_stays_in_the_sandbox(tmp_path: Path) -> None:
     assert ran(lab, text, inputs={"path": "out/a"}).status == "succeeded"
     assert ends(ran(lab, text, inputs={"path": "b"})) == {"one": "failed policy.capability"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_went_before_may_decide_and_be_gone_over_and_be_the_output() -> None:
+    """A condition and a map see what had to end before their node, the output all of it."""
+    trace = ran(
+        Lab(),
+        """
+        output = "${trace}"
+        [nodes.one]
+        tool = "lab.add"
+        inputs.a = 1
+        [nodes.two]
+        tool = "lab.echo"
+        map = "${trace}"
+        inputs.value = { status = "${item.status}", all = "${trace[0].result}" }
+        when = { value = "${trace[0].result}", equals = 2 }
+        depends_on = ["one"]
+        """,
+    )
+
+    assert trace["two"].result == [{"status": "succeeded", "all": 2}]
+    assert [(each["node"], each["result"]) for each in trace.output] == [("one", 2), ("two", trace["two"].result)]
+
+
+def test_a_map_that_is_halted_half_way_has_failed() -> None:
+    """Though the call that ran then had not ended when its other items were given up."""
+    lab = Lab()
+    trace = ran(
+        lab,
+        """
+        [nodes.bad]
+        tool = "lab.rest"
+        inputs.seconds = 30
+        timeout = 0.05
+        [nodes.many]
+        tool = "lab.nap"
+        map = [0.3, 0.3]
+        inputs.seconds = "${item}"
+        """,
+        parallel=2,
+    )
+
+    assert ends(trace) == {"bad": "failed call.timeout", "many": "failed plan.halted"}
+    assert [each.code for each in trace["many"].attempts] == ["ok"]
+
+
+def test_an_engine_that_is_closed_in_the_midst_fails_what_comes_then() -> None:
+    """And the trace tells how far the plan came."""
+    lab, closing = Lab(), Toolset("end")
+
+    @closing.tool()
+    def close() -> int:
+        lab.engine.close()
+        return 1
+
+    lab.engine.register(closing)
+    trace = ran(lab, '[nodes.one]\ntool = "end.close"\n[nodes.two]\ntool = "lab.add"\ninputs.a = "${one}"')
+
+    assert ends(trace) == {"one": "succeeded", "two": "failed engine.closed"}
+
+
+class Waits:
+    """A clock of a host that can be waited by."""
+
+    def __call__(self) -> float:
+        """Return the seconds since 1970."""
+        return time.time()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait so many of them."""
+        await asyncio.sleep(seconds)
+
+
+def test_no_second_copy_runs_beside_a_thread_by_a_clock_of_the_host_either() -> None:
+    """A call that is cancelled goes on in its thread."""
+    lab = Lab(host=Host(clock=Waits()))
+    trace = ran(
+        lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
+    )
+    lab.gate.set()
+
+    assert (ends(trace), lab.most, lab.seen) == ({"one": "failed call.timeout"}, 1, [("wait", 7)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,10 +13,10 @@ from tests.llm.fixtures import running as running
 from tests.llm.fixtures import server as server
 from tests.llm.server import ModelServer, refuses, says, status
 
-from neuroscript import Engine, Host, Runtime, SpecError, ToolFailed, Toolset
+from neuroscript import ArgSpec, ArgType, Engine, Host, Runtime, SpecError, ToolFailed, Toolset, Turn
 from neuroscript.llm import Model, model
 from neuroscript.workflow import Node, Plan, Trace, arun, run
-from neuroscript.workflow.synthesis import LONGEST
+from neuroscript.workflow.synthesis import LONGEST, told
 
 notes = Toolset("notes")
 ran: list[str] = []
@@ -132,3 +132,41 @@ def test_of_a_long_trace_the_long_parts_are_left_out(server: ModelServer) -> Non
     assert data["nodes"][0]["result"].endswith("characters were left out]")
     assert {"name": "long"} == data["nodes"][0]["arguments"]
     assert ("It is long.", True) == (trace.answer, len(trace.output) > LONGEST)
+
+
+class Mute:
+    """A model of somebody that answers with no text."""
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        """Say nothing that is a text."""
+        return Turn("assistant", None)  # type: ignore[arg-type]
+
+
+def test_a_model_that_breaks_its_promise_does_not_lose_the_trace() -> None:
+    """What went wrong is told by its kind."""
+    with Engine(toolsets=[notes]) as engine:
+        trace = run(engine, plan(), llm=Mute())
+    assert trace.error is not None
+
+    assert ("llm.failed", "synthesis: the model raised AttributeError") == (trace.error["code"], trace.error["message"])
+    assert trace.output.startswith("oslo\n")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "count"),
+    [pytest.param({"text": "x" * 2 * LONGEST}, 1, id="long inputs"), pytest.param({}, 2000, id="many nodes")],
+)
+def test_a_model_never_reads_more_than_the_longest_trace(inputs: dict[str, str], count: int) -> None:
+    """What failed is told before what succeeded, and how much is left out."""
+    args = tuple(ArgSpec(name, ArgType.STRING) for name in inputs)
+    nodes = [
+        Node(name=f"n{n}", tool="notes.read", inputs={"name": "a" if n else "none"}, on_fail="continue")
+        for n in range(count)
+    ]
+    with Engine(toolsets=[notes]) as engine:
+        trace = run(engine, Plan(nodes=(*nodes[1:], nodes[0]), inputs=args), inputs)
+    data = json.loads(told(trace))
+
+    assert len(told(trace)) <= LONGEST
+    assert [node["status"] for node in data["nodes"] if node.get("name") == "n0"] == ["failed"]
+    assert data["nodes"][-1].get("left_out", "0 nodes") == f"{count - len(data['nodes']) + (count > 1)} nodes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,9 @@ def test_a_graph_that_no_plan_has_is_refused(change: Callable[[dict[str, Any]], 
         ('{"trace": 1, "trace": 1}', "is no JSON: the JSON text gives one key twice"),
         ("[" * 100_000, "is no JSON: the JSON text nests too deeply"),
         ('{"trace": NaN}', "is no JSON: NaN is no JSON number"),
+        ('{"trace": true}', "trace: must be 1, the version of the form that is read here"),
+        ('{"trace": 1.0}', "trace: must be 1, the version of the form that is read here"),
+        ('{"trace": 2}', "trace: must be 1, the version of the form that is read here"),
     ],
 )
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -185,3 +189,18 @@ def test_traces_of_all_shapes_come_back(tmp_path: Path, name: str) -> None:
     save_trace(made, tmp_path / "t.json")
 
     assert made == load_trace(tmp_path / "t.json")
+
+
+def test_a_trace_is_never_put_in_the_place_of_what_is_no_file(tmp_path: Path) -> None:
+    """A device or a pipe of the system would be gone; a directory is told as one."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    kept = trace(node("a"))
+    reasons = []
+    for path in (pipe, tmp_path, "."):
+        with pytest.raises(OSError, match=r"no file|Is a directory") as caught:
+            save_trace(kept, path)
+        reasons.append(caught.value.strerror)
+
+    assert reasons == ["it is no file", "Is a directory", "Is a directory"]
+    assert (pipe.is_fifo(), [each.name for each in tmp_path.iterdir()]) == (True, ["pipe"])

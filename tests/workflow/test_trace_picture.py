@@ -129,6 +129,22 @@ def test_a_bar_stands_where_its_time_is() -> None:
     assert late.right - late.left == pytest.approx(full / 4, abs=0.1)
 
 
+def test_no_bar_hides_what_has_failed() -> None:
+    """Of calls at one time, as those of a map, it is drawn last."""
+    calls = (Attempt(1, 0, 100.0, 1.0), Attempt(1, 1, 100.0, 1.0, "tool.failed"), Attempt(1, 2, 100.0, 1.0))
+    lane = trace_svg(trace(node("a", status="failed", attempts=calls))).partition('class="times"')[2]
+
+    assert ["succeeded", "succeeded", "failed"] == re.findall(r'<rect class="(\w+)"', lane)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 5e-324, 1e-300, 1e-13, -3.0])
+def test_a_run_that_took_no_time_has_a_line_of_time(seconds: float) -> None:
+    """Its marks stand apart, whatever its clock has said."""
+    made = trace(node("a", status="unstarted"), started=0.0, seconds=seconds)
+
+    assert [] == faults(made)
+
+
 def test_text_is_text() -> None:
     """Of a usual font or whatever the reader has, with what was cut in the title of its box; nothing is a picture."""
     text = trace_svg(SHAPES["long names"])

@@ -8,17 +8,18 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import closing
-from time import perf_counter
 from typing import Any
 
 import attrs
 
 from neuroscript.cli.opening import meant
 from neuroscript.cli.output import Output
+from neuroscript.discreet import redacted_result
 from neuroscript.engine import Engine
 from neuroscript.errors import CallError
 from neuroscript.jsonable import plain
-from neuroscript.runtime import ToolCall, ToolResult
+from neuroscript.runtime import Repair, ToolCall, ToolResult
+from neuroscript.session import Sent
 
 
 def streaming(engine: Engine, name: str) -> str | None:
@@ -35,16 +36,21 @@ class Streamed:
         tool: The canonical name of the tool.
         items: How many items it gave.
         seconds: How long it took, with the writing.
+        repairs: Which of its arguments were converted.
     """
 
     tool: str
     items: int
     seconds: float
+    repairs: tuple[Repair, ...] = ()
 
     @property
     def data(self) -> dict[str, Any]:
         """The line that stands below the items."""
-        return {"id": "", "tool": self.tool, "ok": True, "items": self.items, "seconds": round(self.seconds, 6)}
+        data: dict[str, Any] = {"id": "", "tool": self.tool, "ok": True, "items": self.items}
+        if self.repairs:
+            data["repairs"] = [attrs.asdict(repair) for repair in self.repairs]
+        return {**data, "seconds": round(self.seconds, 6)}
 
 
 def streamed(engine: Engine, tool: str, call: ToolCall, options: Namespace, output: Output) -> Streamed | ToolResult:
@@ -53,17 +59,20 @@ def streamed(engine: Engine, tool: str, call: ToolCall, options: Namespace, outp
     Raises:
         OutputClosed: Nobody reads the items any more; the tool has ended.
     """
-    started, count = perf_counter(), 0
+    sent, count = Sent(call), 0
     write = _json(output) if options.json else _text(output)
     try:
-        items: Any = engine.stream(call)
+        items: Any = engine._sent_stream(sent, None)
         with closing(items):
             for item in items:
                 write(item)
                 count += 1
     except CallError as error:
-        return ToolResult(call.id, tool, error=error, seconds=perf_counter() - started)
-    return Streamed(tool, count, perf_counter() - started)
+        return attrs.evolve(sent.failed(error), tool=tool)
+    result = sent.result(None)
+    if engine.secrets is not None:
+        result = redacted_result(engine.secrets, result)
+    return Streamed(tool, count, result.seconds, result.repairs)
 
 
 def _json(output: Output) -> Callable[[Any], None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,18 +60,28 @@ def _show(trace: Trace, options: Namespace, output: Output) -> int:
 
 
 def _draw(trace: Trace, options: Namespace, output: Output) -> None:
-    text = trace_svg(trace)
+    try:
+        text = trace_svg(trace)
+    except ValueError as error:
+        raise UsageError(f"the picture can not be drawn: {error}") from None
     if options.svg == STDOUT:
         output.json({"file": STDOUT, "text": text}) if options.json else output.write(text)
         return
     file = Path(options.svg)
-    if file.exists() and not file.is_file():  # whoever may would put a file in the place of a device
+    if _is_other(file):  # whoever may would put a file in the place of a device
         raise UsageError(f"can not write {shown_path(options.svg)}: it is no file")
     write([Written(file, text)])
     if options.json:
         output.json({"file": options.svg, "nodes": len(trace.nodes)})
     else:
         output.text(f"{shown_path(options.svg)}: {counted(len(trace.nodes), 'node')}")
+
+
+def _is_other(file: Path) -> bool:
+    """Tell whether there is something else than a file; where nothing can be, writing says why."""
+    with suppress(OSError):
+        return file.exists() and not file.is_file()
+    return False
 
 
 def _blocks(trace: Trace) -> Iterator[Rows]:

@@ -29,6 +29,14 @@ KEPT: Final = frozenset(
 """Keywords that are taken; any other asks nothing of a value, and a model would read what stands there."""
 
 
+def message_of(error: BaseException) -> str:
+    """Return what an exception says, ``""`` where that fails in its turn."""
+    try:
+        return str(error)
+    except Exception:  # of the error itself
+        return ""
+
+
 def bounded_schema(schema: Any, subject: str) -> Any:
     """Return `plain_schema` of a schema that nobody has looked at.
 

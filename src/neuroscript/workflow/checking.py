@@ -8,7 +8,7 @@ Source: issue "Plans", validated as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final
@@ -22,7 +22,7 @@ from neuroscript.runtime import LLM, ToolCall
 from neuroscript.session import Session
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.workflow.plan import Node, Plan
-from neuroscript.workflow.references import Mixed, Reference
+from neuroscript.workflow.references import Mixed, Reference, is_index
 
 TEXTS: Final = ("", "a", "0", "1.5", "true", "[]", "{}", "[1.5]", "QQ==", "2020-01-01", "h-1")
 """Texts that some type takes each."""
@@ -55,7 +55,8 @@ def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ..
         llm: The model that is asked for a synthesis; by default the one that the host lends.
     """
     tools = _Tools(session, plan)
-    found = tuple(chain.from_iterable(_problems(tools, node) for node in plan.nodes))
+    output = () if plan.answer is None else plan.answer.references
+    found = (*chain.from_iterable(_problems(tools, node) for node in plan.nodes), *_astray(tools, output))
     if plan.synthesis and llm is None and session.host.llm is None:
         return (*found, "synthesis: asks a model, and the host lends none")
     return found
@@ -114,17 +115,18 @@ class _Tools:
 
     def type_of(self, reference: Reference) -> ArgType | None:
         """Return the type of what a reference gives, as far as it is known: None is unknown."""
-        if reference.root == "input":
-            arg = (
-                next((arg for arg in self.plan.inputs if arg.name == reference.path[0]), None)
-                if reference.path
-                else None
-            )
-            return None if arg is None else _within(arg.type, reference.path[1:])
-        if reference.root in ("item", "trace"):
-            return None
-        if reference.root == "index":
-            return ArgType.INT
+        match reference.root, reference.path:
+            case "input", (name, *path):
+                arg = next((arg for arg in self.plan.inputs if arg.name == name), None)
+                return None if arg is None else _within(arg.type, path)
+            case "input", _:
+                return ArgType.MAP
+            case "item", _:
+                return None
+            case "index", path:
+                return _within(ArgType.INT, path)
+            case "trace", path:
+                return _within(ArgType.SLICE_MAP, path)
         node = self.plan[reference.root]
         spec, path = self.spec(node.tool), reference.path
         if spec is None:
@@ -132,18 +134,18 @@ class _Tools:
         for is_many in (node.map is not None, spec.stream):
             if is_many == "maybe":
                 return None
-            if is_many and not path:
-                return ArgType.SLICE
+            if is_many and not (path and is_index(path[0])):
+                return ArgType.NIL if path else ArgType.SLICE
             path = path[1:] if is_many else path
         return _within(spec.return_type, path)
 
 
-def _within(kind: ArgType, path: tuple[str | int, ...]) -> ArgType | None:
+def _within(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
     """Return the type of what stands at a path within a value of a type; `NIL` where nothing can."""
-    for number, _ in enumerate(path):
+    for number, step in enumerate(path):
         if kind in UNKNOWN:
             return None
-        inner = ELEMENTS.get(kind) or VALUES.get(kind)
+        inner = VALUES.get(kind) or (ELEMENTS.get(kind) if is_index(step) else None)
         if inner is None:
             return ArgType.NIL if kind is not ArgType.EMBEDDING or number < len(path) - 1 else ArgType.FLOAT
         kind = inner
@@ -166,14 +168,19 @@ def _unfit(tools: _Tools, node: Node) -> Iterator[str]:
     if node.items is not None:
         yield from _no_list(tools, node.items.value)
     rules, given = tools.rules(node.tool), node.arguments.value
-    for where, reference in node.references:
-        if reference.path and tools.type_of(reference) is ArgType.NIL:
-            yield f"{where}: {shown(str(reference))} leads into a value that has no parts"
+    yield from _astray(tools, node.references)
     for name in node.arguments.held:
         rule, value = rules.get(name), given[name]
         gives = tools.type_of(value) if type(value) is Reference else ArgType.STRING if type(value) is Mixed else None
         if rule is not None and gives is not None and gives not in UNKNOWN and not _can_fit(gives, rule.type):
             yield f"inputs.{shown(name)}: expected {worded(rule.type)}, and the reference gives {worded(gives)}"
+
+
+def _astray(tools: _Tools, references: Iterable[tuple[str, Reference]]) -> Iterator[str]:
+    """Yield the references to parts that no value of its type has."""
+    for where, reference in references:
+        if reference.path and tools.type_of(reference) is ArgType.NIL:
+            yield f"{where}: {shown(str(reference))} leads into a value that has no such part"
 
 
 def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
@@ -203,13 +210,18 @@ def _taken(sample: Any, wanted: ArgType) -> bool:
 
 def _refused(tools: _Tools, node: Node, line: Any) -> Iterator[str]:
     """Yield what the spec has against the arguments that are known, and what the policy has against the call."""
-    held = node.arguments.held
+    held, values = node.arguments.held, None
     try:
-        tools.bind(node.tool)({**node.arguments.value, **tools.samples(node.tool, held)})
+        values = tools.bind(node.tool)({**node.arguments.value, **tools.samples(node.tool, held)})
     except ArgumentError as error:
         yield from (_told(problem) for problem in error.problems if _is_known(problem, held))
     if line.tool.policy.capabilities:
-        yield from (f"tool: needs {shown(text)}, which is not granted" for text in _uncovered(tools, line))
+        try:
+            texts = [*_uncovered(tools, line, held, values)]
+        except ArgumentError as error:  # a URL that names no host
+            yield from map(_told, error.problems)
+        else:
+            yield from (f"tool: needs {shown(text)}, which is not granted" for text in texts)
 
 
 def _refused_as_it_is(tools: _Tools, node: Node, line: Any) -> Iterator[str]:
@@ -244,15 +256,19 @@ def _told(problem: Problem) -> str:
     return f"inputs.{problem}" if problem.where else f"inputs: {problem}"
 
 
-def _uncovered(tools: _Tools, line: Any) -> Iterator[str]:
-    """Yield the needs of a tool that no grant can cover, whatever its arguments are."""
-    texts = line.tool.policy.capabilities
-    if not texts:
-        return
-    from neuroscript.templates import may_cover
+def _uncovered(tools: _Tools, line: Any, held: Collection[str], values: tuple[Any, ...] | None) -> Iterator[str]:
+    """Yield the needs of a tool that no grant can cover, whatever the references give.
 
-    for text in texts:
-        for layer in tools.session.policy.layers:
-            if not any(may_cover(grant, text) for grant in layer.grants):
-                yield text
-                break
+    Args:
+        held: The arguments that hold references.
+        values: One for each argument; None where those that are known do not fit.
+    """
+    from neuroscript.templates import may_cover, named_in
+
+    policy = tools.session.policy
+    for text, template in zip(line.tool.policy.capabilities, line.tool.templates, strict=True):
+        is_open = values is None or not named_in(text).isdisjoint(held)
+        if not all(any(may_cover(grant, text) for grant in layer.grants) for layer in policy.layers) or (
+            not is_open and policy.uncovered(template.fill(values)) is not None
+        ):
+            yield text

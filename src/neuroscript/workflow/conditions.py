@@ -16,7 +16,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.walk import type_name
-from neuroscript.workflow.references import Reference, Template
+from neuroscript.workflow.references import DEEPEST, Reference, Template, TooDeep
 
 NUMBERS: Final = (int, float)
 
@@ -27,8 +27,8 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "at_least": operator.ge,
     "below": operator.lt,
     "at_most": operator.le,
-    "among": lambda value, others: value in others,
-    "contains": lambda value, other: other in value,
+    "among": lambda value, others: _holds(others, value),
+    "contains": lambda value, other: _holds(value, other),
     "empty": lambda value, wanted: (len(value) == 0) is wanted,
 }
 ORDERED: Final = frozenset({"above", "at_least", "below", "at_most"})
@@ -64,6 +64,16 @@ class Condition:
     @classmethod
     def of(cls, data: Any, where: str, faults: list[str]) -> Condition:
         """Return the condition that plain data describes; what can not be read is noted."""
+        try:
+            return cls._of(data, where, faults, 0)
+        except TooDeep:
+            faults.append(f"{where}: nests more than {DEEPEST} deep")
+            return cls("is", (Template(True),))
+
+    @classmethod
+    def _of(cls, data: Any, where: str, faults: list[str], depth: int) -> Condition:
+        if depth > DEEPEST:
+            raise TooDeep
         match data:
             case bool():
                 return cls("is", (Template(data),))
@@ -71,9 +81,10 @@ class Condition:
                 return _truth(data, where, faults)
             case {"all": list() as parts, **rest} | {"any": list() as parts, **rest} if not rest and parts:
                 word = next(iter(data))
-                return _several(word, [cls.of(each, f"{where}.{word}[{n}]", faults) for n, each in enumerate(parts)])
+                parts = [cls._of(each, f"{where}.{word}[{n}]", faults, depth + 1) for n, each in enumerate(parts)]
+                return _several(word, parts)
             case {"not": part, **rest} if not rest:
-                return _several("not", [cls.of(part, f"{where}.not", faults)])
+                return _several("not", [cls._of(part, f"{where}.not", faults, depth + 1)])
             case {"value": value, **rest} if len(rest) == 1 and (word := next(iter(rest))) in COMPARISONS:
                 templates = (
                     Template.of(value, f"{where}.value", faults),
@@ -143,8 +154,16 @@ def _compared(word: str, value: Any, other: Any) -> bool:
 
 
 def _same(value: Any, other: Any) -> bool:
-    """Tell whether two values are equal; a truth value is no number."""
+    """Tell whether two values are equal, at every level; a truth value is no number."""
+    if type(value) is list and type(other) is list:
+        return len(value) == len(other) and all(map(_same, value, other))
+    if type(value) is dict and type(other) is dict:
+        return value.keys() == other.keys() and all(_same(each, other[key]) for key, each in value.items())
     return bool(value == other) and (type(value) is bool) == (type(other) is bool)
+
+
+def _holds(whole: Any, part: Any) -> bool:
+    return any(_same(each, part) for each in whole) if type(whole) is list else part in whole
 
 
 def _have_order(value: Any, other: Any) -> bool:

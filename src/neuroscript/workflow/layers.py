@@ -23,6 +23,10 @@ ROUNDS: Final = 6
 """How often the rows are ordered anew, downwards and upwards."""
 
 
+MOST: Final = 1_000_000
+"""How many spots all edges together may have; of more nobody would see anything."""
+
+
 @attrs.frozen
 class Layers:
     """A graph in rows.
@@ -50,7 +54,7 @@ def layered(needs: Mapping[str, Sequence[str]], widest: int) -> Layers:
         widest: How many nodes stand in one row.
 
     Raises:
-        ValueError: Nodes need each other.
+        ValueError: Nodes need each other, or the edges have more than `MOST` spots.
     """
     graph = {name: tuple(dict.fromkeys(each for each in told if each in needs)) for name, told in needs.items()}
     rows = _rows_of(graph, widest)
@@ -91,7 +95,11 @@ def _routes(graph: Mapping[str, Sequence[str]], nodes: Mapping[str, Spot]) -> di
         for name in told:
             needed_by[name] += 1
     routes = {}
+    left = MOST
     for name, told in graph.items():
+        left -= sum(nodes[name][0] - nodes[needed][0] for needed in told)
+        if left < 0:
+            raise ValueError(f"its edges would pass more than {MOST} places")
         for needed in told:
             shared = needed if needed_by[needed] >= len(told) else name
             between = ((row, shared) for row in range(nodes[needed][0] + 1, nodes[name][0]))

@@ -58,7 +58,7 @@ def trace_svg(trace: Trace) -> str:
     """Return a picture of a trace as a document of SVG.
 
     Raises:
-        ValueError: Nodes need each other, which those of no plan do.
+        ValueError: Nodes need each other, which those of no plan do; or there are more edges than a picture holds.
     """
     layers = layered({node.name: node.needs for node in trace.nodes}, max(FEWEST, isqrt(len(trace.nodes))))
     wide = min(WIDEST, max([NARROWEST, *(_wanted(node) for node in trace.nodes)]))

@@ -13,8 +13,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from itertools import chain
+from sys import float_info
 from typing import Any, Final, Literal
 
 import attrs
@@ -75,6 +75,8 @@ class Retry:
 
     def pause(self, number: int) -> float:
         """Return how many seconds stand before the further attempt *number*, from 1."""
+        if not self.backoff:
+            return 0.0
         try:
             return float(min(self.most, self.backoff * self.factor ** (number - 1)))
         except OverflowError:
@@ -92,7 +94,7 @@ def _retry_faults(retry: Retry) -> Iterator[str]:
 
 
 def _is_number(value: object, least: float) -> bool:
-    return type(value) in (int, float) and least <= value < float("inf")  # type: ignore[operator]
+    return type(value) in (int, float) and least <= value <= float_info.max  # type: ignore[operator]
 
 
 @attrs.frozen(kw_only=True)
@@ -115,7 +117,7 @@ class Node:
         description: What it is for.
         needs: The nodes that have to end before it, each once: those that are named, then those that it refers to.
         references: Where each reference stands in it, and what it is.
-        takes_trace: Whether its inputs refer to what went before as a whole.
+        takes_trace: Whether it refers to what went before as a whole.
         arguments: The inputs with their references read.
         condition: The condition likewise.
         items: What it maps likewise.
@@ -149,14 +151,14 @@ class Node:
         set_field(self, "condition", None if self.when is None else Condition.of(self.when, "when", faults))
         set_field(self, "items", None if self.map is None else Template.of(self.map, "map", faults))
         faults.extend(_item_faults(self))
+        if faults:
+            raise SpecError(f"node {shown(str(self.name))}", faults)
         further = [part.references for part in (self.condition, self.items) if part is not None]
         set_field(self, "references", tuple(chain(self.arguments.references, *further)))
         named = (reference.root for _, reference in self.references if reference.root not in RESERVED)
         asked = () if self.condition is None else self.condition.nodes
-        set_field(self, "takes_trace", any(reference.root == "trace" for _, reference in self.arguments.references))
+        set_field(self, "takes_trace", any(reference.root == "trace" for _, reference in self.references))
         set_field(self, "needs", tuple(dict.fromkeys(chain(self.depends_on, named, asked))))
-        if faults:
-            raise SpecError(f"node {shown(str(self.name))}", faults)
 
 
 def _node_faults(node: Node) -> Iterator[str]:
@@ -276,7 +278,7 @@ def _dangling(plan: Plan, known: set[str]) -> Iterator[str]:
     for node in plan.nodes:
         said = set()
         for where, reference in node.references:
-            said.add(reference.root)
+            said |= {reference.root} - RESERVED
             yield from _lost(f"nodes.{node.name}.{where}", reference, known, given)
         for name in node.needs:
             if name not in known and name not in said:
@@ -297,17 +299,22 @@ def _lost(where: str, reference: Reference, known: set[str], given: set[str]) ->
 
 
 def _cycles(plan: Plan) -> Iterator[str]:
-    """Yield each knot of nodes that need each other."""
-    graph = {node.name: set(node.needs) for node in plan.nodes}
-    while True:
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError as error:
-            knot = error.args[1]
-            yield f"nodes.{knot[0]}: needs itself, by way of {' < '.join(reversed(knot))}"
-            for name in knot:
-                graph.pop(name, None)
-            for needs in graph.values():
-                needs.difference_update(knot)
-        else:
-            return
+    """Yield each knot of nodes that need each other, as a path that leads back; no node is in two of them."""
+    ended: set[str] = set()
+    for node in plan.nodes:
+        path = {} if node.name in ended else {node.name: iter(node.needs)}
+        while path:
+            name, needs = next(reversed(path.items()))
+            above = next((each for each in needs if each not in ended), None)
+            if above in path:
+                knot = [name]
+                while path.popitem()[0] != above:
+                    knot.append(next(reversed(path)))
+                knot.reverse()
+                yield f"nodes.{above}: needs itself, by way of {' < '.join((*knot, above))}"
+                ended.update(knot)
+            elif above is None:
+                ended.add(name)
+                del path[name]
+            else:
+                path[above] = iter(plan[above].needs)

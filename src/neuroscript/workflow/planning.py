@@ -51,6 +51,9 @@ Call only these tools:
 
 """
 
+MOST_TOLD: Final = 100
+"""How many problems a model is told of at once."""
+
 AGAIN: Final = "That is no plan that can run here:\n{}\nAnswer again, with the whole plan."
 
 
@@ -127,6 +130,7 @@ def _steps(
             problems = check(within, plan, llm)
             if not problems:
                 return plan
-        complaint = AGAIN.format("\n".join(f"- {problem}" for problem in problems))
+        more = [f"and {len(problems) - MOST_TOLD} more"] if len(problems) > MOST_TOLD else []
+        complaint = AGAIN.format("\n".join(f"- {problem}" for problem in [*problems[:MOST_TOLD], *more]))
         turns = [*turns, Turn("assistant", said), Turn("user", complaint)]
     raise SpecError("plan", problems)

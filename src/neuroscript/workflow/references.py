@@ -9,8 +9,10 @@ Source: issue "Plans", references to earlier results, by path; Smith's ``{{STEPS
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,15 +20,25 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.jsonable import plain
+from neuroscript.scalars import Handle
+from neuroscript.walk import type_name
 
 INPUT: Final = "input"
 RESERVED: Final = frozenset({INPUT, "item", "index", "trace"})
 """What a reference may begin with besides a node: the inputs of the plan, the item of a map and its number, and what
 the nodes before have done."""
 
-OPENING: Final = re.compile(r"(\$+)\{")
+OPENING: Final = re.compile(r"(?<!\$)(\$+)\{")
 ROOT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 STEP: Final = re.compile(r'\.([A-Za-z0-9_-]+)|\[(-?[0-9]{1,9})\]|\["((?:[^"\\]|\\.)*)"\]')
+
+INDEX: Final = re.compile(r"[0-9]{1,9}")
+
+DEEPEST: Final = 100
+"""How many containers of a plan may stand in each other."""
+
+PLAIN: Final = (type(None), bool, int, float, bytes, datetime.datetime, array, Handle)
+"""What a plan may hold besides texts, lists and tables."""
 
 Step = str | int
 
@@ -64,7 +76,12 @@ class Reference:
 def _written(step: Step) -> str:
     if isinstance(step, int):
         return f"[{step}]"
-    return f".{step}" if ROOT.fullmatch(step) or step.isdigit() else f"[{json.dumps(step)}]"
+    return f".{step}" if ROOT.fullmatch(step) or INDEX.fullmatch(step) else f"[{json.dumps(step)}]"
+
+
+def is_index(step: Step) -> bool:
+    """Tell whether a step may lead into a list."""
+    return isinstance(step, int) or INDEX.fullmatch(step) is not None
 
 
 def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
@@ -73,7 +90,7 @@ def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
         if key in value:
             return value[key]
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        index = int(step) if isinstance(step, int) or step.isdigit() else None
+        index = int(step) if is_index(step) else None
         if index is not None and -len(value) <= index < len(value):
             return value[index]
     before = Reference(reference.root, reference.path[:number])
@@ -109,13 +126,16 @@ class Template:
             where: What it is called in *faults*, and before each path in it.
         """
         found: list[tuple[str, Reference]] = []
-        if not isinstance(value, Mapping):
-            return cls(_read(value, where, found, faults), tuple(found))
         read, held = {}, []
-        for key, each in value.items():
-            before = len(found)
-            read[key] = _read(each, f"{where}.{shown(str(key))}", found, faults)
-            held += [key] * (len(found) > before)
+        try:
+            if not isinstance(value, Mapping):
+                return cls(_read(value, where, found, faults), tuple(found))
+            for key, each in value.items():
+                before = len(found)
+                read[key] = _read(each, _under(where, key, faults), found, faults, 1)
+                held += [key] * (len(found) > before)
+        except TooDeep:
+            faults.append(f"{where}: nests more than {DEEPEST} deep")
         return cls(read, tuple(found), tuple(held))
 
     def filled(self, lookup: Callable[[Reference], Any]) -> Any:
@@ -127,16 +147,33 @@ class Template:
         return _filled(self.value, lookup) if self.references else self.value
 
 
-def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: list[str]) -> Any:
+class TooDeep(Exception):
+    """More than `DEEPEST` containers stand in each other, or one holds itself."""
+
+
+def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: list[str], depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise TooDeep
     match value:
         case str():
             return _read_text(value, where, found, faults)
         case Mapping():
-            return {key: _read(each, f"{where}.{shown(str(key))}", found, faults) for key, each in value.items()}
+            return {
+                key: _read(each, _under(where, key, faults), found, faults, depth + 1) for key, each in value.items()
+            }
         case list() | tuple():
-            return [_read(each, f"{where}[{index}]", found, faults) for index, each in enumerate(value)]
-        case _:
-            return value
+            return [_read(each, f"{where}[{index}]", found, faults, depth + 1) for index, each in enumerate(value)]
+        case _ if not isinstance(value, PLAIN):
+            faults.append(f"{where}: expected a plain value, got {type_name(value)}")
+    return value
+
+
+def _under(where: str, key: object, faults: list[str]) -> str:
+    """Return what is called by a key, which is a text."""
+    if isinstance(key, str):
+        return f"{where}.{shown(key)}"
+    faults.append(f"{where}: expected texts as keys, got {type_name(key)}")
+    return where
 
 
 def _read_text(text: str, where: str, found: list[tuple[str, Reference]], faults: list[str]) -> Any:
@@ -201,7 +238,10 @@ def _step(step: re.Match[str]) -> Step:
         return str(name)
     if index is not None:
         return int(index)
-    key: str = json.loads(f'"{quoted}"')
+    try:
+        key: str = json.loads(f'"{quoted}"')
+    except ValueError:
+        raise ValueError("a key in quotes is written as JSON writes a text") from None
     return key
 
 

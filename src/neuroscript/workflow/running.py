@@ -18,6 +18,7 @@ from neuroscript.binding import bound
 from neuroscript.bodies import GRACE, Body
 from neuroscript.compiled import binder
 from neuroscript.data import error_to_data
+from neuroscript.display import shown
 from neuroscript.errors import LISTED, ArgumentError, CallError, CallTimeout, SpecError
 from neuroscript.masking import masked, secret_values
 from neuroscript.running import Runner
@@ -124,7 +125,7 @@ async def arun(
     """
     problems = check(session, plan, llm)
     if problems:
-        raise SpecError(f"plan {plan.name}" if plan.name else "plan", problems)
+        raise SpecError(f"plan {shown(plan.name)}" if plan.name else "plan", problems)
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
     given = {} if inputs is None else inputs
@@ -138,7 +139,16 @@ async def arun(
     from neuroscript.workflow.synthesis import answered
 
     model: Any = llm or session.host.llm
-    return await answered(session, model, plan, trace)
+    try:
+        return await answered(session, model, plan, trace)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        if left is not None:
+            left(attrs.evolve(trace, status="failed", error=error_to_data(_interrupted())))
+        raise
+
+
+def _interrupted() -> CallError:
+    return CallError("the run was interrupted", code="plan.interrupted")
 
 
 class _Driver:
@@ -159,9 +169,9 @@ class _Driver:
         self._parallel = parallel
         self._watch = watch
         self._clock = session.host.clock
-        self._caller = caller
         self._call = caller or _caller(session)
-        self._tools: dict[str, _Tool] = {}
+        names = {node.tool for node in plan.nodes}
+        self._tools = {name: _Tool(session._entry(name).line, caller is None) for name in names}
         self._traces: dict[str, NodeTrace] = {}
         self._schedule = Schedule(plan, inputs, self._is_idempotent)
         self._running: set[asyncio.Task[None]] = set()
@@ -169,14 +179,8 @@ class _Driver:
         self._fault: BaseException | None = None
 
     def _is_idempotent(self, tool: str) -> bool:
-        effects = self._tool(tool).line.tool.policy.effects
+        effects = self._tools[tool].line.tool.policy.effects
         return "idempotent" in effects or "pure" in effects
-
-    def _tool(self, name: str) -> _Tool:
-        tool = self._tools.get(name)
-        if tool is None:
-            tool = self._tools[name] = _Tool(self._session._entry(name).line, self._caller is None)
-        return tool
 
     async def run(self, run_id: str, left: Callable[[Trace], object] | None = None) -> Trace:
         """Make all calls, and return the trace."""
@@ -187,7 +191,7 @@ class _Driver:
             await self._stop()
             self._schedule.halt()
             if left is not None:
-                left(self._trace(run_id, started, CallError("the run was interrupted", code="plan.interrupted")))
+                left(self._trace(run_id, started, _interrupted()))
             raise
         finally:
             await self._stop()
@@ -213,7 +217,7 @@ class _Driver:
                 if not self._running and schedule.due is None:
                     return
                 await self._waited()
-            elif work.node.timeout is None and self._tool(work.node.tool).is_plain:
+            elif work.node.timeout is None and self._tools[work.node.tool].is_plain:
                 self._make_at_once(work)
                 at_once += 1
                 if at_once % BREATH == 0:
@@ -292,7 +296,7 @@ class _Driver:
     # The trace
 
     def _trace(self, run_id: str, started: float, error: CallError | None = None) -> Trace:
-        schedule, output = self._schedule, None
+        schedule, output, seconds = self._schedule, None, self._clock() - started
         if error is None and schedule.is_halted:
             names = [state.node.name for state in schedule.states.values() if state.has_halted]
             more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
@@ -314,7 +318,7 @@ class _Driver:
             output=plain(output),
             error=None if error is None else plain(error_to_data(error)),
             started=started,
-            seconds=self._clock() - started,
+            seconds=seconds,
         )
 
     def _node_traces(self, secrets: Any) -> Iterator[NodeTrace]:
@@ -323,7 +327,7 @@ class _Driver:
             yield trace if secrets is None else _redacted(trace, secrets)
 
     def _node_trace(self, state: State) -> NodeTrace:
-        node, tool = state.node, self._tool(state.node.tool)
+        node, tool = state.node, self._tools[state.node.tool]
         given = state.given
         if given is not None:
             given = tool.shown(given) if node.items is None else [tool.shown(each) for each in given]
@@ -338,7 +342,7 @@ class _Driver:
             result,
             error,
             state.reason,
-            state.attempts,
+            tuple(state.attempts),
         )
 
 
@@ -385,13 +389,18 @@ def _caller(session: Session) -> Caller:
         timeout = work.node.timeout
         if timeout is None or not hasattr(clock, "wait"):
             return await session.acall_named(work.node.tool, work.arguments, timeout)
-        return await _within(session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock)
+        ends = session._entry(work.node.tool).line.manner == "coroutine"  # a thread goes on when nobody awaits it
+        return await _within(session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends)
 
     return made
 
 
-async def _within(call: Any, node: Node, seconds: float, clock: Any) -> Any:
-    """Return what a call gives within so many seconds of a clock."""
+async def _within(call: Any, node: Node, seconds: float, clock: Any, ends: bool) -> Any:
+    """Return what a call gives within so many seconds of a clock.
+
+    Args:
+        ends: Whether a call that is cancelled runs no more.
+    """
     task = asyncio.ensure_future(call)
     timer = asyncio.ensure_future(_pause(clock, seconds))
     try:
@@ -400,8 +409,9 @@ async def _within(call: Any, node: Node, seconds: float, clock: Any) -> Any:
             return task.result()
         task.cancel()
         await asyncio.wait({task}, timeout=GRACE)
-        text = f"did not end within {seconds:g} s and was stopped"
-        raise CallTimeout(text, tool=node.tool, state="stopped" if task.done() else "abandoned", seconds=seconds)
+        has_ended = ends and task.done()
+        text = f"did not end within {seconds:g} s and was {'stopped' if has_ended else 'left behind'}"
+        raise CallTimeout(text, tool=node.tool, state="stopped" if has_ended else "abandoned", seconds=seconds)
     finally:
         timer.cancel()
         task.cancel()

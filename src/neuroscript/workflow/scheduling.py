@@ -32,6 +32,10 @@ LEFT: Final = 60.0
 """Seconds that this is waited for where the node has no timeout; else it is as long as that."""
 
 
+Lookup = Callable[[Reference], Any]
+"""What gives the value of a reference."""
+
+
 class Skipped(Lost):
     """A reference to a node that was skipped."""
 
@@ -60,7 +64,7 @@ class State:
     open: int = 0
     given: Any = None
     result: Any = END
-    attempts: tuple[Attempt, ...] = ()
+    attempts: list[Attempt] = attrs.field(factory=list)
     error: CallError | None = None
     reason: str = ""
 
@@ -157,12 +161,8 @@ class Schedule:
             self._gave_up(work)
 
     def _gave_up(self, work: Work) -> None:
-        state = work.state
-        state.error = state.error or work.error
-        if state.error is None and state.attempts:
-            text = "has not run for every item, for the plan was halted"
-            state.error = CallError(text, tool=work.node.tool, code="plan.halted")
-        self._closed(state)
+        work.state.error = work.state.error or work.error
+        self._closed(work.state)
 
     # Time
 
@@ -187,10 +187,11 @@ class Schedule:
     def _begin(self, state: State) -> None:
         """Decide whether a node runs, and give out its calls."""
         node = state.node
+        lookup = self._with_trace(self._so_far(node)) if node.takes_trace else self._value
         try:
-            if node.condition is not None and not node.condition.holds(self._value, self._state):
+            if node.condition is not None and not node.condition.holds(lookup, self._state):
                 return self._end(state, "skipped", reason="its condition does not hold")
-            given = self._arguments(node) if node.items is None else self._many(node, node.items)
+            given = self._many(node, node.items, lookup) if node.items is not None else _arguments(node, lookup)
         except Skipped as error:
             return self._end(state, "skipped", reason=str(error))
         except Lost as error:
@@ -208,21 +209,12 @@ class Schedule:
             self._end(state, "succeeded")
         return None
 
-    def _many(self, node: Node, over: Template) -> list[dict[str, Any]]:
+    def _many(self, node: Node, over: Template, lookup: Lookup) -> list[dict[str, Any]]:
         """Return the arguments for each item of what a node maps."""
-        items = over.filled(self._value)
+        items = over.filled(lookup)
         if type(items) is not list:
             raise Lost("map: what it goes over is no list")
-        return [self._arguments(node, index, item) for index, item in enumerate(items)]
-
-    def _arguments(self, node: Node, index: int | None = None, item: Any = None) -> dict[str, Any]:
-        template = node.arguments
-        if not template.references:
-            return template.value  # type: ignore[no-any-return]  # the call binds values of its own
-        lookup = self._value if index is None else partial(self._value_within, index, item)
-        if node.takes_trace:
-            lookup = partial(self._value_with_trace, node, lookup)
-        return template.filled(lookup)  # type: ignore[no-any-return]
+        return [_arguments(node, partial(_value_within, index, item, lookup)) for index, item in enumerate(items)]
 
     def _value(self, reference: Reference) -> Any:
         """Return what a reference stands for, of the plan's inputs or of what a node gave."""
@@ -230,18 +222,9 @@ class Schedule:
         value = self._inputs if state is None else self._result(state)
         return reference.within(value) if reference.path else value
 
-    def _value_within(self, index: int, item: Any, reference: Reference) -> Any:
-        """Return the same, or what it stands for in one call of a map."""
-        match reference.root:
-            case "item":
-                return reference.within(item)
-            case "index":
-                return reference.within(index)
-            case _:
-                return self._value(reference)
-
-    def _value_with_trace(self, node: Node, lookup: Callable[[Reference], Any], reference: Reference) -> Any:
-        return reference.within(self._so_far(node)) if reference.root == "trace" else lookup(reference)
+    def _with_trace(self, trace: list[dict[str, Any]]) -> Lookup:
+        """Return the same, with what nodes have done."""
+        return lambda reference: reference.within(trace) if reference.root == "trace" else self._value(reference)
 
     def _result(self, state: State) -> Any:
         """Return what a node gave.
@@ -279,7 +262,7 @@ class Schedule:
             attempt: When it began and how long it took.
         """
         state = work.state
-        state.attempts += (attempt,)
+        state.attempts.append(attempt)
         if error is None:
             if work.item is None:
                 state.result = result
@@ -322,6 +305,9 @@ class Schedule:
             self._failed(state, state.error)
         elif state.is_whole:
             self._end(state, "succeeded")
+        elif state.attempts:
+            text = "has not run for every item, for the plan was halted"
+            self._failed(state, CallError(text, tool=state.node.tool, code="plan.halted"))
 
     def _failed(self, state: State, error: CallError) -> None:
         state.error = error
@@ -345,7 +331,7 @@ class Schedule:
             Lost: A node that it takes something of gave nothing.
         """
         if self.plan.answer is not None:
-            return self.plan.answer.filled(self._value)
+            return self.plan.answer.filled(self._with_trace([told(state) for state in self.states.values()]))
         ends = self.plan.ends
         results = {name: self.states[name].result for name in ends if self.states[name].status == "succeeded"}
         return results.get(ends[0]) if len(ends) == 1 else results
@@ -353,6 +339,21 @@ class Schedule:
     def unstarted(self) -> Iterator[State]:
         """Yield the nodes that have not ended."""
         yield from (state for state in self.states.values() if state.status is None)
+
+
+def _arguments(node: Node, lookup: Lookup) -> dict[str, Any]:
+    return node.arguments.filled(lookup)  # type: ignore[no-any-return]  # of its own or not, the call binds new ones
+
+
+def _value_within(index: int, item: Any, lookup: Lookup, reference: Reference) -> Any:
+    """Return what a reference stands for in one call of a map."""
+    match reference.root:
+        case "item":
+            return reference.within(item)
+        case "index":
+            return reference.within(index)
+        case _:
+            return lookup(reference)
 
 
 def told(state: State) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from neuroscript.workflow.trace import Attempt, NodeTrace, Trace
 TICKS: Final = 5
 """How many spaces the line of time is divided into, about."""
 
+SHORTEST: Final = 1e-9
+"""Seconds; a shorter run has a line of one second, on which its bars are marks."""
+
 MOST_BARS: Final = 200
 """How many attempts of one node have bars of their own; of more, one bar goes from the first to the last."""
 
@@ -53,7 +56,7 @@ class Timeline:
         attempts = [each for node in trace.nodes for each in node.attempts]
         begin = min([trace.started, *(each.started for each in attempts)])
         end = max([trace.started + trace.seconds, *(each.started + each.seconds for each in attempts)])
-        return cls(begin, end - begin if end > begin else 1.0)
+        return cls(begin, end - begin if end - begin >= SHORTEST else 1.0)
 
     def offset(self, node: NodeTrace) -> float | None:
         """Return how many seconds after the beginning a node's first call began, or None where none did."""

@@ -53,13 +53,13 @@ def rows(trace: Trace) -> Iterator[Row]:
         start = "" if offset is None else f"+{duration(offset)}"
         count = str(len(node.attempts) or "")
         took = duration(node.seconds) if node.attempts else ""
-        yield Row(one_line(node.name), node.status, one_line(node.tool), count, start, took, _what(node))
+        yield Row(one_line(node.name), node.status, one_line(node.tool, LONGEST), count, start, took, _what(node))
 
 
 def _what(node: NodeTrace) -> str:
     if node.error is not None:
         return error_text(node.error)
-    return one_line(node.reason) if node.status != "succeeded" else shortened(node.result)
+    return one_line(node.reason, LONGEST) if node.status != "succeeded" else shortened(node.result)
 
 
 def error_text(error: Any) -> str:
@@ -82,7 +82,7 @@ def shortened(value: Any, longest: int = LONGEST) -> str:
 
 def headline(trace: Trace) -> str:
     """Return in one line how a plan has ended."""
-    name, run = one_line(trace.plan) or "plan", one_line(trace.run)
+    name, run = one_line(trace.plan, LONGEST) or "plan", one_line(trace.run, LONGEST)
     return f"{name}: {trace.status}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
 
 

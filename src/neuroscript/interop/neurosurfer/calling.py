@@ -56,10 +56,9 @@ def _answered(rt: Runtime, answer: Any) -> Any:
         text = f"result: expected a ToolResponse, got {type_name(answer)}"
         raise ToolFailed(text, code="neurosurfer.answer", retry="host")
     try:
-        names = kept(rt, getattr(answer, "extras", None))
+        told = {"final_answer": bool(answer.final_answer), "stream": is_iterator(answer.observation)}
+        rt.set_var(ANSWER, {**told, "extras": kept(rt, getattr(answer, "extras", None))})
     except BaseException:
         close(answer.observation)
         raise
-    told = {"final_answer": bool(answer.final_answer), "extras": names, "stream": is_iterator(answer.observation)}
-    rt.set_var(ANSWER, told)
     return observed(answer.observation)

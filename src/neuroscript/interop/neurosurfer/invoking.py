@@ -6,6 +6,7 @@ Source: seed-systems.md rows NSF-29, NSF-32, NSF-35, NSF-45, NSF-46, NSF-56 to N
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from time import sleep
 from typing import Any
 
@@ -13,11 +14,13 @@ from neuroscript.bodies import END
 from neuroscript.display import shown
 from neuroscript.errors import CallError, LentError, ToolFailed
 from neuroscript.foreignnames import word_of
+from neuroscript.interop.foreigntext import message_of
 from neuroscript.interop.neurosurfer.base_tool import ToolResponse
 from neuroscript.interop.neurosurfer.handing import ANSWER, handed_on, release
 from neuroscript.interop.neurosurfer.reading import spec_of
 from neuroscript.interop.neurosurfer.taking import GROUP
 from neuroscript.session import Session
+from neuroscript.walk import type_name
 
 Repairing = Callable[[str, Mapping[str, Any], ValueError], tuple[str, dict[str, Any]]]
 """Is given a tool, inputs and what is wrong with them, and returns another tool and inputs, or the same mended."""
@@ -30,9 +33,9 @@ class Invoker:
 
     Args:
         session: An engine, or a session of it; one invoker to each.
-        toolkit: The tools, ours or the package's own.
+        toolkit: The tools, ours or the package's own; what their specs say now counts, as in the session.
         group: The group that they were registered with.
-        max_tool_errors: How often a tool is called again that has failed.
+        max_tool_errors: How often a tool is called again that has failed; never where its host has to mend it.
         backoff_sec: Seconds before the first such call; before each further one it is that much longer.
         allow_input_pruning: Whether inputs that a tool does not declare are left out, and not refused.
         repair: Asked once for other inputs where they are not what the tool takes; what it gives is looked at, too.
@@ -52,7 +55,7 @@ class Invoker:
         wait: Callable[[float], object] = sleep,
     ) -> None:
         self._session = session
-        specs = map(spec_of, toolkit.registry.values())
+        specs = deepcopy([*map(spec_of, toolkit.registry.values())])
         self._specs = {spec.name: spec for spec in specs}
         self._group = group
         self._max_tool_errors = max_tool_errors
@@ -78,6 +81,8 @@ class Invoker:
                 return self._called(name, checked)
             except ToolFailed as error:
                 failed = error
+            if failed.retry == "host":
+                break
             if failures <= self._max_tool_errors:
                 self._wait(self._backoff_sec * failures)
         return ToolResponse(False, f"[tool:{name}] failed after retries: {self._reason(failed)}")
@@ -116,10 +121,10 @@ class Invoker:
 
     def _reason(self, error: ToolFailed) -> str:
         """Return what the tool raised says, without any secret: it is the host's own tool, and its agent's own loop."""
-        cause = error.__cause__
-        is_raised = cause is not None and not isinstance(cause, (CallError, LentError))
-        secrets = self._session.secrets
-        text = str(cause) if is_raised else error.text
+        cause, secrets = error.__cause__, self._session.secrets
+        text = error.text
+        if cause is not None and not isinstance(cause, (CallError, LentError)):
+            text = message_of(cause) or type_name(cause)
         return text if secrets is None else str(secrets.text(text))
 
 

@@ -5,7 +5,7 @@ Source: seed-systems.md rows NSF-33, NSF-34; neurosurfer's ``normalize_tool_obse
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import attrs
@@ -27,12 +27,13 @@ def value_of(thing: Any) -> Any:
     """
     if not hasattr(type(thing), "model_dump"):
         return thing
-    data = dumped(thing)
-    choices = data.get("choices") if isinstance(data, Mapping) else None
-    if not isinstance(choices, list) or not choices:
-        return data
-    said = choices[0].get("message") or choices[0].get("delta") or {}
-    return said.get("content") or ""
+    match data := dumped(thing):
+        case {"choices": [{"message": dict() as said}, *_]} | {"choices": [{"delta": dict() as said}, *_]}:
+            return said.get("content") or ""
+        case {"choices": [{"delta": None}, *_]}:
+            return ""
+        case _:
+            return data
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -8,7 +8,7 @@ Source: seed-systems.md rows NSF-2, NSF-3, NSF-28; part 5, "Neurosurfer facade".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from inspect import Parameter, signature
+from inspect import Parameter, ismethod, signature
 from typing import Any, Final
 
 import attrs
@@ -43,7 +43,7 @@ TYPES: Final[Mapping[str, ArgType]] = {
     "object": ArgType.MAP,
 }
 
-NEEDED: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+NAMED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 @attrs.frozen
@@ -52,13 +52,15 @@ class Wanted:
 
     Attributes:
         names: Those that have a name.
-        needed: Those of them that have no default.
+        needed: Those that have no default.
         is_open: Whether it takes any other name too.
+        closed: Names that can not be given: that of the tool itself, and of what is taken by position alone.
     """
 
     names: frozenset[str]
     needed: frozenset[str]
     is_open: bool
+    closed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, tool: Callable[..., Any]) -> Wanted:
@@ -67,10 +69,27 @@ class Wanted:
             found = signature(tool).parameters.values()
         except (TypeError, ValueError):
             return cls(frozenset(), frozenset(), True)
-        named = [each for each in found if each.kind in NEEDED]
-        needed = frozenset(each.name for each in named if each.default is each.empty)
+        named = [each for each in found if each.kind in NAMED]
+        names, needed = (frozenset(each.name for each in those) for those in (named, filter(_is_needed, named)))
+        placed = {each.name for each in named if each.kind is each.POSITIONAL_ONLY}
         is_open = any(each.kind is each.VAR_KEYWORD for each in found)
-        return cls(frozenset(each.name for each in named), needed, is_open)
+        return cls(names, needed, is_open, frozenset(placed | _own_name(tool)))
+
+    def takes(self, name: str) -> bool:
+        """Tell whether something can be given under a name."""
+        return name not in self.closed and (self.is_open or name in self.names)
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    return parameter.default is parameter.empty
+
+
+def _own_name(tool: Callable[..., Any]) -> set[str]:
+    """Return under which name a tool is itself given to its ``__call__``, where that could be given twice."""
+    method = getattr(tool, "__call__", None)  # noqa: B004
+    function = method.__func__ if ismethod(method) else None
+    first = next(iter(signature(function).parameters.values()), None) if function else None
+    return {first.name} if first is not None and first.kind is first.POSITIONAL_OR_KEYWORD else set()
 
 
 def is_tool(thing: Any) -> bool:
@@ -119,7 +138,7 @@ def described(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
         SpecError: With everything about it that can not be taken.
     """
     wanted = Wanted.of(tool)
-    lost = [shown(each.name) for each in spec.inputs if not wanted.is_open and each.name not in wanted.names]
+    lost = [shown(each.name) for each in spec.inputs if not wanted.takes(each.name)]
     if lost:
         raise SpecError(word, [f"{each}: its function takes no argument of that name" for each in lost])
     args = tuple(

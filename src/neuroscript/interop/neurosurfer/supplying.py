@@ -43,7 +43,7 @@ def besides(rt: Runtime, wanted: Wanted, context: Mapping[str, Any], declared: s
     """Return what a tool gets besides its inputs: variables of the session, and before them what its host gives."""
 
     def is_taken(name: str) -> bool:
-        return name not in declared and (wanted.is_open or name in wanted.names)
+        return name not in declared and wanted.takes(name)
 
     names = [name for name in rt.variables if is_taken(name) and not name.startswith(OWN)]
     found = {name: handed_on(rt.handles, rt.get_var(name)) for name in names if name not in context}

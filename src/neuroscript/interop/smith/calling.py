@@ -13,7 +13,7 @@ from neuroscript.bodies import close
 from neuroscript.callables import is_coroutine
 from neuroscript.display import one_line
 from neuroscript.errors import LISTED, CallError, LentError, ToolFailed
-from neuroscript.interop.foreigntext import LONGEST
+from neuroscript.interop.foreigntext import message_of
 from neuroscript.interop.foreigntools import given
 from neuroscript.interop.smith.places import unspeakable
 from neuroscript.runtime import Runtime
@@ -59,9 +59,9 @@ def _told(result: Any) -> Any:
 
 
 def _failed(error: Exception) -> ToolFailed:
-    """Return the error of a tool as its author raised it: the type and the text, which are meant to be read."""
-    try:
-        text = one_line(str(error), LONGEST)
-    except Exception:  # of the error itself
-        text = ""
+    """Return the error of a tool as its author raised it: the type and the text, which are meant to be read.
+
+    The text is not cut, for secrets are hidden in it later: nothing would find what is left of one.
+    """
+    text = one_line(message_of(error))
     return ToolFailed(f"{type_name(error)}: {text}" if text else type_name(error), retry="model")

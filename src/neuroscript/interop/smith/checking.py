@@ -7,7 +7,6 @@ Source: Smith's document, sections 2 to 4 and 6; seed-systems.md rows SM-4 to SM
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
@@ -17,7 +16,7 @@ from neuroscript.errors import LISTED, SpecError
 from neuroscript.foreignnames import word_of
 from neuroscript.interop.foreigntext import bounded_schema
 from neuroscript.interop.members import Member
-from neuroscript.interop.smith.places import shown_key, unspeakable
+from neuroscript.interop.smith.places import oversize, shown_key, unspeakable
 from neuroscript.names import near
 from neuroscript.schema import spec_from_schema
 from neuroscript.walk import type_name
@@ -53,6 +52,8 @@ def problems_of(
     """
     if not isinstance(metadata, dict):
         return (f"METADATA: expected a dict, got {type_name(metadata)}",)
+    if large := oversize(metadata):
+        return (f"METADATA: {large}",)
     found = [
         *_name_problems(metadata, taken),
         *_function_problems(metadata, names),
@@ -63,13 +64,9 @@ def problems_of(
 
 
 def _json_problems(metadata: dict[str, Any]) -> Iterator[str]:
-    """Yield what can not be written down; what holds itself is found by writing it."""
-    strange = [*islice(unspeakable(metadata, "METADATA"), LISTED)]
+    """Yield what can not be written down."""
+    strange = islice(unspeakable(metadata, "METADATA"), LISTED)
     yield from (f"{where}: expected what JSON can hold, got {what}" for where, what in strange)
-    try:
-        json.dumps(None if strange else metadata)
-    except (ValueError, RecursionError):
-        yield "METADATA: expected what JSON can hold, got something that holds itself or nests too deeply"
 
 
 def _name_problems(metadata: dict[str, Any], taken: Collection[str]) -> Iterator[str]:
@@ -135,12 +132,7 @@ def _parameters_problems(metadata: dict[str, Any]) -> Iterator[str]:
 def _object_problems(schema: dict[str, Any], where: str) -> Iterator[str]:
     """Yield what is wrong with the properties of an object, at every depth, and with what it requires."""
     rest: list[tuple[dict[str, Any], str]] = [(schema, where)]
-    seen: set[int] = set()
-    while rest:
-        each, at = rest.pop(0)
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
+    for each, at in rest:
         parts = each.get("properties")
         yield from _required_problems(each, at)
         for name, part in parts.items() if isinstance(parts, dict) else ():

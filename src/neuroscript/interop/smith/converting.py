@@ -19,8 +19,8 @@ from neuroscript.interop.smith.registry import ToolsRegistry
 PLAINLY: Final = re.compile(r"[A-Za-z0-9_-]+")
 """A key that a reference of ours names without quotes."""
 
-DOLLARS: Final = re.compile(r"(\$+)(?=\{)")
-ENDING: Final = re.compile(r"(\$+)(?=\{|\Z)")
+DOLLARS: Final = re.compile(r"(?<!\$)(\$+)(?=\{)")
+ENDING: Final = re.compile(r"(?<!\$)(\$+)(?=\{|\Z)")
 
 PAUSE: Final = {"backoff": 1.0, "factor": 1.0}
 """Smith waits a second before each further attempt."""

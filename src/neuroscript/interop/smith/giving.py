@@ -52,10 +52,9 @@ def write_registry(path: str | os.PathLike[str], tools: ToolsRegistry | Iterable
         SpecError: Two tools have one name; nothing is written.
         OSError: It can not be written.
     """
-    is_read = isinstance(tools, ToolsRegistry)
     entries = tools.get_tools_registry() if isinstance(tools, ToolsRegistry) else [*map(metadata_of, tools)]
     counts = Counter(str(each["name"]) for each in entries)
-    twice = [name for name, count in counts.items() if count > 1 and not is_read]
+    twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise SpecError(shown_path(os.fspath(path)), [f"several tools are called {shown(name)}" for name in twice])
     data = {"version": VERSION, "auto_generated": True, "tools": entries}

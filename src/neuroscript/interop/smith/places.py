@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 
 from neuroscript.display import shown
+from neuroscript.foreign import STRANGE, size_faults
 from neuroscript.walk import Where, place, type_name
 
 
@@ -45,6 +46,15 @@ def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
                 rest.extend(reversed([((where, index), part) for index, part in enumerate(each)]))
             case _:
                 yield place(where), type_name(each)
+
+
+def oversize(value: object) -> str:
+    """Return why a value is too deep or too large to be looked at any further, or ``""``; one that holds itself is.
+
+    >>> oversize([1, {2}]), oversize([[]] * 60_000)
+    ('', 'more than 50000 values or 1048576 characters')
+    """
+    return next((fault.removeprefix("#: ") for fault in size_faults(value) if fault != STRANGE), "")
 
 
 def shown_key(key: object) -> str:

@@ -5,9 +5,9 @@ Source: Smith's planner.md; seed-systems.md rows SM-34 to SM-49.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from sys import float_info
 from typing import Any, Final
 
 import attrs
@@ -16,7 +16,7 @@ from neuroscript.binding import bind_named
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, SpecError
 from neuroscript.interop.foreigntext import bounded_schema
-from neuroscript.interop.smith.places import shown_key
+from neuroscript.interop.smith.places import oversize, shown_key
 from neuroscript.interop.smith.references import is_unreadable, referred_steps, refers
 from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.schema import spec_from_schema
@@ -114,12 +114,17 @@ class _Checked:
             expected = f"(expected '{shown(metadata['function'])}')"
             yield f"invalid function '{shown(function)}' for tool '{shown(tool)}' {expected}."
         inputs = node.get("inputs", {})
+        large = oversize(inputs)
         if not isinstance(inputs, dict):
             yield "'inputs' must be an object."
+        elif large:
+            yield f"'inputs': {large}."
         elif metadata is not None:
             yield from _name_problems(inputs, metadata)
             yield from _literal_problems(inputs, self.spec(metadata))
         yield from self.dependency_problems(node)
+        if not large:
+            yield from self.reference_problems(node["id"], inputs)
         yield from _manner_problems(node)
 
     def spec(self, metadata: Mapping[str, Any]) -> ToolSpec:
@@ -130,7 +135,7 @@ class _Checked:
         return self.specs[name]
 
     def dependency_problems(self, node: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what is wrong with what a node depends on, and with the steps that it refers to."""
+        """Yield what is wrong with what a node depends on."""
         depends_on = node.get("depends_on", [])
         if not isinstance(depends_on, list):
             yield "'depends_on' must be a list."
@@ -141,10 +146,13 @@ class _Checked:
                 yield f"depends_on references unknown id {each}."
             elif each >= node["id"]:
                 yield f"depends_on id {each} must be < {node['id']}."
-        if is_unreadable(node.get("inputs")):
+
+    def reference_problems(self, id: int, inputs: object) -> Iterator[str]:
+        """Yield what is wrong with the steps that a node refers to."""
+        if is_unreadable(inputs):
             yield "inputs hold a reference that names no step."
-        strange = referred_steps(node.get("inputs")) - self.before[node["id"]]
-        for step in sorted(strange - self.all_before(node["id"]) if strange else ()):
+        strange = referred_steps(inputs) - self.before[id]
+        for step in sorted(strange - self.all_before(id) if strange else ()):
             yield f"inputs refer to step {step}, which is not in 'depends_on'."
 
     def all_before(self, id: int) -> frozenset[int]:
@@ -186,7 +194,7 @@ def _manner_problems(node: Mapping[str, Any]) -> Iterator[str]:
     retry, timeout = node.get("retry"), node.get("timeout")
     if type(retry) is not int or retry < 0:
         yield "'retry' must be a non-negative integer."
-    if not isinstance(timeout, (int, float)) or type(timeout) is bool or not 0 < timeout < math.inf:
+    if not isinstance(timeout, (int, float)) or type(timeout) is bool or not 0 < timeout <= float_info.max:
         yield "'timeout' must be a positive number."
     if node.get("on_fail") not in ("halt", "continue"):
         yield "'on_fail' must be 'halt' or 'continue'."

@@ -37,9 +37,10 @@ class ToolsRegistry:
     @property
     def contents(self) -> Contents:
         """What was found when it was read."""
-        if self._kept is None:
-            self._kept = self._read()
-        return self._kept
+        found = self._kept  # once, for another thread may reset it
+        if found is None:
+            found = self._kept = self._read()
+        return found
 
     @property
     def toolset(self) -> Toolset:

@@ -107,9 +107,11 @@ def read_file(path: Path, group: str, policy: ToolPolicy | None) -> Described:
         if "METADATA" not in defined:
             raise SpecError(name, ["METADATA: expected a dict, got nothing"])
         found = described(defined["METADATA"], defined, name, group, policy)
-    except BaseException:
+    except BaseException as error:
         code.retire()
-        raise
+        if isinstance(error, (SpecError, KeyboardInterrupt)):
+            raise
+        raise _unloadable(name, error) from error
     finalize(found.tool.func, code.retire)
     return attrs.evolve(found, path=path)
 
@@ -123,9 +125,13 @@ def _imported(path: Path, name: str) -> Code:
     except NoSource:
         raise PluginError(name, NO_SOURCE) from None
     except BaseException as error:
-        kind = "plugin.import" if isinstance(error, Exception) else "plugin.exit"
-        raise PluginError(name, f"it can not be loaded ({told(error)})", code=kind) from error
+        raise _unloadable(name, error) from error
     return code
+
+
+def _unloadable(name: str, error: BaseException) -> PluginError:
+    kind = "plugin.import" if isinstance(error, Exception) else "plugin.exit"
+    return PluginError(name, f"it can not be loaded ({told(error)})", code=kind)
 
 
 def described(
