@@ -7,6 +7,7 @@ Source: contract section 6; reliability.md T20.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 LONGEST: Final = 64
@@ -54,6 +55,16 @@ def one_line(text: object, longest: int | None = None) -> str:
         return ""
     line = escaped(" ".join(text.split()))
     return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def first(texts: Sequence[str], most: int) -> list[str]:
+    """Return the first of several texts, and in one more how many are left.
+
+    >>> first(["a", "b", "c"], 1)
+    ['a', 'and 2 more']
+    """
+    left = len(texts) - most
+    return [*texts[:most], *([f"and {left} more"] if left > 0 else [])]
 
 
 def shown_path(path: str) -> str:

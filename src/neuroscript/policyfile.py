@@ -101,14 +101,11 @@ def _looked_at(
     except NotTOML as error:
         raise SpecError(shown(source), [error.hint], [error.line]) from None
     faults = Faults(document)
-    for key in document.values:
-        if key not in TABLES:
-            faults.unknown((key,), TABLES)
+    faults.only((), document.values, TABLES)
     stated = _stated(faults, profile)
     servers = tables_in(faults, ("mcp",), document.values.get("mcp", {}), directory)
     if faults.found:
-        found = sorted(faults.found, key=lambda fault: fault[0])
-        raise SpecError(shown(source), [sentence for _, sentence in found], [line for line, _ in found])
+        raise faults.error(source)
     return stated, servers
 
 

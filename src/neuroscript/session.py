@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Final, Self
@@ -17,7 +18,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from neuroscript.bodies import Steps
-from neuroscript.compiled import Compiled
+from neuroscript.compiled import Compiled, binder
 from neuroscript.decision import Decision
 from neuroscript.display import shown
 from neuroscript.entries import Entries, Entry, Moment
@@ -49,6 +50,11 @@ class Known:
         self.frame = frame
         self._entry = entry
         self._functions: dict[bool, Compiled] = {}
+
+    @cached_property
+    def bind(self) -> Callable[[object], tuple[Any, ...]]:
+        """What gives the exact values of arguments by name, and calls nothing."""
+        return binder(self.line.tool.spec, self.line.coercion)
 
     def function(self, by_name: bool) -> Compiled:
         """Return the line as a function of arguments in order, or by name."""

@@ -39,6 +39,12 @@ class Outcome:
     value: Any = None
     error: BaseException | None = None
 
+    def result(self) -> Any:
+        """Return what it returned, or raise what it raised; of what nobody waited for, what its caller is told."""
+        if self.error is None:
+            return self.value
+        raise self.error.error if isinstance(self.error, Ended) else self.error
+
 
 def called(body: Body) -> Outcome:
     """Call a function; whatever it raises is its outcome, so that it gets past no thread and no future."""

@@ -6,7 +6,7 @@ Source: issue "Authority", policy as a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -41,6 +41,23 @@ class Faults:
         alike = near(str(place[-1]), known) if len(self.found) < LISTED else ()
         hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
         self.note(place, f"{what}{hint}")
+
+    def only(self, place: Place, table: Iterable[str], known: Collection[str]) -> None:
+        """Add the fault of each key of a table that is none of those that are known."""
+        for key in table:
+            if key not in known:
+                self.unknown((*place, key), known)
+
+    def error(self, source: str, *, has_lines: bool = True) -> SpecError:
+        """Return the error of a document that is wrong, in the order of its lines.
+
+        Args:
+            source: What it calls the document.
+            has_lines: Whether that has lines which tell anything.
+        """
+        found = sorted(self.found, key=lambda fault: fault[0])
+        lines = [line for line, _ in found] if has_lines else []
+        return SpecError(shown(source), [sentence for _, sentence in found], lines)
 
     def judge(self, place: Place, kind: Callable[..., object], key: str, value: object, head: str = "") -> bool:
         """Add what a policy or its limits have against *value* under *key*, and tell whether it is right.

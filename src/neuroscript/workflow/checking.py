@@ -8,19 +8,18 @@ Source: issue "Plans", validated as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final
 
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType, worded
 from neuroscript.coercion import coerce
-from neuroscript.compiled import binder
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, Problem
 from neuroscript.runtime import LLM, ToolCall
-from neuroscript.session import Session
-from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.session import Known, Session
+from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 from neuroscript.workflow.plan import Node, Plan
 from neuroscript.workflow.references import Mixed, Reference, is_index
 
@@ -68,31 +67,24 @@ class _Tools:
     def __init__(self, session: Session, plan: Plan) -> None:
         self.session = session
         self.plan = plan
-        self._known: dict[str, Any] = {}
-        self._binders: dict[str, Callable[[object], tuple[Any, ...]]] = {}
+        self._known: dict[str, Known | CallError] = {}
         self._samples: dict[tuple[str, tuple[str, ...]], Mapping[str, Any]] = {}
         self._rules: dict[str, Mapping[str, ArgSpec]] = {}
 
-    def line(self, tool: str) -> Any:
-        """Return the line of a tool, or the `CallError` that its call would raise."""
-        if tool not in self._known:
+    def known(self, tool: str) -> Known | CallError:
+        """Return a tool as the session knows it, or the error that its call would raise."""
+        found = self._known.get(tool)
+        if found is None:
             try:
-                self._known[tool] = self.session._resolved(tool, tool).line
+                found = self._known[tool] = self.session._resolved(tool, tool)
             except CallError as error:
-                self._known[tool] = error
-        return self._known[tool]
+                found = self._known[tool] = error
+        return found
 
-    def bind(self, tool: str) -> Callable[[object], tuple[Any, ...]]:
-        """Return what binds arguments by name to a tool."""
-        if tool not in self._binders:
-            line = self.line(tool)
-            self._binders[tool] = binder(line.tool.spec, line.coercion)
-        return self._binders[tool]
-
-    def rules(self, tool: str) -> Mapping[str, ArgSpec]:
+    def rules(self, spec: ToolSpec) -> Mapping[str, ArgSpec]:
         """Return the arguments of a tool by name; what takes any number of values takes them as a list."""
+        tool = spec.full_name
         if tool not in self._rules:
-            spec = self.line(tool).tool.spec
             rules = {arg.name: arg for arg in spec.args}
             if spec.variadic:
                 last = spec.args[-1]
@@ -100,18 +92,14 @@ class _Tools:
             self._rules[tool] = rules
         return self._rules[tool]
 
-    def samples(self, tool: str, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def samples(self, spec: ToolSpec, names: tuple[str, ...]) -> Mapping[str, Any]:
         """Return something in the place of arguments of a tool that references will give."""
-        samples = self._samples.get((tool, names))
+        samples = self._samples.get((spec.full_name, names))
         if samples is None:
-            rules = self.rules(tool)
-            samples = self._samples[tool, names] = {name: _sample(rules.get(name)) for name in names}
+            rules = self.rules(spec)
+            samples = {name: _sample(rules.get(name)) for name in names}
+            self._samples[spec.full_name, names] = samples
         return samples
-
-    def spec(self, tool: str) -> ToolSpec | None:
-        """Return the spec of a tool that may be called, or None."""
-        line = self.line(tool)
-        return None if isinstance(line, CallError) else line.tool.spec
 
     def type_of(self, reference: Reference) -> ArgType | None:
         """Return the type of what a reference gives, as far as it is known: None is unknown."""
@@ -128,11 +116,12 @@ class _Tools:
             case "trace", path:
                 return _within(ArgType.SLICE_MAP, path)
         node = self.plan[reference.root]
-        spec, path = self.spec(node.tool), reference.path
-        if spec is None:
+        known, path = self.known(node.tool), reference.path
+        if isinstance(known, CallError):
             return None
+        spec = known.line.tool.spec
         for is_many in (node.map is not None, spec.stream):
-            if is_many == "maybe":
+            if is_many == MAYBE:
                 return None
             if is_many and not (path and is_index(path[0])):
                 return ArgType.NIL if path else ArgType.SLICE
@@ -153,21 +142,21 @@ def _within(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
 
 
 def _problems(tools: _Tools, node: Node) -> Iterable[str]:
-    line = tools.line(node.tool)
-    if isinstance(line, CallError):
-        return [f"nodes.{node.name}.tool: {line}"]
+    known = tools.known(node.tool)
+    if isinstance(known, CallError):
+        return [f"nodes.{node.name}.tool: {known}"]
     found: list[str] = []
     if node.references or node.items is not None:
-        found.extend(_unfit(tools, node))
-    found.extend(_refused(tools, node, line) if node.arguments.references else _refused_as_it_is(tools, node, line))
+        found.extend(_unfit(tools, node, known.line.tool.spec))
+    found.extend(_refused(tools, node, known) if node.arguments.references else _refused_as_it_is(tools, node, known))
     return [f"nodes.{node.name}.{problem}" for problem in found] if found else found
 
 
-def _unfit(tools: _Tools, node: Node) -> Iterator[str]:
+def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
     """Yield the references whose values can not be what stands there."""
     if node.items is not None:
         yield from _no_list(tools, node.items.value)
-    rules, given = tools.rules(node.tool), node.arguments.value
+    rules, given = tools.rules(spec), node.arguments.value
     yield from _astray(tools, node.references)
     for name in node.arguments.held:
         rule, value = rules.get(name), given[name]
@@ -196,8 +185,7 @@ def _can_fit(given: ArgType, wanted: ArgType) -> bool:
     """Tell whether some value of a type is taken where another type is declared."""
     if wanted in UNKNOWN or given == wanted:
         return True
-    samples = SAMPLES.get(given) or (([],) if given in ELEMENTS else ({},))
-    return any(_taken(sample, wanted) for sample in samples)
+    return any(_taken(sample, wanted) for sample in _samples(given))
 
 
 def _taken(sample: Any, wanted: ArgType) -> bool:
@@ -208,11 +196,11 @@ def _taken(sample: Any, wanted: ArgType) -> bool:
     return True
 
 
-def _refused(tools: _Tools, node: Node, line: Any) -> Iterator[str]:
+def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
     """Yield what the spec has against the arguments that are known, and what the policy has against the call."""
-    held, values = node.arguments.held, None
+    line, held, values = known.line, node.arguments.held, None
     try:
-        values = tools.bind(node.tool)({**node.arguments.value, **tools.samples(node.tool, held)})
+        values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, held)})
     except ArgumentError as error:
         yield from (_told(problem) for problem in error.problems if _is_known(problem, held))
     if line.tool.policy.capabilities:
@@ -224,17 +212,17 @@ def _refused(tools: _Tools, node: Node, line: Any) -> Iterator[str]:
             yield from (f"tool: needs {shown(text)}, which is not granted" for text in texts)
 
 
-def _refused_as_it_is(tools: _Tools, node: Node, line: Any) -> Iterator[str]:
+def _refused_as_it_is(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
     """Yield what stands against a call whose arguments are all known."""
-    call = ToolCall(line.tool.name, node.arguments.value)
+    line = known.line
     try:
-        tools.bind(node.tool)(call.arguments)
+        known.bind(node.arguments.value)
     except ArgumentError as error:
         yield from map(_told, error.problems)
         return
     if line.gate is None and not line.tool.templates:
         return
-    decision = tools.session.check([call])[0]
+    decision = tools.session.check([ToolCall(line.tool.name, node.arguments.value)])[0]
     if not decision.allowed:
         yield f"tool: {decision.text}"
 
@@ -243,8 +231,12 @@ def _sample(rule: ArgSpec | None) -> Any:
     """Return something in the place of a value that holds references."""
     if rule is None or rule.type in UNKNOWN:
         return ""
-    samples = SAMPLES.get(rule.type) or (([],) if rule.type in ELEMENTS else ({},))
-    return samples[-1]
+    return _samples(rule.type)[-1]
+
+
+def _samples(kind: ArgType) -> tuple[Any, ...]:
+    """Return values of a type; of what holds others, one that holds none."""
+    return SAMPLES.get(kind) or (([],) if kind in ELEMENTS else ({},))
 
 
 def _is_known(problem: Problem, sampled: Collection[str]) -> bool:

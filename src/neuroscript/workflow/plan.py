@@ -235,7 +235,12 @@ class Plan:
             faults.extend(f"inputs: {problem}" for problem in error.problems)
         faults.extend(_plan_faults(self))
         if faults:
-            raise SpecError(f"plan {shown(self.name)}" if self.name else "plan", faults)
+            raise SpecError(self.subject, faults)
+
+    @property
+    def subject(self) -> str:
+        """What errors call it."""
+        return f"plan {shown(self.name)}" if self.name else "plan"
 
     def __getitem__(self, name: str) -> Node:
         """Return the node of a name, or raise a KeyError."""

@@ -12,6 +12,7 @@ from typing import Final
 
 from neuroscript.argtypes import ArgType
 from neuroscript.bodies import Body
+from neuroscript.display import first
 from neuroscript.errors import ArgumentError, LLMError, SpecError
 from neuroscript.interop.offering import narrowed
 from neuroscript.llm.answers import answer_spec, exact_answer
@@ -88,13 +89,11 @@ async def aplanned(
     turns = next(steps)
     while True:
         asked = Body("plan", lambda turns=turns: _asked(llm, turns), (), "waits")
-        outcome = await session._world.threads.awaitable(asked)
-        if outcome.error is not None:
-            raise getattr(outcome.error, "error", outcome.error)
-        if isinstance(outcome.value, LLMError):
-            raise outcome.value
+        said = (await session._world.threads.awaitable(asked)).result()
+        if isinstance(said, LLMError):
+            raise said
         try:
-            turns = steps.send(outcome.value)
+            turns = steps.send(said)
         except StopIteration as done:
             plan: Plan = done.value
             return plan
@@ -130,7 +129,6 @@ def _steps(
             problems = check(within, plan, llm)
             if not problems:
                 return plan
-        more = [f"and {len(problems) - MOST_TOLD} more"] if len(problems) > MOST_TOLD else []
-        complaint = AGAIN.format("\n".join(f"- {problem}" for problem in [*problems[:MOST_TOLD], *more]))
+        complaint = AGAIN.format("\n".join(f"- {problem}" for problem in first(problems, MOST_TOLD)))
         turns = [*turns, Turn("assistant", said), Turn("user", complaint)]
     raise SpecError("plan", problems)

@@ -6,7 +6,7 @@ Source: issue "Plans", TOML and JSON; issue "Authority" for how a file's faults 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -111,9 +111,7 @@ def _node_data(node: Node) -> dict[str, Any]:
 
 def _plan(faults: Faults, source: str) -> Plan:
     values = faults.document.values
-    for key in values:
-        if key not in PLAN:
-            faults.unknown((key,), PLAN)
+    faults.only((), values, PLAN)
     texts = {key: _text(faults, key) for key in ("name", "description", "synthesis")}
     inputs = tuple(_inputs(faults))
     nodes = tuple(_nodes(faults))
@@ -123,9 +121,7 @@ def _plan(faults: Faults, source: str) -> Plan:
         except SpecError as error:
             for problem in error.problems:
                 faults.found.append((_line_of(faults, problem), problem))
-    found = sorted(faults.found, key=lambda fault: fault[0])
-    lines = [line for line, _ in found] if faults.document.lines else []
-    raise SpecError(shown(source), [problem for _, problem in found], lines)
+    raise faults.error(source, has_lines=bool(faults.document.lines))
 
 
 def _line_of(faults: Faults, problem: str) -> int:
@@ -174,9 +170,7 @@ def _without_name(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _node(faults: Faults, place: tuple[str | int, ...], name: Any, table: Mapping[str, Any]) -> Iterator[Node]:
-    for key in table:
-        if key not in NODE:
-            faults.unknown((*place, key), NODE)
+    faults.only(place, table, NODE)
     known = {key: value for key, value in table.items() if key in NODE}
     known["tool"] = known.get("tool", "")
     if isinstance(known.get("depends_on"), list):
@@ -197,9 +191,7 @@ def _retry(faults: Faults, place: tuple[str | int, ...], told: Any) -> Retry:
     if type(told) is int:
         told = {"count": told}
     table = faults.table(place, told)
-    for key in table:
-        if key not in RETRY:
-            faults.unknown((*place, key), RETRY)
+    faults.only(place, table, RETRY)
     known = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items() if key in RETRY}
     right: dict[str, Any] = {
         key: value for key, value in known.items() if faults.judge((*place, key), Retry, key, value)
@@ -209,14 +201,12 @@ def _retry(faults: Faults, place: tuple[str | int, ...], told: Any) -> Retry:
 
 def _with_floats(value: Any) -> Any:
     """Return values with a float in the place of each decimal: a plan counts no money."""
-    return _changed(value, lambda each: float(each) if isinstance(each, Decimal) else each)
-
-
-def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
     match value:
+        case Decimal():
+            return float(value)
         case dict():
-            return {key: _changed(each, change) for key, each in value.items()}
+            return {key: _with_floats(each) for key, each in value.items()}
         case list():
-            return [_changed(each, change) for each in value]
+            return [_with_floats(each) for each in value]
         case _:
-            return change(value)
+            return value

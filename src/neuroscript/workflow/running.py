@@ -10,20 +10,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Protocol
 
 import attrs
 
 from neuroscript.binding import bound
 from neuroscript.bodies import GRACE, Body
-from neuroscript.compiled import binder
 from neuroscript.data import error_to_data
-from neuroscript.display import shown
 from neuroscript.errors import LISTED, ArgumentError, CallError, CallTimeout, SpecError
 from neuroscript.masking import masked, secret_values
 from neuroscript.running import Runner
 from neuroscript.runtime import LLM
-from neuroscript.session import Session
+from neuroscript.session import Known, Session
 from neuroscript.workflow.checking import check
 from neuroscript.workflow.plan import Node, Plan
 from neuroscript.workflow.references import Lost
@@ -95,13 +94,9 @@ def run(
         ArgumentError: The inputs do not fit, with every problem.
         ValueError: *parallel* is less than 1.
     """
-    body = Body("plan", arun, (session, plan, inputs), "coroutine")
-    outcome = Runner(session._world.threads).run(
-        attrs.evolve(body, func=lambda *given: arun(*given, parallel=parallel, watch=watch, left=left, llm=llm))
-    )
-    if outcome.error is not None:
-        raise getattr(outcome.error, "error", outcome.error)
-    trace: Trace = outcome.value
+    func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
+    body = Body("plan", func, (session, plan, inputs), "coroutine")
+    trace: Trace = Runner(session._world.threads).run(body).result()
     return trace
 
 
@@ -125,7 +120,7 @@ async def arun(
     """
     problems = check(session, plan, llm)
     if problems:
-        raise SpecError(f"plan {shown(plan.name)}" if plan.name else "plan", problems)
+        raise SpecError(plan.subject, problems)
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
     given = {} if inputs is None else inputs
@@ -171,7 +166,7 @@ class _Driver:
         self._clock = session.host.clock
         self._call = caller or _caller(session)
         names = {node.tool for node in plan.nodes}
-        self._tools = {name: _Tool(session._entry(name).line, caller is None) for name in names}
+        self._tools = {name: _Tool(session._entry(name), caller is None) for name in names}
         self._traces: dict[str, NodeTrace] = {}
         self._schedule = Schedule(plan, inputs, self._is_idempotent)
         self._running: set[asyncio.Task[None]] = set()
@@ -249,7 +244,7 @@ class _Driver:
 
     async def _made(self, work: Work) -> None:
         """Make one call and tell the schedule what came of it."""
-        self._tell("started", work)
+        self._tell("started", work, work.number)
         started = self._clock()
         try:
             self._ended(work, started, await self._call(work), None)
@@ -262,8 +257,7 @@ class _Driver:
 
     def _make_at_once(self, work: Work) -> None:
         """Do the same with a call that waits for nothing."""
-        if self._watch is not None:
-            self._tell("started", work)
+        self._tell("started", work, work.number)
         started = self._clock()
         try:
             result, error = self._session.call_named(work.node.tool, work.arguments), None
@@ -278,18 +272,16 @@ class _Driver:
         if work.state.status is not None:
             self._traces[work.node.name] = self._node_trace(work.state)
             work.state.given = None
-        if self._watch is not None:
-            self._tell("ended", attrs.evolve(work, number=attempt.number), code)
-            status = work.state.status
-            if status is not None:
-                self._tell("finished", work, status)
+        self._tell("ended", work, attempt.number, code)
+        if work.state.status is not None:
+            self._tell("finished", work, attempt.number, work.state.status)
 
-    def _tell(self, kind: str, work: Work, code: str = "") -> None:
+    def _tell(self, kind: str, work: Work, number: int, code: str = "") -> None:
         if self._watch is None:
             return
         done, total = self._schedule.done, len(self._plan.nodes)
         try:
-            self._watch(Step(kind, work.node.name, work.item, work.number, code, done, total))
+            self._watch(Step(kind, work.node.name, work.item, number, code, done, total))
         except Exception as error:
             self._session.host.logger_of("plan").warning("who watches the plan failed (%s)", type(error).__name__)
 
@@ -360,10 +352,10 @@ class _Tool:
         is_plain: Whether its calls wait for nothing, so that none has to be waited for.
     """
 
-    def __init__(self, line: Any, by_doors: bool) -> None:
-        self.line = line
+    def __init__(self, known: Known, by_doors: bool) -> None:
+        self.line = line = known.line
         self.is_plain: bool = by_doors and line.is_direct and line.manner == "plain"
-        self._bind = binder(line.tool.spec, line.coercion)
+        self._bind = known.bind
         self._names = None if line.is_secret or line.tool.spec.variadic else [arg.name for arg in line.tool.spec.args]
 
     def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:

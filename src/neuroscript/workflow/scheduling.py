@@ -9,7 +9,7 @@ Source: issue "Plans"; reliability.md part 4.2 on retries.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -30,7 +30,6 @@ LOOK: Final = 0.05
 
 LEFT: Final = 60.0
 """Seconds that this is waited for where the node has no timeout; else it is as long as that."""
-
 
 Lookup = Callable[[Reference], Any]
 """What gives the value of a reference."""
@@ -335,10 +334,6 @@ class Schedule:
         ends = self.plan.ends
         results = {name: self.states[name].result for name in ends if self.states[name].status == "succeeded"}
         return results.get(ends[0]) if len(ends) == 1 else results
-
-    def unstarted(self) -> Iterator[State]:
-        """Yield the nodes that have not ended."""
-        yield from (state for state in self.states.values() if state.status is None)
 
 
 def _arguments(node: Node, lookup: Lookup) -> dict[str, Any]:

@@ -74,14 +74,12 @@ async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trac
     outcome = await session._world.threads.awaitable(
         Body("plan", lambda: _asked(llm, turns_of(plan, trace)), (), "waits")
     )
-    if outcome.error is not None:
-        raise getattr(outcome.error, "error", outcome.error)
-    secrets = session.secrets
-    if isinstance(outcome.value, str):
-        return attrs.evolve(trace, answer=outcome.value if secrets is None else secrets.text(outcome.value))
+    said, secrets = outcome.result(), session.secrets
+    if isinstance(said, str):
+        return attrs.evolve(trace, answer=said if secrets is None else secrets.text(said))
     from neuroscript.data import error_to_data
 
-    error: Any = error_to_data(outcome.value)
+    error: Any = error_to_data(said)
     return attrs.evolve(trace, status="failed", error=error if secrets is None else secrets.plain(error))
 
 

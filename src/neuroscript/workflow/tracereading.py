@@ -15,7 +15,7 @@ from typing import Any, Final, get_args
 
 import attrs
 
-from neuroscript.display import shown
+from neuroscript.display import first, shown
 from neuroscript.errors import LISTED, SpecError
 from neuroscript.recording import read
 from neuroscript.tomlfaults import Faults
@@ -46,9 +46,7 @@ def read_trace(data: Mapping[str, Any], source: str) -> Trace:
     reader = _Reader(Faults(Document({}, {})))
     trace = reader.trace(data)
     if trace is None:
-        found = [text for _, text in reader.faults.found]
-        more = len(found) - LISTED
-        raise SpecError(source, [*found[:LISTED], *([f"and {more} more"] if more > 0 else [])])
+        raise SpecError(source, first([text for _, text in reader.faults.found], LISTED))
     return trace
 
 
@@ -64,7 +62,7 @@ class _Reader:
             self.faults.note(("trace",), f"must be {FORM}, the version of the form that is read here")
             return None
         names = tuple(field.name for field in attrs.fields(Trace))
-        self._known((), data, ("trace", *names))
+        self.faults.only((), data, ("trace", *names))
         fields = {name: self._part((), data, name) for name in names if name != "nodes"}
         told = self._list(("nodes",), data["nodes"]) if "nodes" in data else self._missing(("nodes",))
         fields["nodes"] = tuple(self._node(("nodes", index), each) for index, each in enumerate(told))
@@ -76,7 +74,7 @@ class _Reader:
         table = self._table(place, data)
         if table is None:
             return NodeTrace("", "", "unstarted")
-        self._known(place, table, tuple(USUAL))
+        self.faults.only(place, table, tuple(USUAL))
         fields = {name: self._part(place, table, name) for name in ("name", "tool", "status")}
         fields["name"] = str(fields["name"])
         fields |= {name: self._part(place, table, name) for name in ("arguments", "result", "error", "reason")}
@@ -95,7 +93,7 @@ class _Reader:
         names = tuple(field.name for field in attrs.fields(Attempt))
         if table is None:
             return Attempt(1, None, 0.0, 0.0)
-        self._known(place, table, names)
+        self.faults.only(place, table, names)
         return Attempt(**{name: self._part(place, table, name) for name in names})
 
     def _part(self, place: Place, table: Mapping[str, Any], name: str) -> Any:
@@ -130,11 +128,6 @@ class _Reader:
     def _missing(self, place: Place) -> list[Any]:
         self.faults.note(place, "is missing")
         return []
-
-    def _known(self, place: Place, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        for key in table:
-            if key not in known:
-                self.faults.unknown((*place, key), known)
 
     def _graph(self, nodes: tuple[NodeTrace, ...]) -> None:
         """Note names that two nodes have, and needs that no plan can have."""
