@@ -1,0 +1,49 @@
+"""An engine that closes reads the stacks of threads that go on meanwhile, and the process lives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CLOSING = """
+import gc, sys, time
+from threading import Thread
+from neuroscript import Engine
+
+class Knot:
+    def __init__(self):
+        self.itself = self
+    def __del__(self):  # by the collector, and another thread goes on
+        time.sleep(0.0003)
+
+def levels(depth):
+    if depth:
+        yield from levels(depth - 1)
+    yield depth
+
+def deep(depth):
+    return deep(depth - 1) if depth else sum(levels(5))
+
+def busy():
+    while True:
+        for depth in range(1, 200, 7):
+            deep(depth)
+
+for _ in range(3):
+    Thread(target=busy, daemon=True).start()
+gc.set_threshold(60)
+sys.setswitchinterval(1e-6)
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    engine = Engine(plugins=[])
+    for _ in range(8):
+        Knot()
+    engine.close(0)
+print(gc.isenabled())
+"""
+
+
+def test_a_collection_while_an_engine_closes_ends_no_process() -> None:
+    seconds = "4"
+    done = subprocess.run([sys.executable, "-c", CLOSING, seconds], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
