@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 from tests.core_only import SOURCE, alone, installed
 
+DURABLE: Final = "durable runs need DBOS"
 LLM: Final = "needs that package"
 SERVING: Final = "serving over MCP needs its SDK"
 TAKING: Final = "taking tools of LangChain needs langchain-core"
@@ -42,6 +43,15 @@ MODULES: Final = {
     "neuroscript.interop.openai_agents": ("tools for the OpenAI Agents SDK need it", "openai-agents"),
     "neuroscript.interop.opentelemetry": ("tracing needs OpenTelemetry", "otel"),
     "neuroscript.interop.pydantic_ai": ("a toolset for Pydantic AI needs it", "pydantic-ai"),
+    "neuroscript.workflow.durable.asking": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.calls": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.database": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.lookout": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.queueing": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.running": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.runs": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.workers": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.working": (DURABLE, "durable"),
 }
 """The modules that can not be imported without an extra: who needs what, and the extra."""
 
@@ -77,6 +87,16 @@ LINES: Final = (
         "cli",
         "from neuroscript.cli import main; main(['completion', 'bash'])",
         'neuroscript: completion needs argcomplete; install it with: pip install "neuroscript[cli]"\n',
+    ),
+    (
+        "durable",
+        "from neuroscript.workflow.durable import run_durably",
+        'ModuleNotFoundError: durable runs need DBOS; install it with: pip install "neuroscript[durable]"',
+    ),
+    (
+        "durable",
+        "from neuroscript.cli import main; main(['runs', 'list', 'sqlite:///runs.sqlite'])",
+        'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n',
     ),
     (
         "functions",

@@ -48,6 +48,11 @@ def cache_file(name: str) -> str | None:
     return _below(_directory("cache"), name)
 
 
+def data_file(name: str) -> str | None:
+    """Return where a file of this user's data stands."""
+    return _below(_directory("data"), name)
+
+
 def sandbox_directory() -> str:
     """Return where the sandbox is of a host that names none; it may be a relative path, which is then refused."""
     return os.path.join(_directory("data"), SANDBOX)

@@ -271,7 +271,7 @@ def test_arguments_that_can_not_be_read_are_a_matter_of_usage(words: list[str], 
     [
         pytest.param(
             [],
-            "a command is missing: list, show, call, execute, run, approve, policy, audit, replay, trace, plugins, index, new, lint, doctor, export, stubs, docs, ask, chat, plan, models, mcp, completion (see neuroscript --help)",
+            "a command is missing: list, show, call, execute, run, approve, policy, audit, replay, trace, plugins, index, new, lint, doctor, export, stubs, docs, ask, chat, plan, models, mcp, worker, runs, completion (see neuroscript --help)",
             id="no command",
         ),
         pytest.param(

@@ -177,10 +177,11 @@ RUNTIME_QUIET = {
 }  # fmt: skip
 """What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
 
-COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve"}
+COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve", "worker", "runs", "runs resume"}
 COMMAND_QUIET = {
     *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay", "trace"),
     *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
+    *("runs list", "runs show", "runs cancel"),
 }
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
@@ -207,6 +208,10 @@ PACKAGE_WAYS = {
     "neuroscript.interop.pydantic_ai.to_pydantic_ai": "aexecute",
     "neuroscript.workflow.running.run": "acall_named",
     "neuroscript.workflow.running.arun": "acall_named",
+    "neuroscript.workflow.durable.running.run_durably": "call_named",
+    "neuroscript.workflow.durable.running.arun_durably": "call_named",
+    "neuroscript.workflow.durable.running.resume": "call_named",
+    "neuroscript.workflow.durable.working.Worker.__init__": "call_named",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",
     **{
@@ -227,7 +232,7 @@ PACKAGE_QUIET = {
     "neuroscript.interop.offering.narrowed", "neuroscript.interop.offering.unmatched", "neuroscript.entries.World.join",
     "neuroscript.clients.Client.__init__", "neuroscript.workflow.checking.check",
     "neuroscript.workflow.planning.planned", "neuroscript.workflow.planning.aplanned",
-    "neuroscript.workflow.synthesis.answered",
+    "neuroscript.workflow.synthesis.answered", "neuroscript.workflow.durable.checking.check_durable",
     "neuroscript.interop.mcp.servers.add_server", "neuroscript.interop.mcp.servers.add_servers",
     "neuroscript.spilling.File.__init__", "neuroscript.spilling.Spilling.__init__", "neuroscript.spilling.spilled",
 }  # fmt: skip

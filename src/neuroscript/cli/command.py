@@ -40,6 +40,8 @@ MODULES: Final = {
     "mcp serve": "mcp_serving",
     "mcp config": "mcp_config",
     "mcp tools": "mcp_tools",
+    "worker": "durable_working",
+    **{f"runs {action}": "durable_runs" for action in ("list", "show", "resume", "cancel")},
     "completion": "completion",
 }
 """What carries out each command; no other is loaded."""
@@ -75,7 +77,7 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
 
         output.write(f"neuroscript {__version__}\n")
         return OK
-    part = {"policy": "question", "mcp": "action"}.get(options.command)
+    part = {"policy": "question", "mcp": "action", "runs": "action"}.get(options.command)
     name = f"{options.command} {getattr(options, part)}" if part else options.command
     command = import_module(f"neuroscript.cli.{MODULES[name]}")
     code: int = command.run(options, output, make_engine)

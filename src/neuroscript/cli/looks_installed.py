@@ -27,6 +27,7 @@ LIBRARIES: Final = {
     "functions": ("docstring-parser",),
     "llm": ("llm", "openai"),
     "anthropic": ("anthropic", "llm", "llm-anthropic"),
+    "durable": ("dbos",),
     "fastmcp": ("fastmcp", "mcp", "jsonschema-rs"),
     "inspect-ai": ("inspect-ai",),
     "langchain": ("langchain-core",),

@@ -29,7 +29,7 @@ Mode = Literal["lax", "strict"]
 LONG: Final = 19
 """How many digits no number of bytes has."""
 
-RUNNING: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp")
+RUNNING: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp", "worker", "runs")
 """The commands that run tools as the words permit it."""
 
 

@@ -33,6 +33,7 @@ COMMANDS: Final = (
     *("plugins", "index", "new", "lint", "doctor"),
     *("export", "stubs", "docs"),
     *("ask", "chat", "plan", "models", "mcp"),
+    *("worker", "runs"),
     "completion",
 )
 QUESTIONS: Final = ("check", "explain")
@@ -146,6 +147,10 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
         from neuroscript.cli.mcp_words import ACTIONS
 
         raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript mcp --help)")
+    if namespace.command == "runs" and namespace.action is None:
+        from neuroscript.cli.durable_words import ACTIONS as RUNS
+
+        raise UsageError(f"an action is missing: {', '.join(RUNS)} (see neuroscript runs --help)")
     return namespace
 
 
@@ -360,5 +365,7 @@ OTHERS: Final[Mapping[str, str]] = {
     "chat": "talk_words.add_chat",
     "models": "model_words.add_models",
     "mcp": "mcp_words.add_mcp",
+    "worker": "durable_words.add_worker",
+    "runs": "durable_words.add_runs",
 }
 """What adds the commands whose words have a room of their own; no room is loaded for the words of another."""

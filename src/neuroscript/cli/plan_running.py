@@ -5,9 +5,10 @@ Source: issue "Plans", command line.
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from queue import Empty, SimpleQueue
 from typing import Any, Final
@@ -27,8 +28,11 @@ from neuroscript.walk import type_name
 from neuroscript.workflow.checking import check
 from neuroscript.workflow.plan import Plan
 from neuroscript.workflow.reading import load_plan, plan_of_json, plan_of_toml
+from neuroscript.workflow.running import Step
 from neuroscript.workflow.running import run as run_plan
 from neuroscript.workflow.trace import Trace
+
+Watch = Callable[[Step], object]
 
 PATIENCE: Final = 5.0
 """Seconds that an interrupted run is given to tell how far it came."""
@@ -43,6 +47,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         ArgumentError: The inputs do not fit.
         LLMError: There is no model for its synthesis.
     """
+    if options.run_id is not None and options.durable is None:
+        raise UsageError("--run-id is for durable runs; give --durable too")
     plan = _plan(options.file)
     inputs = given(plan, options)
     display = display_of(plan)
@@ -139,6 +145,8 @@ def _run(
     try:
         with output.tools_aside(options.json), nullcontext() if display is None else display.drawn():
             watch = None if display is None else display.watch
+            if options.durable is not None:
+                return _durably(engine, plan, inputs, options, output, watch)
             return run_plan(engine, plan, inputs, parallel=options.parallel, watch=watch, left=left.put)
     except KeyboardInterrupt:
         if options.save is not None:
@@ -147,6 +155,19 @@ def _run(
             except Empty:
                 output.say("the trace could not be saved: the run does not end")
         raise
+
+
+def _durably(
+    engine: Engine, plan: Plan, inputs: Mapping[str, Any], options: Namespace, output: Output, watch: Watch | None
+) -> Trace:
+    """Run a plan so that it can be gone on with; its id is told before anything of it can be lost."""
+    try:
+        from neuroscript.workflow.durable import run_durably
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error)) from None
+    name = options.run_id or os.urandom(8).hex()
+    output.say(f"run {name}")
+    return run_durably(engine, plan, inputs, options.durable, parallel=options.parallel, watch=watch, run_id=name)
 
 
 def _save(trace: Trace, file: str | None) -> None:

@@ -35,6 +35,8 @@ def add_run(commands: Any, layout: Any) -> None:
     option("--input-json", metavar="FILE", help="take the inputs from a file, a JSON object; - is stdin")
     option("--parallel", metavar="N", type=count, default=16, help="how many calls may run at once; else 16")
     option("--check", action="store_true", help="run nothing; say whether the plan can run here, and why not")
+    option("--durable", metavar="URL", help="keep the run in a database: sqlite:///FILE, postgresql://USER@HOST/NAME")
+    option("--run-id", metavar="ID", type=clean, help="what a durable run is called; else a word that nobody guesses")
     option("--save", metavar="FILE", help="write the trace down, as JSON, also where the plan fails")
     option("--strict", action="store_true", help="take exact types alone, and repair nothing")
     add_model(parser)

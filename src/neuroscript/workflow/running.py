@@ -267,7 +267,8 @@ class _Driver:
 
     def _ended(self, work: Work, started: float, result: Any, error: CallError | None) -> None:
         code = "ok" if error is None else error.code
-        attempt = Attempt(work.number, work.item, started, self._clock() - started, code)
+        began, seconds = work.made or (started, self._clock() - started)
+        attempt = Attempt(work.number, work.item, began, seconds, code)
         self._schedule.ended(work, attempt, result, error)
         if work.state.status is not None:
             self._traces[work.node.name] = self._node_trace(work.state)

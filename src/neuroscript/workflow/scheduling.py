@@ -31,6 +31,9 @@ LOOK: Final = 0.05
 LEFT: Final = 60.0
 """Seconds that this is waited for where the node has no timeout; else it is as long as that."""
 
+FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.taken"})
+"""Codes of errors after which a node is not tried again, whatever the plan says."""
+
 Lookup = Callable[[Reference], Any]
 """What gives the value of a reference."""
 
@@ -92,6 +95,7 @@ class Work:
         number: Of the attempt, from 1.
         error: What the attempt before came to.
         until: When a call of the attempt before that still runs is waited for no more.
+        made: When it began and how many seconds it took, where who makes the calls knows that it was made before.
     """
 
     node: Node
@@ -101,6 +105,7 @@ class Work:
     number: int = 1
     error: CallError | None = None
     until: float = 0.0
+    made: tuple[float, float] | None = None
 
 
 class Schedule:
@@ -291,6 +296,8 @@ class Schedule:
         if state.error is not None or work.number > retry.count:
             return False
         if isinstance(error, CallTimeout) and not self._is_idempotent(work.node.tool):
+            return False
+        if error.code in FINAL:
             return False
         words = (error.code, LATER) if error.retry == LATER else (error.code,)
         return any(fnmatchcase(word, pattern) for word in words for pattern in retry.on)

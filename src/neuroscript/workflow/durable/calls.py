@@ -1,0 +1,209 @@
+"""The calls of durable runs: each is given out once, begun by one worker, and ended by the one that has begun it.
+
+That a call has begun is written down before its tool is run, and what came of it after that. Who finds one that has
+begun and not ended, and whose worker is gone, can not know whether its tool has run: it is run again only where that
+may be.
+
+Source: issue "Beyond one machine"; ecosystem.md part 10.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import CallError
+from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, sa
+from neuroscript.workflow.durable.kept import error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.workflow.scheduling import Work
+
+MOST: Final = 5
+"""How often a call is begun at the most: one that takes its worker with it each time must not take them all."""
+
+
+class Fenced(Exception):
+    """A worker has been taken for dead, and begins nothing any more."""
+
+
+@attrs.frozen
+class Begun:
+    """A call that is to be made now.
+
+    Attributes:
+        token: The word of this beginning; only who has it can end the call.
+    """
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    timeout: float | None
+    token: str
+
+
+@attrs.frozen
+class Outcome:
+    """What came of a call.
+
+    Attributes:
+        started: When it began, by the clock of the database.
+        seconds: How long it took.
+    """
+
+    id: str
+    started: float
+    seconds: float
+    text: str
+
+    def given(self) -> Any:
+        """Return what the call gave, or raise its `CallError`."""
+        data = value_of(self.text)
+        if "error" in data:
+            raise error_from_kept(data["error"])
+        return data["value"]
+
+
+def call_id(run: str, work: Work) -> str:
+    """Return what an attempt is called in the database: the same whenever the run is gone through again."""
+    parts: list[object] = [run, work.node.name]
+    parts += [] if work.item is None else [work.item]
+    parts += [] if work.number == 1 else [work.number]
+    return ".".join(map(str, parts))
+
+
+def failure(error: CallError) -> str:
+    """Return the text of an outcome that is an error."""
+    return text_of({"error": error_to_kept(error)})
+
+
+class Calls:
+    """The calls of all runs of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # The side that drives a run
+
+    def put(
+        self, run: str, leader: str, work: Work, may_rerun: bool, enqueue: Callable[[sa.Connection, str], None]
+    ) -> None:
+        """Give a call out, once: one that has been given out stays as it is.
+
+        Args:
+            enqueue: Puts it into the queue, in the same transaction.
+
+        Raises:
+            CallError: The run was cancelled, or another process drives it.
+            Unkept: An argument can not be kept.
+        """
+        row = {
+            "id": call_id(run, work),
+            "run": run,
+            "node": work.node.name,
+            "item": work.item,
+            "number": work.number,
+            "tool": work.node.tool,
+            "arguments": text_of(work.arguments),
+            "timeout": work.node.timeout,
+            "rerun": may_rerun,
+            "takes": 0,
+        }
+        mine = sa.and_(RUNS.c.id == run, RUNS.c.leader == leader, RUNS.c.status == "running")
+        beat = sa.update(RUNS).where(mine).values(seen=self._database.now)
+
+        def given_out(connection: sa.Connection) -> str | None:
+            if not connection.execute(beat).rowcount:
+                return str(connection.execute(sa.select(RUNS.c.status).where(RUNS.c.id == run)).scalar())
+            if connection.execute(sa.select(CALLS.c.id).where(CALLS.c.id == row["id"])).first() is None:
+                connection.execute(sa.insert(CALLS).values(row))
+                enqueue(connection, str(row["id"]))
+            return None
+
+        status = self._database.transaction(given_out)
+        if status == "cancelled":
+            raise cancelled(work.node.tool)
+        if status is not None:
+            raise CallError("another process has taken the run over", tool=work.node.tool, code="plan.taken")
+
+    def ended(self, ids: Sequence[str]) -> list[Outcome]:
+        """Return what came of those of some calls that have ended."""
+        return self._outcomes(CALLS.c.id.in_(ids)) if ids else []
+
+    def past(self, run: str) -> list[Outcome]:
+        """Return what came of all calls of a run that have ended, in the order in which they did."""
+        return self._outcomes(CALLS.c.run == run)
+
+    def _outcomes(self, which: Any) -> list[Outcome]:
+        columns = (CALLS.c.id, CALLS.c.begun, CALLS.c.ended, CALLS.c.outcome)
+        query = sa.select(*columns).where(which, CALLS.c.ended.is_not(None)).order_by(CALLS.c.ended, CALLS.c.id)
+        rows = self._database.transaction(lambda connection: connection.execute(query).all())
+        return [
+            Outcome(id, ended if begun is None else begun, 0.0 if begun is None else ended - begun, outcome)
+            for id, begun, ended, outcome in rows
+        ]
+
+    def of(self, run: str) -> Iterable[Any]:
+        """Return the rows of all calls of a run, in the order in which they began."""
+        query = sa.select(CALLS).where(CALLS.c.run == run).order_by(sa.func.coalesce(CALLS.c.begun, 1e12), CALLS.c.id)
+        return self._database.transaction(lambda connection: connection.execute(query).all())
+
+    # The side that makes the calls
+
+    def begin(self, id: str, worker: str, is_over: Callable[[], bool]) -> Begun | None:
+        """Write down that a call begins, and return it; None where nothing is to be run.
+
+        Args:
+            worker: Who is about to make it.
+            is_over: Asked, where the database is not to be reached, whether to give up.
+
+        Raises:
+            Fenced: The worker has been taken for dead.
+        """
+        token = os.urandom(8).hex()
+        return self._database.transaction(lambda connection: self._begun(connection, id, worker, token), is_over)
+
+    def _begun(self, connection: sa.Connection, id: str, worker: str, token: str) -> Begun | None:
+        alive = sa.and_(WORKERS.c.id == worker, WORKERS.c.ended.is_(None))
+        if not connection.execute(sa.update(WORKERS).where(alive).values(seen=self._database.now)).rowcount:
+            raise Fenced(worker)
+        run = sa.select(CALLS.c.run).where(CALLS.c.id == id).scalar_subquery()
+        status = connection.execute(
+            sa.select(RUNS.c.status).where(RUNS.c.id == run).with_for_update(read=True)
+        ).scalar()
+        row = connection.execute(sa.select(CALLS).where(CALLS.c.id == id).with_for_update()).one()
+        if row.ended is not None:
+            return None
+        error = _in_the_way(row, status == "running", token)
+        which = sa.update(CALLS).where(CALLS.c.id == id)
+        if error is not None:
+            ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
+            connection.execute(which.values(**ended))
+            return None
+        begun = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
+        connection.execute(which.values(**begun))
+        return Begun(id, row.tool, value_of(row.arguments), row.timeout, token)
+
+    def end(self, begun: Begun, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
+        """Write down what came of a call, unless another worker has begun it since."""
+        mine = sa.and_(CALLS.c.id == begun.id, CALLS.c.token == begun.token, CALLS.c.ended.is_(None))
+        change = sa.update(CALLS).where(mine).values(ended=self._database.now, code=code, outcome=outcome)
+        self._database.transaction(lambda connection: connection.execute(change), is_over)
+
+
+def cancelled(tool: str) -> CallError:
+    """Return the error of a call of a run that was cancelled."""
+    return CallError("has not begun, for the run was cancelled", tool=tool, code="plan.cancelled")
+
+
+def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:
+    """Return why a call that has not ended may not be begun."""
+    has_begun = row.begun is not None and row.token != token  # ours where the commit was not heard of
+    if has_begun and not row.rerun:
+        text = "was under way when its process died, and may have run"
+        return CallError(text, tool=row.tool, code="plan.in_doubt")
+    if has_begun and row.takes >= MOST:
+        text = f"was under way when its process died, {row.takes} times"
+        return CallError(text, tool=row.tool, code="plan.in_doubt")
+    return None if is_running else cancelled(row.tool)

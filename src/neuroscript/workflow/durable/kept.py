@@ -1,0 +1,131 @@
+"""What a call was given and what came of it, as a text that a database keeps, and back: the very same exact values.
+
+A value that JSON does not have is written as a map of one key that begins with ``$``; a map that has such a key itself
+is written as its pairs, so that nothing is taken for what it is not. Nothing is ever unpickled.
+
+Source: contract section 3; issue "Beyond one machine".
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from neuroscript.errors import (
+    ArgumentError,
+    CallError,
+    CallTimeout,
+    CoercionError,
+    LimitError,
+    PolicyError,
+    Problem,
+    ReturnError,
+    ToolFailed,
+    ToolNotFound,
+)
+from neuroscript.walk import type_name
+
+KINDS: Final[Mapping[str, type[CallError]]] = {
+    kind.__name__: kind
+    for kind in (
+        *(CallError, ToolNotFound, ArgumentError, CoercionError, PolicyError),
+        *(LimitError, CallTimeout, ToolFailed, ReturnError),
+    )
+}
+"""The errors that can be kept; one of another kind is kept as what it is a kind of."""
+
+
+class Unkept(TypeError):
+    """A value that only its own process knows; the text names its type."""
+
+
+def text_of(value: Any) -> str:
+    """Return an exact value as text.
+
+    Raises:
+        Unkept: Something in it can not be kept, such as a handle.
+
+    >>> text_of({"n": 1, "raw": b"a"})
+    '{"n": 1, "raw": {"$bytes": "YQ=="}}'
+    """
+    return json.dumps(_written(value))
+
+
+def value_of(text: str) -> Any:
+    """Return the value that `text_of` wrote.
+
+    >>> value_of('{"raw": {"$bytes": "YQ=="}}')
+    {'raw': b'a'}
+    """
+    return _read(json.loads(text))
+
+
+def _written(value: Any) -> Any:
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return value
+    if kind is list:
+        return [_written(each) for each in value]
+    if kind is dict:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: _written(each) for key, each in value.items()}
+        return {"$pairs": [[_written(key), _written(each)] for key, each in value.items()]}
+    if kind is bytes:
+        return {"$bytes": b64encode(value).decode("ascii")}
+    if kind is tuple:
+        return {"$tuple": [_written(each) for each in value]}
+    if kind is array:
+        return {"$array": [value.typecode, value.tolist()]}
+    if kind is datetime.datetime:
+        return {"$time": value.isoformat()}
+    raise Unkept(f"{type_name(value)} can not be kept in a database, for only its own process knows it")
+
+
+def _read(value: Any) -> Any:
+    if type(value) is list:
+        return [_read(each) for each in value]
+    if type(value) is not dict:
+        return value
+    for key, each in value.items():
+        if key in READ:
+            return READ[key](each)
+        break
+    return {key: _read(each) for key, each in value.items()}
+
+
+READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "$pairs": lambda pairs: {_read(key): _read(each) for key, each in pairs},
+    "$bytes": b64decode,
+    "$tuple": lambda items: tuple(_read(each) for each in items),
+    "$array": lambda parts: array(parts[0], parts[1]),
+    "$time": datetime.datetime.fromisoformat,
+}
+
+
+def error_to_kept(error: CallError) -> dict[str, Any]:
+    """Return an error as what `text_of` takes; what made it, and what is no plain value of it, is left out."""
+    kind = next(each.__name__ for each in type(error).__mro__ if each.__name__ in KINDS)
+    state = {}
+    for name, value in error.__reduce__()[1][1].items():
+        try:
+            _written(value)
+        except Unkept:
+            continue
+        state[name] = value
+    if isinstance(error, ArgumentError):
+        state["_problems"] = [tuple(problem) for problem in error.problems]
+    return {"kind": kind, "state": state}
+
+
+def error_from_kept(data: Mapping[str, Any]) -> CallError:
+    """Return the error that `error_to_kept` wrote."""
+    kind = KINDS[data["kind"]]
+    error = kind.__new__(kind)
+    error.__dict__.update(data["state"])
+    if isinstance(error, ArgumentError):
+        error._problems = tuple(Problem(*each) for each in data["state"]["_problems"])
+    return error

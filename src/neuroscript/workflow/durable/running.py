@@ -1,0 +1,283 @@
+"""Run a plan so that it survives its process: begin it, go on with it, and drive it as the only one.
+
+The scheduler stands outside DBOS: going through the plan again, it asks for each call by the same name, and gets what
+that call gave before.
+
+Source: issue "Beyond one machine"; ecosystem.md part 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from neuroscript.binding import bound
+from neuroscript.bodies import Body
+from neuroscript.display import shown
+from neuroscript.errors import CallError, SpecError
+from neuroscript.running import Runner
+from neuroscript.session import Session
+from neuroscript.workflow.durable.asking import Asking
+from neuroscript.workflow.durable.beating import LEASE, Heart, lease_of
+from neuroscript.workflow.durable.calls import Calls
+from neuroscript.workflow.durable.checking import check_durable
+from neuroscript.workflow.durable.database import Database
+from neuroscript.workflow.durable.kept import Unkept, text_of, value_of
+from neuroscript.workflow.durable.queueing import POLL, Queue
+from neuroscript.workflow.durable.runs import Run, Runs
+from neuroscript.workflow.durable.working import Worker
+from neuroscript.workflow.plan import Plan
+from neuroscript.workflow.reading import plan_from_data, plan_to_data
+from neuroscript.workflow.running import PARALLEL, Step, arun
+from neuroscript.workflow.scheduling import Work
+from neuroscript.workflow.trace import Trace
+
+RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a run may be called."""
+
+Watch = Callable[[Step], object]
+
+
+def run_durably(
+    session: Session,
+    plan: Plan,
+    inputs: Mapping[str, Any] | None = None,
+    url: str | None = None,
+    *,
+    parallel: int = PARALLEL,
+    watch: Watch | None = None,
+    run_id: str = "",
+    lease: float = LEASE,
+    works: bool = True,
+    keep_secrets: bool = False,
+) -> Trace:
+    """Run a plan so that it can be gone on with when this process has died, and return what it has done.
+
+    Args:
+        session: An engine, or one of its sessions: who calls, under which policy and limits.
+        inputs: What the plan is given, by name.
+        url: ``sqlite:///FILE`` or ``postgresql://…``; by default a file in this user's data directory.
+        parallel: How many calls of the plan may be given out at once.
+        watch: Called with each `Step`; what it raises is let go.
+        run_id: What the run is called; by default a word that nobody guesses.
+        lease: Seconds after which this process is taken for dead where it has not been heard of.
+        works: Whether this process makes calls itself; else it waits for workers to make them.
+        keep_secrets: Whether secret inputs and arguments may stand in the database, where they are not encrypted.
+
+    Raises:
+        SpecError: The plan can not run here or not durably, with every problem, or the database can not be used.
+        ArgumentError: The inputs do not fit, with every problem.
+        CallError: ``plan.taken``: this process was taken for dead, and another one may go on with the run.
+    """
+    return _waited_for(
+        session,
+        lambda: arun_durably(
+            session,
+            plan,
+            inputs,
+            url,
+            parallel=parallel,
+            watch=watch,
+            run_id=run_id,
+            lease=lease,
+            works=works,
+            keep_secrets=keep_secrets,
+        ),
+    )
+
+
+async def arun_durably(
+    session: Session,
+    plan: Plan,
+    inputs: Mapping[str, Any] | None = None,
+    url: str | None = None,
+    *,
+    parallel: int = PARALLEL,
+    watch: Watch | None = None,
+    run_id: str = "",
+    lease: float = LEASE,
+    works: bool = True,
+    keep_secrets: bool = False,
+) -> Trace:
+    """Return what `run_durably` returns, without holding up the loop that awaits it."""
+    check_durable(session, plan, keep_secrets)
+    if run_id and not RUN.fullmatch(run_id):
+        raise SpecError(f"run {shown(run_id)}", ["an id is letters, digits, _ and -, at most 64"])
+    exact = bound(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
+    given = dict(plan.signature.by_name(list(exact)))
+    run = _begun(run_id or os.urandom(8).hex(), plan, given, parallel)
+    driver = await asyncio.to_thread(_Driver, session, url, lease)
+    try:
+        await asyncio.to_thread(driver.runs.add, run, driver.leader, driver.lease)
+        return await driver.drive(run, plan, given, watch, works)
+    finally:
+        await asyncio.to_thread(driver.close)
+
+
+def resume(
+    session: Session,
+    url: str | None,
+    run: str,
+    *,
+    watch: Watch | None = None,
+    lease: float = LEASE,
+    works: bool = True,
+) -> Trace:
+    """Go on with a run where it was, and return what it has done in all; of one that has ended, that alone.
+
+    Nothing that has ended is run again. Where another process still seems to drive the run, its lease is waited for.
+
+    Args:
+        session: As `run_durably` takes it, as are the others.
+        run: The id of the run.
+
+    Raises:
+        SpecError: There is no such run, another process drives it, or the plan can not run here any more.
+    """
+    return _waited_for(session, lambda: _resumed(session, url, run, watch, lease, works))
+
+
+async def _resumed(
+    session: Session, url: str | None, run: str, watch: Watch | None, lease: float, works: bool
+) -> Trace:
+    driver = await asyncio.to_thread(_Driver, session, url, lease)
+    try:
+        found = await asyncio.to_thread(driver.runs.find, run)
+        plan = plan_from_data(json.loads(found.plan))
+        check_durable(session, plan, keep_secrets=True)
+        if found.status == "running":
+            await driver.take(found)
+        return await driver.drive(found, plan, value_of(found.inputs), watch, works and found.status == "running")
+    finally:
+        await asyncio.to_thread(driver.close)
+
+
+def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]]) -> Trace:
+    outcome = Runner(session._world.threads).run(Body("plan", drive, (), "coroutine"))
+    if outcome.error is not None:
+        raise getattr(outcome.error, "error", outcome.error)
+    trace: Trace = outcome.value
+    return trace
+
+
+def _begun(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Run:
+    try:
+        given = text_of(inputs)
+    except Unkept as error:
+        raise SpecError("inputs", [str(error)]) from None
+    return Run(
+        id=run_id,
+        name=plan.name,
+        digest=plan.digest,
+        plan=json.dumps(plan_to_data(plan)),
+        inputs=given,
+        parallel=parallel,
+        status="running",
+        error=None,
+        started=0.0,
+        ended=None,
+        is_driven=True,
+    )
+
+
+class _Driver:
+    """What drives one run of a database from this process.
+
+    Attributes:
+        leader: The word of this process.
+        lease: Seconds.
+        runs: The runs of the database.
+    """
+
+    def __init__(self, session: Session, url: str | None, lease: float) -> None:
+        self.leader = os.urandom(8).hex()
+        self.lease = lease_of(lease)
+        self._session = session
+        self._url = url
+        self._database = Database(url)
+        self.runs = Runs(self._database)
+        self._calls = Calls(self._database)
+        self._queue = Queue(self._database)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._queue.close()
+        self._database.close()
+
+    async def take(self, run: Run) -> None:
+        """Take the lease of a run, once it is free.
+
+        Raises:
+            SpecError: Another process keeps it.
+        """
+        loop = asyncio.get_running_loop()
+        until = None
+        while not await asyncio.to_thread(self.runs.lead, run.id, self.leader, self.lease):
+            if until is None:
+                until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + POLL
+            elif loop.time() > until:
+                raise SpecError(f"run {shown(run.id)}", ["another process drives it"])
+            await asyncio.sleep(POLL)
+
+    async def drive(self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, works: bool) -> Trace:
+        """Go through a run whose lease is held, or that has ended, and return what it has done."""
+        asking = Asking(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun)
+        await asking.open()
+
+        def seen(step: Step) -> None:
+            asking.see(step)
+            if watch is not None:
+                watch(step)
+
+        listening, *others = [asyncio.ensure_future(each()) for each in (asking.listen, asking.go_through)]
+        going = asyncio.ensure_future(
+            arun(self._session, plan, inputs, parallel=run.parallel, watch=seen, caller=asking, run_id=run.id)
+        )
+        try:
+            if run.status == "running":
+                return await self._led(run, going, listening, works)
+            return await going
+        finally:
+            for task in (going, listening, *others):
+                task.cancel()
+            await asyncio.wait((going, listening, *others))
+
+    async def _led(self, run: Run, going: asyncio.Task[Trace], listening: asyncio.Task[None], works: bool) -> Trace:
+        """Keep the lease of a run until it has ended, with a worker beside it where this process makes calls itself."""
+        loop = asyncio.get_running_loop()
+
+        def lost() -> None:
+            loop.call_soon_threadsafe(going.cancel)
+
+        worker = None
+        try:
+            with Heart("run", lambda: self.runs.beat(run.id, self.leader), lost, self.lease):
+                if works:
+                    worker = await asyncio.to_thread(self._helper, lost)
+                await asyncio.wait((going, listening), return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():
+                listening.result()
+            if not going.cancelled():
+                trace = going.result()
+                if await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error):
+                    return trace
+            text = "this process was taken for dead, and another one may go on with the run"
+            raise CallError(text, code="plan.taken")
+        finally:
+            await asyncio.to_thread(self.runs.leave, run.id, self.leader)
+            if worker is not None:
+                await asyncio.to_thread(worker.__exit__)
+
+    def _helper(self, lost: Callable[[], None]) -> Worker:
+        """Return a worker that has begun to make calls."""
+        worker = Worker(self._session, self._url, lease=self.lease)
+        worker.on_lost(lost)
+        return worker.__enter__()
+
+    def _may_rerun(self, work: Work) -> bool:
+        effects = self._session._entry(work.node.tool).line.tool.policy.effects
+        return work.node.rerun or "idempotent" in effects or "pure" in effects

@@ -1,0 +1,137 @@
+"""The runs of a database: what each was given, how it stands, and which process drives it.
+
+A run is driven by the one process that holds its lease. The lease is kept by beating; who has not beaten for as long
+as it lasts has lost it to the first who takes it.
+
+Source: issue "Beyond one machine"; ecosystem.md part 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from neuroscript.display import shown
+from neuroscript.errors import SpecError
+from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, sa
+from neuroscript.workflow.durable.kept import text_of
+
+
+@attrs.frozen(kw_only=True)
+class Run:
+    """A row of `RUNS`, and whether somebody is alive who drives it."""
+
+    id: str
+    name: str
+    digest: str
+    plan: str
+    inputs: str
+    parallel: int
+    status: str
+    error: str | None
+    started: float
+    ended: float | None
+    is_driven: bool
+
+
+class Runs:
+    """The runs of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, run: Run, leader: str, lease: float) -> None:
+        """Add a run that *leader* drives.
+
+        Args:
+            lease: Seconds for which one that does not beat is taken to be alive.
+
+        Raises:
+            SpecError: There is one of that id.
+        """
+        fields = attrs.asdict(run, filter=lambda field, _: field.name not in ("started", "ended", "is_driven"))
+        now = self._database.now
+        row = sa.insert(RUNS).values(**fields, started=now, seen=now, lease=lease, leader=leader)
+        try:
+            self._database.transaction(lambda connection: connection.execute(row))
+        except sa.exc.IntegrityError:
+            raise SpecError(f"run {shown(run.id)}", ["there is one of that id"]) from None
+
+    def find(self, run: str) -> Run:
+        """Return a run, or raise a `SpecError` where there is none of that id."""
+        found = self._read(_rows(self._database).where(RUNS.c.id == run))
+        if not found:
+            raise SpecError(f"run {shown(run)}", ["there is none of that id"])
+        return found[0]
+
+    def all(self) -> list[Run]:
+        """Return all runs, the latest first."""
+        return self._read(_rows(self._database).order_by(RUNS.c.started.desc(), RUNS.c.id))
+
+    def _read(self, query: sa.Select[Any]) -> list[Run]:
+        rows = self._database.transaction(lambda connection: connection.execute(query).all())
+        return [Run(**row._mapping) for row in rows]
+
+    # The lease
+
+    def lead(self, run: str, leader: str, lease: float) -> bool:
+        """Take the lease of a run, and tell whether that was possible."""
+        is_free = sa.or_(RUNS.c.leader.is_(None), RUNS.c.seen < self._database.now - RUNS.c.lease)
+        return self._changed(run, [is_free], leader=leader, seen=self._database.now, lease=lease)
+
+    def beat(self, run: str, leader: str) -> bool:
+        """Keep the lease of a run, and tell whether it was still held."""
+        change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(seen=self._database.now)
+        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
+
+    def leave(self, run: str, leader: str) -> bool:
+        """Give the lease of a run back, so that the next one need not wait, and tell whether it was still held."""
+        return self._changed(run, [RUNS.c.leader == leader], leader=None)
+
+    def left(self, run: str) -> float:
+        """Return how many seconds the lease of a run lasts, if nobody beats meanwhile."""
+        query = sa.select(RUNS.c.seen + RUNS.c.lease - self._database.now).where(RUNS.c.id == run)
+        return max(0.0, float(self._database.transaction(lambda connection: connection.execute(query).scalar()) or 0.0))
+
+    # Ends
+
+    def end(self, run: str, leader: str, status: str, error: Mapping[str, Any] | None) -> bool:
+        """Write down how a run has ended, and tell whether its lease was held until then.
+
+        One that was cancelled stays so.
+        """
+        told = None if error is None else text_of(dict(error))
+        changes = {"status": status, "error": told, "ended": self._database.now}
+        self._changed(run, [RUNS.c.leader == leader, RUNS.c.status == "running"], **changes)
+        return self.leave(run, leader)
+
+    def cancel(self, run: str, outcome: str) -> bool:
+        """Have nothing further of a run begin, and tell whether it was running.
+
+        Args:
+            outcome: What becomes of the calls that were given out and have not begun.
+        """
+        waiting = sa.and_(CALLS.c.run == run, CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
+        now = self._database.now
+
+        def cancelled(connection: sa.Connection) -> bool:
+            is_running = sa.and_(RUNS.c.id == run, RUNS.c.status == "running")
+            if not connection.execute(sa.update(RUNS).where(is_running).values(status="cancelled", ended=now)).rowcount:
+                return False
+            ended = {"ended": now, "code": "plan.cancelled", "outcome": outcome}
+            connection.execute(sa.update(CALLS).where(waiting).values(**ended))
+            return True
+
+        return self._database.transaction(cancelled)
+
+    def _changed(self, run: str, conditions: list[Any], **values: Any) -> bool:
+        change = sa.update(RUNS).where(RUNS.c.id == run, *conditions).values(**values)
+        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1)
+
+
+def _rows(database: Database) -> sa.Select[Any]:
+    is_driven = sa.and_(RUNS.c.leader.is_not(None), RUNS.c.seen >= database.now - RUNS.c.lease).label("is_driven")
+    names = [field.name for field in attrs.fields(Run) if field.name != "is_driven"]
+    return sa.select(*(RUNS.c[name] for name in names), is_driven)

@@ -1,0 +1,90 @@
+"""Processes that run durable plans and may be killed: forked from one that has loaded everything, so that each is cheap.
+
+It reads one line of JSON for each child from its standard input, ``{"do", "url", "marks", "out", …}``, and writes the
+child's process id.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.workflow.durable import steps
+
+import neuroscript.workflow.durable.running
+from neuroscript.workflow.durable import Worker, resume, run_durably
+from neuroscript.workflow.trace import Trace
+
+
+def main() -> None:
+    """Fork a child for each line, and see to it that none stays behind when this process ends.
+
+    Until then nobody waits for those that have ended: so no other process gets a number that is killed at the end.
+    """
+    children = []
+    print("ready", flush=True)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            ended(json.loads(line))
+        children.append(child)
+        print(child, flush=True)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+
+
+def ended(asked: dict[str, Any]) -> None:
+    """Do what a child is asked to do, write what came of it, and end the process."""
+    out = Path(asked["out"])
+    try:
+        text = json.dumps(done(asked))
+    except BaseException as error:
+        text = json.dumps({"failed": f"{type(error).__name__}: {error}"})
+    out.with_suffix(".part").write_text(text)
+    out.with_suffix(".part").rename(out)
+    os._exit(0)
+
+
+def done(asked: dict[str, Any]) -> dict[str, Any]:
+    """Do what a child is asked to do."""
+    url, lease = asked["url"], asked.get("lease", 60.0)
+    with steps.engine(Path(asked["marks"])) as engine:
+        match asked["do"]:
+            case "run":
+                return told(run_durably(engine, steps.layered(), url=url, run_id=asked["run"], lease=lease))
+            case "resume":
+                return told(resume(engine, url, asked["run"], lease=lease))
+            case "wide":
+                plan = steps.wide(asked["count"])
+                trace = run_durably(engine, plan, url=url, run_id=asked["run"], lease=lease, works=False, parallel=50)
+                return told(trace)
+            case _:
+                with Worker(engine, url, parallel=asked["parallel"], lease=lease) as worker:
+                    Path(asked["out"]).with_suffix(".id").write_text(worker.id)
+                    worker.wait()
+                return {}
+
+
+def told(trace: Trace) -> dict[str, Any]:
+    """Return what matters of a trace."""
+    return {
+        "status": trace.status,
+        "nodes": {
+            node.name: {
+                "status": node.status,
+                "result": None if node.result is None else node.result.hex(),
+                "code": "" if node.error is None else node.error["code"],
+                "attempts": len(node.attempts),
+            }
+            for node in trace.nodes
+        },
+    }
+
+
+if __name__ == "__main__":
+    assert neuroscript.workflow.durable.running
+    main()

@@ -1,0 +1,143 @@
+"""The databases that durable runs are tested on: files of SQLite, and a PostgreSQL that the tests start themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+
+from neuroscript.workflow.durable.database import RUNS, WORKERS, Database
+from neuroscript.workflow.durable.queueing import Queue
+
+MISSING: Final = "no PostgreSQL is installed here"
+
+MakeDatabase = Callable[[str], str]
+"""Returns the address of a new database of a name, with all tables in it."""
+
+
+def binaries() -> Path | None:
+    """Return where the programs of the latest PostgreSQL are, or None where there is none."""
+    found = shutil.which("initdb")
+    if found is not None and shutil.which("postgres") is not None:
+        return Path(found).resolve().parent
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: int(place.parent.name))
+    return places[-1] if places and (places[-1] / "initdb").exists() else None
+
+
+@contextmanager
+def sqlite(folder: Path) -> Iterator[MakeDatabase]:
+    """Lend what makes files of SQLite in a folder, each a copy of one in which the tables are."""
+    first = folder / "first.sqlite"
+    prepared(f"sqlite:///{first}")
+
+    def make(name: str) -> str:
+        shutil.copy(first, folder / f"{name}.sqlite")
+        return f"sqlite:///{folder / name}.sqlite"
+
+    yield make
+
+
+@contextmanager
+def postgresql(programs: Path) -> Iterator[MakeDatabase]:
+    """Lend what makes databases of a PostgreSQL that runs as long; it refuses to run as root, so then as nobody."""
+    user = "nobody" if os.geteuid() == 0 else None
+    folder = Path(tempfile.mkdtemp(prefix="neuroscript-pg-", dir="/tmp"))
+    if user is not None:
+        shutil.chown(folder, user)
+    data = folder / "data"
+    quiet = {"user": user, "cwd": folder, "stdin": subprocess.DEVNULL, "env": {"LC_ALL": "C", "PATH": os.defpath}}
+    try:
+        made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
+        subprocess.run(made, check=True, capture_output=True, **quiet)  # type: ignore[call-overload]
+        with (folder / "log").open("w") as log:
+            words = [
+                "-D",
+                data,
+                "-k",
+                folder,
+                "-c",
+                "listen_addresses=",
+                "-c",
+                "fsync=off",
+                "-c",
+                "max_connections=300",
+            ]
+            server = subprocess.Popen([programs / "postgres", *words], stdout=log, stderr=log, **quiet)  # type: ignore[call-overload]
+        try:
+            yield from _databases(folder, server)
+        finally:
+            server.terminate()
+            server.wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _databases(folder: Path, server: subprocess.Popen[bytes]) -> Iterator[MakeDatabase]:
+    def address(name: str) -> str:
+        return f"postgresql://postgres@/{name}?host={folder}"
+
+    admin = sa.create_engine(
+        sa.make_url(address("postgres")).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    while True:
+        assert server.poll() is None, (folder / "log").read_text()
+        try:
+            with admin.connect() as connection:
+                connection.execute(sa.text("CREATE DATABASE first"))
+            break
+        except sa.exc.OperationalError:  # it is still starting
+            subprocess.run(["sleep", "0.1"], check=True)
+    prepared(address("first"))
+
+    def make(name: str) -> str:
+        with admin.connect() as connection:
+            connection.execute(sa.text(f'CREATE DATABASE "{name}" TEMPLATE first'))
+        return address(name)
+
+    yield make
+    admin.dispose()
+
+
+def prepared(url: str) -> None:
+    """Make all tables of a database."""
+    database = Database(url)
+    Queue(database).close()
+    database.close()
+
+
+def outlast(url: str, *, worker: str | None = None) -> None:
+    """Have the leases of a database be over, as if so much time had gone by; or that of one worker alone."""
+    database = Database(url)
+    with database.engine.begin() as connection:
+        if worker is None:
+            connection.execute(sa.update(RUNS).values(seen=0.0))
+            connection.execute(sa.update(WORKERS).values(seen=0.0))
+        else:
+            connection.execute(sa.update(WORKERS).where(WORKERS.c.id == worker).values(seen=0.0))
+    database.close()
+
+
+def leader_of(url: str) -> str | None:
+    """Return the word of the process that drives the one run of a database."""
+    database = Database(url)
+    with database.engine.begin() as connection:
+        leader: str | None = connection.execute(sa.select(RUNS.c.leader)).scalar()
+    database.close()
+    return leader
+
+
+def is_in_transaction(url: str) -> bool:
+    """Tell whether somebody has begun a transaction of a PostgreSQL and not ended it."""
+    engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"))
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in %'"
+    with engine.connect() as connection:
+        count = connection.execute(sa.text(query)).scalar()
+    engine.dispose()
+    return bool(count)

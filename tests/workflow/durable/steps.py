@@ -1,0 +1,144 @@
+"""Tools that leave a mark of each beginning and each end in a file, plans of them, and what these plans must give.
+
+What a node gives is made of its name and of what the nodes before gave, so that the result of another one is seen.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from neuroscript import Engine, ToolPolicy, Toolset
+from neuroscript.workflow import Plan, plan_from_data
+
+LAYERS: Final = 5
+WIDTH: Final = 4
+KINDS: Final = ("once", "again", "twice", "once")
+"""The tool of each node of a layer; ``twice`` is ``once`` where the plan says that it may be run again."""
+
+
+class Marks:
+    """The file of marks, and what stands in it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.gate = file.with_suffix(".gate")
+
+    def hold(self, layer: str) -> None:
+        """Have the nodes whose names begin so stay under way until `let_go`."""
+        self.gate.write_text(layer)
+
+    def let_go(self) -> None:
+        """Let the nodes that are held go on."""
+        self.gate.unlink()
+
+    def are_held(self, name: str) -> bool:
+        """Tell whether a node has to stay under way."""
+        try:
+            return name.startswith(self.gate.read_text())
+        except FileNotFoundError:
+            return False
+
+    def leave(self, what: str, name: str) -> None:
+        """Write a mark, whole, whoever else writes."""
+        descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, f"{what} {name}\n".encode())
+        finally:
+            os.close(descriptor)
+
+    def of(self, what: str) -> Counter[str]:
+        """Return how often each node has left a mark."""
+        lines = self.file.read_text().splitlines() if self.file.exists() else []
+        return Counter(line.partition(" ")[2] for line in lines if line.startswith(f"{what} "))
+
+    def under_way(self) -> set[str]:
+        """Return the nodes that have begun more often than they have ended."""
+        return set(self.of("begin") - self.of("end"))
+
+
+def engine(file: Path, **settings: Any) -> Engine:
+    """Return an engine with the tools, whose marks go into a file."""
+    return Engine(toolsets=[toolset(file)], plugins="none", **settings)
+
+
+def toolset(file: Path) -> Toolset:
+    """Return the tools, whose marks go into a file."""
+    marks, steps = Marks(file), Toolset("step")
+
+    def step(name: str, before: list[str], seconds: float) -> bytes:
+        """Leave a mark, take some time, and leave another one.
+
+        Args:
+            name: Of the node.
+            before: What the nodes before gave.
+            seconds: How long it takes.
+        """
+        marks.leave("begin", name)
+        time.sleep(seconds)
+        while marks.are_held(name):
+            time.sleep(0.01)
+        marks.leave("end", name)
+        return given(name, before)
+
+    @steps.tool()
+    def fail() -> None:
+        """Fail."""
+        raise ValueError
+
+    steps.tool(name="once")(step)
+    steps.tool(name="again", policy=ToolPolicy(effects=("idempotent",)))(step)
+    return steps
+
+
+def given(name: str, before: list[str]) -> bytes:
+    """Return what a node gives: bytes, so that more than texts has to survive."""
+    return sha256("|".join([name, *before]).encode()).digest()[:6]
+
+
+def layered(seconds: float = 0.04) -> Plan:
+    """Return a plan of 20 nodes in layers; each takes what two of the layer before gave."""
+    nodes: dict[str, Any] = {}
+    for layer in range(LAYERS):
+        for place in range(WIDTH):
+            above = [f"n{layer - 1}_{each % WIDTH}" for each in (place, place + 1)] if layer else []
+            kind = KINDS[place]
+            nodes[f"n{layer}_{place}"] = {
+                "tool": "step.again" if kind == "again" else "step.once",
+                "inputs": {
+                    "name": f"n{layer}_{place}",
+                    "before": [f"${{{each}}} of {each}" for each in above],
+                    "seconds": seconds,
+                },
+                "rerun": kind == "twice",
+                "on_fail": "continue",
+            }
+    return plan_from_data({"name": "layered", "nodes": nodes})
+
+
+def wide(count: int, seconds: float = 0.02) -> Plan:
+    """Return a plan of so many nodes that need nothing of each other, every other one idempotent."""
+    nodes = {
+        f"w{number}": {
+            "tool": "step.again" if number % 2 else "step.once",
+            "inputs": {"name": f"w{number}", "before": [], "seconds": seconds},
+            "on_fail": "continue",
+        }
+        for number in range(count)
+    }
+    return plan_from_data({"name": "wide", "nodes": nodes})
+
+
+def expected(plan: Plan) -> dict[str, bytes]:
+    """Return what each node of a plan gives where all goes well."""
+    from neuroscript.workflow.references import as_text
+
+    results: dict[str, bytes] = {}
+    for node in plan.nodes:
+        before = [f"{as_text(results[each])} of {each}" for each in node.needs]
+        results[node.name] = given(node.name, before)
+    return results

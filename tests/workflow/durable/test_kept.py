@@ -1,0 +1,108 @@
+"""What is kept as text comes back as it was."""
+
+from __future__ import annotations
+
+from array import array
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuroscript.data import error_to_data
+from neuroscript.errors import (
+    ArgumentError,
+    CallError,
+    CallTimeout,
+    LimitError,
+    PolicyError,
+    Problem,
+    ReturnError,
+    ToolFailed,
+    ToolNotFound,
+)
+from neuroscript.scalars import Handle
+from neuroscript.workflow.durable.kept import Unkept, error_from_kept, error_to_kept, text_of, value_of
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.datetimes()
+    | st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3, minutes=-30))]))
+    | st.lists(st.floats(width=32, allow_nan=False)).map(lambda items: array("f", items))
+)
+KEYS = st.text() | st.integers() | st.sampled_from(["$bytes", "$pairs", "$tuple", "$base64", "$"])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner) | st.lists(inner).map(tuple),
+    max_leaves=20,
+)
+
+
+class Own(ToolFailed):
+    """An error of a host's own."""
+
+
+ERRORS = (
+    CallError("was lost", tool="a.b", code="x.y", retry="later"),
+    ToolNotFound("maths.add", ["math.add"]),
+    ArgumentError([Problem("a", "arg.missing", "int", "nothing", "say one")], "a.b", 25),
+    PolicyError("is denied", tool="a.b", need="fs:read", rule="deny"),
+    LimitError("no more", tool="a.b", code="limit.calls"),
+    CallTimeout("too late", tool="a.b", state="abandoned", has_ended=lambda: True),
+    ToolFailed("closed", tool="a.b", code="shop.closed", retry="later"),
+    ReturnError("no int", tool="a.b"),
+)
+
+
+def shape(value: Any) -> Any:
+    """Return a value with the type of each part, for True equals 1."""
+    match value:
+        case list() | tuple():
+            return type(value), [shape(each) for each in value]
+        case dict():
+            return dict, [(shape(key), shape(each)) for key, each in value.items()]
+        case array():
+            return array, value.typecode, value.tolist()
+        case datetime():
+            return datetime, value, value.tzinfo
+        case _:
+            return type(value), value
+
+
+@given(VALUES)
+def test_a_value_comes_back(value: Any) -> None:
+    """Of the same types at every level, whatever its maps look like."""
+    assert shape(value) == shape(value_of(text_of(value)))
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_an_error_comes_back(error: CallError) -> None:
+    """With all that hosts decide by."""
+    again = error_from_kept(value_of(text_of(error_to_kept(error))))
+
+    assert type(error) is type(again)
+    assert error_to_data(error) == error_to_data(again)
+    assert {**error.__reduce__()[1][1]} == {**again.__reduce__()[1][1]}
+
+
+def test_an_error_of_another_kind_is_kept_as_what_it_is_a_kind_of() -> None:
+    """Without what is no plain value of it."""
+    error = Own("closed", tool="a.b")
+    error.lock = object()  # type: ignore[attr-defined]
+    again = error_from_kept(value_of(text_of(error_to_kept(error))))
+
+    assert (ToolFailed, "a.b: closed") == (type(again), str(again))
+
+
+def test_what_only_its_process_knows_is_not_kept() -> None:
+    """At any depth."""
+    with pytest.raises(Unkept) as caught:
+        text_of({"a": [Handle("it")]})
+
+    assert "Handle can not be kept in a database, for only its own process knows it" == str(caught.value)
