@@ -46,6 +46,7 @@ MODULES: Final = {
     "neuroscript.workflow.durable.asking": (DURABLE, "durable"),
     "neuroscript.workflow.durable.calls": (DURABLE, "durable"),
     "neuroscript.workflow.durable.database": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.driving": (DURABLE, "durable"),
     "neuroscript.workflow.durable.lookout": (DURABLE, "durable"),
     "neuroscript.workflow.durable.queueing": (DURABLE, "durable"),
     "neuroscript.workflow.durable.running": (DURABLE, "durable"),

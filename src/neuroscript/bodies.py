@@ -37,6 +37,7 @@ class Body:
         manner: How it is run.
         timeout: Seconds after which nobody waits for it any more, or None.
         limit: Seconds that the whole call has, or None.
+        is_last: Whether it has to run though nobody waits for it any more: it ends what has begun.
     """
 
     tool: str
@@ -45,6 +46,7 @@ class Body:
     manner: Manner
     timeout: float | None = None
     limit: float | None = None
+    is_last: bool = False
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -88,11 +90,11 @@ def outcome(
     """Have a function of the tool run and return what it returned, or raise what its caller is told.
 
     Args:
-        grace: Seconds that it has at the least, where its time is limited.
+        grace: Seconds that it has at the least, where its time is limited, for it ends what has begun.
     """
     timeout = None if frame.deadline is None or frame.timeout is None else max(grace, frame.deadline - monotonic())
     try:
-        return (yield Body(frame.tool, func, values, manner, timeout, frame.timeout))
+        return (yield Body(frame.tool, func, values, manner, timeout, frame.timeout, is_last=grace > 0))
     except Ended as end:
         raise end.error from None
     except BaseException as error:

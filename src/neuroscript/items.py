@@ -32,20 +32,24 @@ def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[[], Any], 
 
 
 class Plain:
-    """An iterator that may still make an item, on a thread that nobody waits for any more, when it is to be closed."""
+    """An iterator that may still make an item, on a thread that nobody waits for any more, when it is to be closed.
+
+    One thread at a time is in it; whoever leaves it closes it, if it is over.
+    """
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self._runs = self._is_over = False
-        self._closing = Lock()
+        self._used = Lock()
+        self._is_over = self._is_closed = False
 
     def next(self) -> Any:
-        """Return the next item, or `END`."""
-        self._runs = True
+        """Return the next item, or `END`; of what is over none is made."""
+        if not self._used.acquire(blocking=False):
+            return END
         try:
-            return next(self._source, END)
+            return END if self._is_over else next(self._source, END)
         finally:
-            self._runs = False
+            self._used.release()
             if self._is_over:
                 with suppress(BaseException):  # there is nobody to be told
                     self._close()
@@ -53,12 +57,17 @@ class Plain:
     def end(self) -> None:
         """Close the iterator, or have the thread close it that is in there."""
         self._is_over = True
-        if not self._runs:
-            self._close()
+        self._close()
 
     def _close(self) -> None:
-        if self._closing.acquire(blocking=False) and hasattr(self._source, "close"):  # an open file is an iterator too
-            self._source.close()
+        if not self._used.acquire(blocking=False):
+            return
+        try:
+            if not self._is_closed and hasattr(self._source, "close"):  # an open file is an iterator too
+                self._is_closed = True
+                self._source.close()
+        finally:
+            self._used.release()
 
 
 class Awaited:

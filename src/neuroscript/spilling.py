@@ -30,6 +30,9 @@ from neuroscript.spill import Spill, Spilled
 BLOCK: Final = 64 * 1024
 """How many bytes of items are written at once."""
 
+NAMED: Final = 100
+"""How many characters of the name of a tool stand in that of a file, which systems limit."""
+
 READER: Final = "fs.read"
 """The tool that reads such a file, where there is one."""
 
@@ -52,7 +55,7 @@ class File:
     """
 
     def __init__(self, session: Any, spill: Spill, tool: str, ending: str) -> None:
-        self.path = f"{spill.folder}/{tool}-{os.urandom(8).hex()}.{ending}"
+        self.path = f"{spill.folder}/{tool[:NAMED]}-{os.urandom(8).hex()}.{ending}"
         self.size = 0
         self._session, self._spill, self._tool = session, spill, tool
 

@@ -180,7 +180,10 @@ class Threads:
 
     def within(self, body: Body, seconds: float) -> Outcome:
         """Call a function on a thread of its own and wait for it no longer than *seconds*."""
-        job = Job(self, body)
+        try:
+            job = Job(self, body)
+        except LimitError as error:
+            return Outcome(error=error)
         with self.waiting():
             self._start(job)
             try:
@@ -205,7 +208,10 @@ class Threads:
             with suppress(RuntimeError):  # the loop has been closed, and nobody listens any more
                 loop.call_soon_threadsafe(settle)
 
-        job = Job(self, body, tell)
+        try:
+            job = Job(self, body, tell)
+        except LimitError as error:
+            return Outcome(error=error)
         (self._submit if body.timeout is None else self._start)(job)
         try:
             done, _ = await asyncio.wait({future}, timeout=body.timeout)
@@ -280,7 +286,8 @@ class Job:
     """A function on its way through a thread, and what came of it."""
 
     def __init__(self, threads: Threads, body: Body, tell: Callable[[], object] | None = None) -> None:
-        threads.refuse_when_full(body.tool)
+        if not body.is_last:
+            threads.refuse_when_full(body.tool)
         self.outcome = Outcome()
         self.ended = threading.Event()
         self._threads = threads
@@ -290,7 +297,8 @@ class Job:
         self._left = False
 
     def __call__(self) -> None:
-        self.outcome = called(self._body)
+        if not self._left or self._body.is_last:  # nobody begins what its caller has given up
+            self.outcome = called(self._body)
         with self._lock:
             self.ended.set()
             left = self._left

@@ -90,7 +90,8 @@ def named(place: Place) -> str:
 def _step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
-    return f".{shown(step)}" if BARE.fullmatch(step) else f'."{shown(step)}"'
+    key = str(step)  # of data that is no TOML a key may be no text
+    return f".{shown(key)}" if BARE.fullmatch(key) else f'."{shown(key)}"'
 
 
 def problems(kind: Callable[..., object], key: str, value: object) -> tuple[str, ...]:

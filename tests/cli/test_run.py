@@ -287,6 +287,15 @@ def test_a_trace_that_can_not_be_saved_is_no_success(tmp_path: Path) -> None:
     assert ran.err.startswith("neuroscript: can not write ") and ran.err.endswith(": no such file or directory\n")
 
 
+def test_the_trace_is_saved_also_where_nobody_takes_the_output(tmp_path: Path) -> None:
+    """What a run has done is not lost with the pipe that its output goes to."""
+    file = tmp_path / "trace.json"
+
+    ran = process("run", str(PLANS / "sequence.toml"), "--save", str(file), shell=">/dev/full")
+
+    assert (5, "succeeded") == (ran.code, json.loads(file.read_text())["status"])
+
+
 def test_a_trail_is_kept_of_a_plan(tmp_path: Path) -> None:
     """Each node is a call like any other."""
     trail = tmp_path / "trail.jsonl"
@@ -299,12 +308,13 @@ def test_a_trail_is_kept_of_a_plan(tmp_path: Path) -> None:
 # On a terminal
 
 
-def at(plan: str, *words: str, **settings: str) -> Terminal:
-    """Return a terminal in which a plan runs."""
+def at(plan: str, *words: str, term: str = "xterm", size: tuple[int, int] = (24, 30), piped: bool = False) -> Terminal:
+    """Return a terminal of so many lines and columns in which a plan runs."""
     argv = ["run", plan, *words]
-    settings = {"TERM": "xterm", "COLUMNS": "30", "LINES": "24", **settings}
     return Terminal(
-        f"import os, sys; os.environ.update({settings!r}); from neuroscript.cli import main; sys.exit(main({argv!r}))"
+        f"import os, sys, termios; os.environ.update(TERM={term!r}); termios.tcsetwinsize(0, {size})\n"
+        f"{'os.dup2(os.open(os.devnull, os.O_WRONLY), 1)' * piped}\n"
+        f"from neuroscript.cli import main; sys.exit(main({argv!r}))"
     )
 
 
@@ -325,14 +335,14 @@ def test_a_terminal_shows_what_runs_and_forgets_it(tmp_path: Path) -> None:
 
 
 def test_no_line_is_wider_than_the_terminal(tmp_path: Path) -> None:
-    """A line that is broken would be erased by halves."""
+    """A line that is broken would be erased by halves. The name is cut, not the seconds; the output may go elsewhere."""
     plan = (NAP % "0.4").replace("nodes.nap", f"nodes.{'n' * 60}")
-    terminal = at(written(tmp_path, plan), COLUMNS="12")
+    terminal = at(written(tmp_path, plan), size=(24, 12), piped=True)
 
     seen = terminal.rest()
     terminal.close()
 
-    assert f"  {'n' * 9}\r\n0 of 1 done\r\n" in seen
+    assert "  nnnn  0 s\r\n0 of 1 done\r\n" in seen
 
 
 def test_no_more_lines_are_shown_than_the_terminal_has(tmp_path: Path) -> None:
@@ -340,7 +350,7 @@ def test_no_more_lines_are_shown_than_the_terminal_has(tmp_path: Path) -> None:
     plan = (
         '[nodes.nap]\ntool = "time.sleep"\nmap = [0.5, 0.5, 0.5, 0.5, 0.5]\ninputs = { duration_seconds = "${item}" }\n'
     )
-    terminal = at(written(tmp_path, plan), LINES="5")
+    terminal = at(written(tmp_path, plan), size=(5, 30))
 
     seen = terminal.rest()
     terminal.close()
@@ -365,7 +375,9 @@ def test_a_question_has_the_terminal_to_itself(tmp_path: Path) -> None:
 def test_an_approval_has_the_terminal_to_itself(tmp_path: Path) -> None:
     """The lines are gone while somebody is asked, and come again."""
     close = '[nodes.close]\ntool = "shop.close"\ninputs = { branch = "Oslo" }\n'
-    terminal = at(written(tmp_path, close + NAP % "1"), "-p", str(ROOT / "docs" / "examples" / "shop.py"))
+    terminal = at(
+        written(tmp_path, close + NAP % "1"), "-p", str(ROOT / "docs" / "examples" / "shop.py"), size=(24, 80)
+    )
 
     asked = terminal.see("[n] ")
     terminal.type("y\n")
@@ -378,7 +390,7 @@ def test_an_approval_has_the_terminal_to_itself(tmp_path: Path) -> None:
 
 def test_a_terminal_that_can_not_be_steered_gets_plain_lines(tmp_path: Path) -> None:
     """One for each node that has ended."""
-    terminal = at(written(tmp_path, NAP % "0.1" + DONE), TERM="dumb")
+    terminal = at(written(tmp_path, NAP % "0.1" + DONE), term="dumb")
 
     seen = terminal.rest()
     terminal.close()

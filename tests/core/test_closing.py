@@ -27,6 +27,7 @@ from neuroscript import (
     ExecutionPolicy,
     Host,
     LimitError,
+    MemoryAudit,
     Runtime,
     ToolCall,
     ToolFailed,
@@ -239,6 +240,81 @@ def test_only_so_many_threads_are_left_behind(never: threading.Event) -> None:
     never.set()
     until(lambda: engine._world.threads.abandoned == 0)
     assert engine.call("g.quick", timeout=10) == 1
+
+
+@pytest.mark.parametrize("door", ["stream", "astream"])
+def test_a_stream_for_which_no_thread_is_left_is_ended_and_told_of(never: threading.Event, door: str) -> None:
+    """By its error, with how far it came, and in the record; its generator is closed, whoever holds it."""
+    audit, kept = MemoryAudit(), []
+
+    def numbers(rt: Runtime) -> Iterator[int]:
+        kept.append(each for each in range(5))
+        return kept[0]
+
+    toolset = Toolset("g")
+    toolset.add(ToolSpec("numbers", "g", stream=True), numbers)
+    toolset.add(ToolSpec("wait", "g"), lambda rt: never.wait())
+    engine = Engine(toolsets=[toolset], plugins="none", audit=audit)
+
+    def fill() -> None:
+        for _ in range(8):
+            with pytest.raises(CallTimeout):
+                engine.call("g.wait", timeout=0.01)
+
+    async def read() -> None:
+        items = engine.astream("g.numbers", timeout=20)
+        await anext(items)
+        fill()
+        await anext(items)
+
+    with pytest.raises(LimitError) as caught:
+        if door == "astream":
+            asyncio.run(read())
+        items = engine.stream("g.numbers", timeout=20)
+        next(items)
+        fill()
+        next(items)
+
+    record = audit.records[-1]
+    assert "g.numbers: 8 calls were left behind and still run (after 1 item)" == str(caught.value)
+    assert ("limit.abandoned", 1) == (record.code, record.spent["items"])
+    assert kept[0].gi_frame is None
+
+
+def test_a_call_that_was_given_up_before_it_had_a_thread_is_never_made(
+    never: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its caller was told is over does nothing later."""
+    monkeypatch.setattr("neuroscript.threads.MOST_THREADS", 1)
+    began, done = threading.Event(), []
+
+    def hold(rt: Runtime) -> None:
+        began.set()
+        never.wait()
+
+    tools = Toolset("g")
+    for name, func in {
+        "hold": hold,
+        "note": lambda rt: done.append("note"),
+        "last": lambda rt: done.append("last"),
+    }.items():
+        tools.add(ToolSpec(name, "g"), func, ToolPolicy(blocking=True))
+    engine = Engine(toolsets=[tools], plugins="none")
+
+    async def calls() -> None:
+        first = asyncio.ensure_future(engine.acall("g.hold"))
+        await asyncio.to_thread(began.wait, 10)
+        given_up, last = (asyncio.ensure_future(engine.acall(name)) for name in ("g.note", "g.last"))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.wait({given_up})
+        never.set()
+        await asyncio.gather(first, last)
+
+    asyncio.run(calls())
+
+    assert ["last"] == done
+    assert 0 == engine._world.threads.abandoned
 
 
 def test_a_cancelled_await_leaves_a_sync_tool_behind(never: threading.Event) -> None:

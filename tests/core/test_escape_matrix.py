@@ -211,6 +211,7 @@ PACKAGE_WAYS = {
     "neuroscript.workflow.durable.running.run_durably": "call_named",
     "neuroscript.workflow.durable.running.arun_durably": "call_named",
     "neuroscript.workflow.durable.running.resume": "call_named",
+    "neuroscript.workflow.durable.driving.Driver.__init__": "call_named",
     "neuroscript.workflow.durable.working.Worker.__init__": "call_named",
     "neuroscript.replay.replay": "execute",
     "neuroscript.replay.replayed": "execute",

@@ -112,18 +112,17 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 Read = Callable[[Engine, str, int, int], tuple[int, int]]
+WAYS = [
+    pytest.param(read, "long.plain", ITEMS, id="stream"),
+    pytest.param(aread, "long.awaited", ITEMS, id="astream of an async tool"),
+    pytest.param(aread, "long.plain", CROSSING, id="astream"),
+    pytest.param(read, "long.awaited", CROSSING, id="stream of an async tool"),
+]
+"""Who reads, what, and how many items of it."""
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
-@pytest.mark.parametrize(
-    ("read", "name", "items"),
-    [
-        pytest.param(read, "long.plain", ITEMS, id="stream"),
-        pytest.param(aread, "long.awaited", ITEMS, id="astream of an async tool"),
-        pytest.param(aread, "long.plain", CROSSING, id="astream"),
-        pytest.param(read, "long.awaited", CROSSING, id="stream of an async tool"),
-    ],
-)
+@pytest.mark.parametrize(("read", "name", "items"), WAYS)
 def test_a_stream_passes_with_flat_memory(engine: Engine, read: Read, name: str, items: int) -> None:
     """Audited, limited and counted, to its end."""
     count, grown = read(engine, name, items, -1)
@@ -132,15 +131,7 @@ def test_a_stream_passes_with_flat_memory(engine: Engine, read: Read, name: str,
     assert grown < GROWS
 
 
-@pytest.mark.parametrize(
-    ("read", "name", "items"),
-    [
-        pytest.param(read, "long.plain", ITEMS, id="stream"),
-        pytest.param(aread, "long.awaited", ITEMS, id="astream of an async tool"),
-        pytest.param(aread, "long.plain", CROSSING, id="astream"),
-        pytest.param(read, "long.awaited", CROSSING, id="stream of an async tool"),
-    ],
-)
+@pytest.mark.parametrize(("read", "name", "items"), WAYS)
 def test_a_stream_that_is_left_half_way_closes_its_tool(engine: Engine, read: Read, name: str, items: int) -> None:
     """Before ``close`` or ``aclose`` has returned."""
     count, _ = read(engine, name, items, items // 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.gathering import gathered
 
 from neuroscript import (
     ArgSpec,
@@ -109,11 +110,6 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-async def read(items: AsyncIterator[Any]) -> list[Any]:
-    """Return all items."""
-    return [each async for each in items]
-
-
 GIVEN = [
     ("one", 7, [7]),
     ("list", [1, 2], [[1, 2]]),
@@ -136,7 +132,7 @@ def test_an_iterator_is_a_stream_and_anything_else_is_the_result(
     assert called == engine.execute(ToolCall(name, {"kind": kind})).value
     assert called == asyncio.run(engine.acall(name, (kind,)))
     assert streamed == list(engine.stream(name, (kind,)))
-    assert streamed == asyncio.run(read(engine.astream(name, (kind,))))
+    assert streamed == asyncio.run(gathered(engine.astream(name, (kind,))))
 
 
 def test_each_item_is_held_to_the_type_and_so_is_a_result() -> None:

@@ -144,9 +144,10 @@ def test_a_call_that_began_keeps_all_that_was_there(package: Path) -> None:
     host = Toolset("host")
     host.add(ToolSpec("wait", "host"), lambda rt: (begun.set(), go.wait(10))[1])
     got: list[Any] = []
+    others = modules()
     with Engine(toolsets=[host], plugins="none") as engine:
         engine.load_plugin(package)
-        before = modules()
+        before = modules() - others
         worker = threading.Thread(target=lambda: got.append(engine.call("p.held")))
         worker.start()
         assert begun.wait(10)

@@ -151,6 +151,19 @@ def test_two_results_are_two_files(carried: Carried, box: Path) -> None:
     assert 5 == len(found)
 
 
+def test_a_tool_with_a_long_name_has_files_too(tmp_path: Path) -> None:
+    """Names of files have an end, for each system its own."""
+    long = Toolset(".".join("g" * 100 for _ in range(3)))
+    long.tool(name="t" * 100)(text)
+    with Engine(toolsets=[long], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(over=100)) as engine:
+        (name,) = engine.tools
+        result = engine.execute(ToolCall(name, [200]))
+
+    assert result.spilled is not None
+    assert f"results/{'g' * 100}-" == result.spilled.path[:109]
+    assert "x" * 200 == (tmp_path / result.spilled.path).read_text()
+
+
 def test_how_it_is_read_is_said_where_a_tool_can_read_it(tmp_path: Path) -> None:
     """By the name of the tool."""
     policy = ExecutionPolicy(grants=("fs:read:results/**",))

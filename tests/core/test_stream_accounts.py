@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.gathering import gathered
 
 from neuroscript import (
     AuditSink,
@@ -101,16 +102,6 @@ def told(audit: MemoryAudit) -> list[tuple[str, dict[str, Any]]]:
     return [(each.code, dict(each.spent)) for each in audit.records]
 
 
-async def read(items: AsyncIterator[Any], most: int = 1000) -> list[Any]:
-    found: list[Any] = []
-    async for item in items:
-        found.append(item)
-        if len(found) == most:
-            await items.aclose()  # type: ignore[attr-defined]
-            break
-    return found
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_tells_how_many_items_and_bytes_a_stream_gave(name: str) -> None:
     """By every door; the bytes are those that limits count."""
@@ -118,7 +109,7 @@ def test_a_record_tells_how_many_items_and_bytes_a_stream_gave(name: str) -> Non
 
     engine.call(name, (4,))
     list(engine.stream(name, (2,)))
-    asyncio.run(read(engine.astream(name, (1,))))
+    asyncio.run(gathered(engine.astream(name, (1,))))
     engine.execute(ToolCall(name, {"most": 0}))
 
     amounts = [(4, 44), (2, 22), (1, 11), (0, 0)]
@@ -133,7 +124,7 @@ def test_a_record_tells_that_a_stream_was_closed_before_its_end(name: str) -> No
     items = engine.stream(name, (9,))
     assert ["abc", "abc"] == [next(items), next(items)]
     items.close()  # type: ignore[attr-defined]
-    asyncio.run(read(engine.astream(name, (9,)), most=3))
+    asyncio.run(gathered(engine.astream(name, (9,)), most=3))
 
     expected = [("stream.closed", {"items": n, "result_bytes": 11 * n}) for n in (2, 3)]
     assert expected == told(audit)
@@ -289,7 +280,7 @@ def test_a_host_limits_the_items_of_a_stream(name: str) -> None:
     assert ["abc"] * 3 == [next(items) for _ in range(3)]
     with pytest.raises(LimitError) as caught:
         next(items)
-    for door in (lambda: engine.call(name, (4,)), lambda: asyncio.run(read(engine.astream(name, (4,))))):
+    for door in (lambda: engine.call(name, (4,)), lambda: asyncio.run(gathered(engine.astream(name, (4,))))):
         with pytest.raises(LimitError):
             door()
 

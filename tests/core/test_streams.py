@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.gathering import gathered
 
 from neuroscript import (
     ArgSpec,
@@ -31,6 +32,8 @@ from neuroscript import (
     spec_to_data,
     tool,
 )
+from neuroscript.bodies import END
+from neuroscript.items import reading
 
 EVENTS: list[str] = []
 
@@ -83,17 +86,6 @@ NAMES = ["s.plain", "s.waits", "s.coroutine", "s.timed", "s.atimed"]
 def engine() -> Iterator[Engine]:
     with Engine(toolsets=[tools], plugins="none") as engine:
         yield engine
-
-
-async def gathered(items: AsyncIterator[Any], most: int = 1000) -> list[Any]:
-    """Read a stream to its end, or close it after *most* items."""
-    found: list[Any] = []
-    async for item in items:
-        found.append(item)
-        if len(found) == most:
-            await items.aclose()  # type: ignore[attr-defined]
-            break
-    return found
 
 
 def of_engine(spec: ToolSpec, func: Callable[..., Any], policy: ToolPolicy | None = None) -> Engine:
@@ -442,3 +434,25 @@ def test_streams_of_one_engine_do_not_disturb_each_other(engine: Engine) -> None
         each.join()
 
     assert found == [list(range(200))] * 8
+
+
+def test_no_item_is_made_of_a_stream_that_is_over() -> None:
+    """On a thread that comes too late; it is closed once, whoever closes it."""
+
+    class Source:
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+
+        def __next__(self) -> int:
+            self.seen.append("asked")
+            end()
+            return 1
+
+        def close(self) -> None:
+            self.seen.append("closed")
+
+    step, end, _ = reading(source := Source(), "plain", "g.late")
+
+    assert (1, END) == (step(), step())
+    end()
+    assert ["asked", "closed"] == source.seen

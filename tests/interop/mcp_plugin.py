@@ -115,6 +115,13 @@ def register(registrar: Any) -> None:
         for number in range(count):
             yield {"n": 12 // (3 - number)}
 
+    @tools.tool(policy=ToolPolicy(effects=("pure",)))
+    def ahead(rt: Runtime) -> Iterator[str]:
+        """Give two items, and tell before each how far the work is."""
+        for done, item in ((50, "a"), (60, "b")):
+            rt.progress(done, 100, "going on")
+            yield item
+
     @tools.tool()
     def prints(rt: Runtime) -> str:
         rt.println("by println")

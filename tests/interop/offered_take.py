@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from neuroscript import Engine, ToolPolicy, Toolset
@@ -27,3 +29,30 @@ def engine_of(needs: ToolPolicy | None = None, **options: Any) -> Engine:
     shop = Toolset("shop")
     shop.tool(policy=needs or ToolPolicy())(take)
     return Engine(toolsets=[shop], plugins="none", **options)
+
+
+async def is_cancelled(calling: Callable[[Engine], Awaitable[Any]]) -> bool:
+    """Tell whether the task that calls ``slow.wait`` ends as cancelled when it is; what the tool is told is in `SEEN`.
+
+    Args:
+        calling: Calls it through the adapter.
+    """
+    SEEN.clear()
+    started, slow = asyncio.Event(), Toolset("slow")
+
+    @slow.tool()
+    async def wait() -> None:
+        """Wait."""
+        try:
+            started.set()
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            SEEN.append("cancelled")
+            raise
+
+    with Engine(toolsets=[slow], plugins="none") as engine:
+        task = asyncio.ensure_future(calling(engine))
+        await asyncio.wait_for(started.wait(), 10)
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+    return task.cancelled()

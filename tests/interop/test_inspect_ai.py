@@ -19,7 +19,7 @@ from inspect_ai.model import (
     get_model,
 )
 from inspect_ai.tool import Tool, ToolCall, ToolDef, tool
-from tests.interop.offered_take import SEEN, engine_of, take
+from tests.interop.offered_take import SEEN, engine_of, is_cancelled, take
 
 from neuroscript import (
     ApprovalRequest,
@@ -304,31 +304,8 @@ def test_calls_run_at_once_of_tools_that_only_read() -> None:
 
 def test_a_task_that_is_cancelled_ends_its_call() -> None:
     """The tool is told at once, and no answer is made up."""
-    ended: list[str] = []
-    slow = Toolset("slow")
-
-    async def cancelled() -> bool:
-        started = asyncio.Event()
-
-        @slow.tool()
-        async def wait() -> None:
-            """Wait."""
-            try:
-                started.set()
-                await asyncio.sleep(60)
-            except asyncio.CancelledError:
-                ended.append("cancelled")
-                raise
-
-        with Engine(toolsets=[slow], plugins="none") as engine:
-            task = asyncio.create_task(at_once(to_inspect_ai(engine), ("slow__wait", {})))
-            await asyncio.wait_for(started.wait(), 10)
-            task.cancel()
-            await asyncio.wait([task], timeout=10)
-        return task.cancelled()
-
-    is_cancelled = asyncio.run(cancelled())
+    ended = asyncio.run(is_cancelled(lambda engine: at_once(to_inspect_ai(engine), ("slow__wait", {}))))
     with warnings.catch_warnings(action="ignore"):  # Inspect leaves a stream of its own open, and anyio says so
         gc.collect()
 
-    assert (is_cancelled, ended) == (True, ["cancelled"])
+    assert (ended, SEEN) == (True, ["cancelled"])

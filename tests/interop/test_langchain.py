@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import StructuredTool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from tests.interop.langchain_agent import arun, asking, run
-from tests.interop.offered_take import SEEN, engine_of, take
+from tests.interop.offered_take import SEEN, engine_of, is_cancelled, take
 
 from neuroscript import (
     ApprovalRequest,
@@ -265,27 +265,6 @@ def _ameeting(together: asyncio.Barrier) -> Any:
 
 def test_a_task_that_is_cancelled_ends_its_call() -> None:
     """The tool is told at once, and no answer is made up."""
-    ended: list[str] = []
-    slow = Toolset("slow")
+    ended = asyncio.run(is_cancelled(lambda engine: arun(to_langchain(engine), asking(("slow__wait", {})))))
 
-    async def cancelled() -> bool:
-        started = asyncio.Event()
-
-        @slow.tool()
-        async def wait() -> None:
-            """Wait."""
-            try:
-                started.set()
-                await asyncio.sleep(60)
-            except asyncio.CancelledError:
-                ended.append("cancelled")
-                raise
-
-        with Engine(toolsets=[slow], plugins="none") as engine:
-            task = asyncio.create_task(arun(to_langchain(engine), asking(("slow__wait", {}))))
-            await asyncio.wait_for(started.wait(), 10)
-            task.cancel()
-            await asyncio.wait([task], timeout=10)
-        return task.cancelled()
-
-    assert (asyncio.run(cancelled()), ended) == (True, ["cancelled"])
+    assert (ended, SEEN) == (True, ["cancelled"])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import logging
 import os
 import subprocess
 import sys
 import threading
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ import llm
 import pytest
 from click import ClickException
 from tests.interop.llm_models import AsyncScripted, Scripted
+from tests.llm.fixtures import running as running
+from tests.llm.fixtures import server as server
 from tests.llm.server import ModelServer, asks, call, says
 from tests.terminals import Terminal
 
@@ -367,18 +368,9 @@ class Place:
 ENTRY = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["llm"]["neuroscript"]
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelServer]:
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with ModelServer() as server:
-        yield server
-
-
 @pytest.fixture
-def place(tmp_path: Path, running: ModelServer) -> Iterator[Place]:
-    running.reset()
-    yield Place(tmp_path, running)
-    running.reset()
+def place(tmp_path: Path, server: ModelServer) -> Place:
+    return Place(tmp_path, server)
 
 
 def test_the_command_offers_what_its_user_permits(place: Place) -> None:

@@ -96,7 +96,10 @@ async def _told(client: Client, logged: list[Any]) -> None:
 
 
 async def _streamed(client: Client, tmp_path: Path) -> None:
-    """Each item of a stream comes as progress before the last one is made; the result has them all."""
+    """Each item of a stream comes as progress before the last one is made; the result has them all.
+
+    A tool that tells how far it is has its items told too.
+    """
     mark = tmp_path / "streamed"
     told: list[tuple[float, float | None, str | None]] = []
 
@@ -109,6 +112,10 @@ async def _streamed(client: Client, tmp_path: Path) -> None:
     pieces = ["piece 0\n", "piece 1\n" + "x" * 2_000, "piece 2\n"]
     assert given.structured_content == {"result": pieces}
     assert told == [(1, None, pieces[0]), (2, None, f"{pieces[1][:999]}…"), (3, None, pieces[2])]
+
+    told.clear()
+    await client.call_tool("t__ahead", {}, progress_callback=tell)
+    assert told == [(50, 100, "going on"), (51, None, "a"), (60, 100, "going on"), (61, None, "b")]
 
     told.clear()
     failed = await client.call_tool("t__numbers", {"count": 9}, progress_callback=tell)

@@ -229,11 +229,13 @@ def test_each_row_has_a_test_or_a_reason() -> None:
 
 
 def test_the_page_has_every_row() -> None:
-    """In their order, each with what became of it; nothing is left for later."""
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-neurosurfer.md"
-    rows = re.findall(r"^\| (NSF-\d+) \| [^|]+ \| (kept|mended|ours|guidance) \|", page.read_text(), re.MULTILINE)
+    """In their order, each with what became of it; and it names those without a test."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-neurosurfer.md").read_text()
+    rows = re.findall(r"^\| (NSF-\d+) \| [^|]+ \| (kept|mended|ours|guidance) \|", page, re.MULTILINE)
 
     assert [f"NSF-{number}" for number in range(1, 61)] == [row for row, _ in rows]
+    (untested,) = re.findall(r"Each row\s+has\s+a\s+test\s+of\s+its\s+name\s+but\s([^.]*)\.", page)
+    assert list(LISTED) == re.findall(r"NSF-\d+", untested)
 
 
 # The spec
@@ -636,6 +638,34 @@ def test_nsf_33_a_reply_of_a_model_is_its_text() -> None:
         assert {"content": "other"} == engine.call("neurosurfer.other", ("",))
 
 
+class Endless(BaseModel):
+    """A piece that no data can be made of."""
+
+    def model_dump(self, **options: Any) -> Any:
+        raise StopIteration
+
+
+def test_nsf_34_an_item_that_can_not_be_told_is_no_end_of_the_stream() -> None:
+    """What comes behind it would be lost without a word."""
+
+    async def pieces() -> AsyncIterator[Any]:
+        yield "a"
+        yield Endless()
+
+    tools = (
+        Giving(ToolResponse(True, iter(["a", Endless(), "b"])), "plain"),
+        Giving(ToolResponse(True, pieces()), "far"),
+    )
+    with engine_of(*tools) as engine:
+        raised = []
+        for name in ("plain", "far"):
+            with pytest.raises(ToolFailed) as caught:
+                engine.call(f"neurosurfer.{name}", ("x",))
+            raised.append(str(caught.value))
+
+    assert [f"neurosurfer.{name}: the tool failed (RuntimeError) (after 1 item)" for name in ("plain", "far")] == raised
+
+
 class Poll(BaseModel):
     """Something else that has choices."""
 
@@ -759,9 +789,29 @@ def test_nsf_35_an_agent_gets_objects_and_gives_them_up_after_the_next_call() ->
     assert connection is answer.extras["connection"] is second.given["connection"]
 
 
+def test_nsf_35_an_agent_hands_nothing_on_of_a_call_that_has_failed() -> None:
+    """Though its tool had answered: neither to its next attempt nor to another tool; what came before is there."""
+
+    class Broken(Giving):
+        def __call__(self, *, text: Any, **kwargs: Any) -> Any:
+            seen.append(kwargs)
+            return ToolResponse(True, (1 / 0 for each in "a"), {"cursor": 1, "connection": object()})
+
+    seen: list[dict[str, Any]] = []
+    first, second = Giving(ToolResponse(False, "a", {"n": 1}), "first"), Giving(ToolResponse(True, "b"), "second")
+    tools = [first, Broken(None, "broken"), second]
+    with engine_of(*tools) as engine:
+        invoker = Invoker(engine, Toolkit(tools), max_tool_errors=1, wait=lambda seconds: None)
+        for name in ("first", "broken", "second"):
+            invoker.invoke(name, {"text": "x"})
+        kept = len(engine.memory.handles)
+
+    assert ([{"n": 1}] * 2, {"text": "x", "n": 1}, 0) == (seen, second.given, kept)
+
+
 def test_nsf_35_an_extra_is_never_lost_in_silence() -> None:
     """What can have no name fails the call; none of the others is kept then."""
-    extras = {"good": 1, 5: "x", "neurosurfer.answer": True}
+    extras = {"good": 1, 5: "x", "neurosurfer.answer": True, "\ud800": 2}
     generator = (each for each in "ab")
     bad, second = Giving(ToolResponse(False, generator, extras), "bad"), Giving(ToolResponse(True, "b"), "second")  # type: ignore[arg-type]
     odd, none = Giving(ToolResponse(False, "a", [1]), "odd"), Giving(ToolResponse(True, "a", None), "none")  # type: ignore[arg-type]
@@ -774,7 +824,10 @@ def test_nsf_35_an_extra_is_never_lost_in_silence() -> None:
         engine.call("neurosurfer.none", ("y",))
         engine.call("neurosurfer.second", ("y",))
 
-    names = "expected names that are texts, got int; no name may begin with neurosurfer., as neurosurfer.answer does"
+    names = (
+        "expected names that are texts, got int; no name may begin with neurosurfer., as neurosurfer.answer does; "
+        "expected names of valid Unicode, got lone surrogates"
+    )
     assert [
         (f"neurosurfer.bad: extras: {names}", "neurosurfer.extras", "host"),
         ("neurosurfer.odd: extras: expected a mapping, got list", "neurosurfer.extras", "host"),
@@ -785,12 +838,13 @@ def test_nsf_35_an_extra_is_never_lost_in_silence() -> None:
 
 @pytest.mark.parametrize("value", ["mallory", object()], ids=["plain", "object"])
 def test_nsf_35_a_constant_of_the_host_is_not_replaced(value: Any) -> None:
-    """The call says so, and nothing is left behind."""
-    tool = Giving(ToolResponse(False, "a", {"user": value}))
+    """The call says so, and nothing is left behind, of the other extras neither."""
+    tool = Giving(ToolResponse(False, "a", {"before": 1, "user": value, "after": object()}))
     with engine_of(tool, host=Host(constants={"user": "ada"})) as engine:
         with pytest.raises(ToolFailed) as caught:
             engine.call("neurosurfer.giving", ("x",))
         assert 0 == len(engine.memory.handles)
+        assert ["user"] == list(engine.memory.variables)
 
     assert "neurosurfer.giving: user is a constant" == str(caught.value)
 
@@ -815,6 +869,30 @@ def test_nsf_39_a_spec_that_is_not_valid_fails_the_constructor() -> None:
     fields = {"__call__": EchoTool.__call__, "spec": specified(inputs=[])}
     with pytest.raises(ValueError, match=r"^ToolSpec\(calculator\) must define at least one input param\.$"):
         type("Empty", (BaseTool,), fields)()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"inputs": 5}, "calculator must have ToolParams as inputs and a ToolReturn as returns."),
+        ({"inputs": [5]}, "calculator must have ToolParams as inputs and a ToolReturn as returns."),
+        ({"returns": None}, "calculator must have ToolParams as inputs and a ToolReturn as returns."),
+        ({"inputs": [ToolParam(5, "string", "d")]}, "calculator has an input whose name is no text."),  # type: ignore[arg-type]
+        ({"inputs": [ToolParam(["a"], "string", "d")]}, "calculator has an input whose name is no text."),  # type: ignore[arg-type]
+    ],
+    ids=["number", "inputs", "returns", "name", "list"],
+)
+def test_nsf_39_a_spec_of_another_shape_is_not_valid_either(changes: dict[str, Any], expected: str) -> None:
+    """The error is of the kind that the document names, in the constructor and where the tool is registered."""
+    fields = {"__call__": EchoTool.__call__, "spec": specified(**changes)}
+    for make in (type("Odd", (BaseTool,), fields), lambda: Toolkit([Careless(specified(**changes))])):
+        with pytest.raises(ValueError) as caught:
+            make()
+        assert expected == str(caught.value)
+    with pytest.raises(SpecError) as refused:
+        from_neurosurfer(Careless(specified(**changes)))
+
+    assert f"from_neurosurfer neurosurfer: Careless: {expected}" == str(refused.value)
 
 
 def test_nsf_40_a_tool_answers_with_a_tool_response() -> None:
@@ -1100,6 +1178,21 @@ def test_nsf_45_a_tool_of_another_kind_under_that_name_is_no_final_answer() -> N
         assert ToolResponse(False, "hi") == invoker.invoke("echo", {"text": "hi"})
 
 
+def test_nsf_45_a_stream_of_another_kind_under_that_name_loses_no_item() -> None:
+    """Though no tool of neurosurfer has told that it is one."""
+
+    def echo(text: str) -> Iterator[str]:
+        """Give the letters of a text."""
+        yield from text
+
+    own = Toolset("neurosurfer")
+    own.tool()(echo)
+    with Engine(plugins="none", toolsets=[own]) as engine:
+        answer = Invoker(engine, Toolkit([EchoTool()])).invoke("echo", {"text": "abc"})
+
+        assert ["a", "b", "c"] == list(answer.observation)
+
+
 def test_nsf_45_a_call_that_is_refused_is_not_made() -> None:
     """The policy is that of the engine, and a refusal is not tried again."""
     tool = Giving(ToolResponse(True, "x"))
@@ -1239,6 +1332,31 @@ def test_nsf_57_an_agent_repairs_a_call_once_and_what_it_makes_is_looked_at_too(
         "Input 'text' expected string, got int",
         "Missing required input: text",
     ] == told
+
+
+def test_nsf_57_whatever_a_model_has_sent_can_be_repaired() -> None:
+    """Inputs that are no object, and a tool that has no name."""
+    told: list[str] = []
+
+    def repair(tool: str, inputs: Mapping[str, Any], error: ValueError) -> tuple[str, dict[str, Any]]:
+        told.append(str(error))
+        return "echo", {"text": "mended"}
+
+    sent: list[Any] = [("echo", ["a"]), ("echo", None), ("echo", "a"), (["echo"], {}), (None, {})]
+    with invoker_of(EchoTool(), repair=repair) as invoker:
+        answers = [invoker.invoke(tool, inputs).observation for tool, inputs in sent]
+
+    assert ["mended"] * 5 == answers
+    assert [f"Inputs for echo expected object, got {name}" for name in ("list", "NoneType", "str")] == told[:3]
+    assert ["Unknown tool of type list", "Unknown tool of type None"] == told[3:]
+
+
+def test_nsf_58_attempts_and_pauses_are_numbers_that_there_are() -> None:
+    """Both are looked at when the invoker is made."""
+    with engine_of(EchoTool()) as engine, pytest.raises(SpecError) as caught:
+        Invoker(engine, Toolkit([EchoTool()]), max_tool_errors=-1, backoff_sec=float("nan"))
+
+    assert "Invoker: max_tool_errors must be 0 or more; backoff_sec must be 0 or more" == str(caught.value)
 
 
 def test_nsf_58_a_tool_that_fails_is_called_twice_again_with_more_time_between() -> None:

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import importlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -120,12 +121,14 @@ def test_each_row_has_a_test_or_a_reason() -> None:
 
 
 def test_the_page_has_every_row() -> None:
-    """In their order, each with what became of it."""
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-smith.md"
-    rows = re.findall(r"^\| (SM-\d+) \| [^|]+ \| (kept|mended|ours|guidance) \|", page.read_text(), re.MULTILINE)
+    """In their order, each with what became of it; and it names those without a test."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-smith.md").read_text()
+    rows = re.findall(r"^\| (SM-\d+) \| [^|]+ \| (kept|mended|ours|guidance) \|", page, re.MULTILINE)
 
     assert [f"SM-{number}" for number in range(1, 65)] == [row for row, _ in rows]
     assert {row for row, word in rows if word == "guidance"} <= set(LISTED)
+    (untested,) = re.findall(r"Each row\s+has\s+a\s+test\s+of\s+its\s+name\s+but\s([^.]*)\.", page)
+    assert list(LISTED) == re.findall(r"SM-\d+", untested)
 
 
 # A file, its METADATA and its function
@@ -210,6 +213,14 @@ def test_sm_04_what_is_wrong_is_told_with_its_place(changes: dict[str, Any], exp
     assert (expected,) == problems_of(metadata(**changes))
 
 
+def test_sm_04_a_number_that_python_makes_no_text_of_is_a_problem_like_any_other() -> None:
+    """So that METADATA without problems can be written."""
+    assert ("METADATA['notes'][1]: expected what JSON can hold, got a number of too many digits",) == problems_of(
+        metadata(notes=[2**4095, 10**5000])
+    )
+    json.loads(json.dumps(2**4095))
+
+
 def test_sm_05_two_tools_of_one_name_are_both_refused(tmp_path: Path) -> None:
     """Whatever the order of their files is, and where one name is only written otherwise; the others are there."""
     file_of(tmp_path, "a.py", metadata())
@@ -276,6 +287,23 @@ INTO_ITSELF = "only references into the schema itself are followed, as in #/$def
 def test_sm_07_parameters_are_the_schema_of_an_object(parameters: Any, expected: list[str]) -> None:
     """With its properties, and what is required is among them."""
     assert expected == list(problems_of(metadata(parameters=parameters)))
+
+
+def test_sm_07_what_is_a_tuple_in_python_is_a_list_of_the_schema() -> None:
+    """Wherever it stands; what is no JSON at all is told once, with its place."""
+    properties = {
+        "city": {"type": ("string", "null"), "enum": ("Rome", None)},
+        "days": {"type": "array", "default": ()},
+    }
+    schema = {"type": "object", "properties": properties, "required": ("city",)}
+    tool = from_smith(metadata(parameters=schema), run_weather)
+
+    assert [("city", True, True), ("days", False, False)] == [
+        (arg.name, arg.required, arg.nullable) for arg in tool.spec.args
+    ]
+    assert (
+        "METADATA['parameters']['properties']['x']['default']: expected what JSON can hold, got set",
+    ) == problems_of(metadata(parameters={"type": "object", "properties": {"x": {"type": "array", "default": {1}}}}))
 
 
 TYPES = "string, number, integer, boolean, object or array"
@@ -520,8 +548,9 @@ def test_sm_17_a_tool_of_ours_that_changes_things_is_dangerous_there(policy: Too
         ("raise ValueError('a\\n b\\x1b[2J')", "ValueError: a b\\x1b[2J"),
         ("raise RuntimeError", "RuntimeError"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise SystemExit('no such city')", "SystemExit: no such city"),
     ],
-    ids=["text", "lines", "silent", "expression"],
+    ids=["text", "lines", "silent", "expression", "end"],
 )
 def test_sm_21_an_error_of_a_tool_is_told_with_its_type_and_its_text(tmp_path: Path, code: str, expected: str) -> None:
     """One line of it; the exception itself is the cause."""
@@ -809,6 +838,54 @@ def test_sm_27_a_file_that_others_could_change_is_not_imported(tmp_path: Path) -
     registry = load_folder(tmp_path)
 
     assert ([], ["plugin.unsafe"]) == (registry.list_tool_names(), [each.code for each in registry.errors])
+
+
+def test_sm_27_what_is_called_like_a_file_and_is_none_is_told(tmp_path: Path) -> None:
+    """A link to nothing, one to itself, and a pipe, which nobody waits for."""
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    (tmp_path / "knot.py").symlink_to(tmp_path / "knot.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
+    reason = "there is no such file of Python, nor a package (a directory with __init__.py)"
+
+    assert [f"{tmp_path}/{name}.py: {reason}" for name in ("gone", "knot", "pipe")] == [
+        *map(str, load_folder(tmp_path).errors)
+    ]
+
+
+def test_sm_27_a_file_that_two_entries_mean_is_that_of_neither(tmp_path: Path) -> None:
+    """It is not even imported."""
+    file_of(tmp_path, "a.py", metadata(), "raise SystemExit\n")
+    file_of(tmp_path, "b.py", metadata(name="b"))
+    entries = [metadata(module="a"), metadata(name="b"), metadata(name="other", module="A.py")]
+    (tmp_path / "registry.json").write_text(json.dumps({"tools": entries}))
+    registry = load_registry(tmp_path / "registry.json")
+
+    assert (["b"], ()) == (registry.list_tool_names(), registry.drift)
+    assert [f"{tmp_path}/registry.json: tools[0] and tools[2] mean one file, a.py"] * 2 == [*map(str, registry.errors)]
+
+
+@pytest.mark.parametrize("name", ["my.tool", "smith.tools.x", "x.py"])
+def test_sm_27_what_is_written_of_a_file_is_found_again_whatever_its_name(tmp_path: Path, name: str) -> None:
+    """Though a list of others may write it with a package or an ending."""
+    file_of(tmp_path, f"{name}.py", metadata())
+    write_registry(tmp_path / "registry.json", load_folder(tmp_path))
+    registry = load_registry(tmp_path / "registry.json")
+
+    assert (["weather_fetcher"], (), ()) == (registry.list_tool_names(), registry.errors, registry.drift)
+
+
+def test_sm_27_a_registry_that_others_could_change_is_refused(tmp_path: Path) -> None:
+    """It says which files are imported, and none of them is."""
+    file_of(tmp_path, "a.py", metadata(), "raise SystemExit\n")
+    path = tmp_path / "registry.json"
+    path.write_text(json.dumps({"tools": [metadata(module="a")]}))
+    path.chmod(0o666)
+    with pytest.raises(PluginError) as caught:
+        load_registry(path)
+
+    reason = f"it is not loaded: others than its owner may write to {path}; 'chmod go-w' mends that"
+    assert (f"{path}: {reason}", "plugin.unsafe") == (str(caught.value), caught.value.code)
 
 
 def test_sm_27_a_folder_that_is_not_there_or_that_others_could_change_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class Lab:
         self.gate = threading.Event()
         self._lock = threading.Lock()
         lab = Toolset("lab")
-        for each in (self.add, self.sum, self.fail, self.echo, self.items):
+        for each in (self.add, self.sum, self.fail, self.echo, self.items, self.forget):
             lab.tool()(each)
         lab.tool(name="nap", policy=WAITS)(self.nap)
         lab.tool(name="wait", policy=ToolPolicy(effects=("net", "idempotent")))(self.wait)
@@ -58,6 +58,9 @@ class Lab:
     def items(self, count: int) -> list[int]:
         """Give so many numbers."""
         return list(range(count))
+
+    def forget(self, values: list[int]) -> None:
+        """Take numbers, and give nothing."""
 
     def nap(self, seconds: float) -> float:
         """Sleep, and count who else does."""

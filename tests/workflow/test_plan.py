@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -110,6 +111,11 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
             ["output.a: expected a plain value, got date"],
             id="date",
         ),
+        pytest.param(
+            'output = [inf]\n[nodes.a]\ntool = "t"\ninputs = { x = nan }',
+            ["nodes.a.inputs.x: expected a finite number"],
+            id="not-finite",
+        ),
         pytest.param("nodes = 3", ["nodes: must be a table, [nodes]"], id="no-table"),
         pytest.param(
             'name = 3\nnodes = [{ name = "a", tool = "t" }, { name = "a", tool = "t" }, 5]',
@@ -148,13 +154,17 @@ HOSTILE: list[dict[str, Any]] = [
     {"tool": "t", "timeout": 10**400},
     {"tool": "t", "inputs": {"x": {1: 2, "b": 3}}},
     {"tool": "t", "inputs": {"x": {1}}},
+    {"tool": "t", None: 1},
+    {"tool": "t", "retry": {None: 1}},
     {"tool": "t", "inputs": {"x": nested(900, 1, lambda each: [each])}},
     {"tool": "t", "inputs": {"x": '${a["\\q"]}'}},
     {"tool": "t", "when": nested(900, True, lambda each: {"not": each})},
 ]
 
 
-@pytest.mark.parametrize("data", [None, [], 3, "x", *({"nodes": {"a": each}} for each in HOSTILE)])
+@pytest.mark.parametrize(
+    "data", [None, [], 3, "x", {None: 1}, {"nodes": {None: {}}}, *({"nodes": {"a": each}} for each in HOSTILE)]
+)
 def test_whatever_data_is_it_is_taken_or_refused(data: Any) -> None:
     """By a `SpecError`, never by anything else."""
     with pytest.raises(SpecError):
@@ -182,7 +192,10 @@ def test_a_key_in_quotes_is_written_as_in_json() -> None:
 WHOLE = Plan(
     name="whole",
     description="Everything that a plan can say.",
-    inputs=(ArgSpec("n", ArgType.INT, required=False, default=3, minimum=1),),
+    inputs=(
+        ArgSpec("n", ArgType.INT, required=False, default=3, minimum=1),
+        ArgSpec("unit", ArgType.STRING, required=False, default="", description="Of what."),
+    ),
     nodes=(
         Node(name="a", tool="t.one", inputs={"x": "${input.n}", "blob": b"\x00"}, timeout=1.5, rerun=True),
         Node(
@@ -210,6 +223,31 @@ def test_a_plan_is_the_same_after_a_way_through_data() -> None:
     assert {"nodes": {"a": {"tool": "t"}}} == plan_to_data(plain)
     assert plan_to_data(WHOLE) == plan_to_data(again)
     assert [node.needs for node in again.nodes] == [(), ("a",)]
+    assert again.inputs == WHOLE.inputs
+
+
+def test_the_same_plan_has_the_same_digest() -> None:
+    """However its seconds are written down, and wherever its keys stand."""
+    toml = plan_of_toml(
+        '[nodes.a]\ntool = "t"\nretry = { count = 1, backoff = 1 }\ntimeout = 30\ninputs = { x = 1, y = 2.0 }'
+    )
+    data = {"inputs": {"y": 2.0, "x": 1}, "timeout": 30.0, "retry": {"factor": 2, "count": 1}, "tool": "t"}
+
+    assert plan_from_data({"nodes": {"a": data}}).digest == toml.digest
+    assert plan_from_data(plan_to_data(toml)).digest == toml.digest
+    assert plan_from_data({"nodes": {"a": data | {"timeout": 31}}}).digest != toml.digest
+
+
+def test_nobody_changes_a_plan_that_is_made() -> None:
+    """Its digest and its data are those of what runs, whatever mappings it was made of and becomes of them."""
+    inputs: dict[str, Any] = {"x": [1], "y": MappingProxyType({"z": (2,)})}
+    plan = Plan(nodes=(Node(name="a", tool="t", inputs=MappingProxyType(inputs)),), output=inputs["x"])
+    data = {"nodes": {"a": {"tool": "t", "inputs": {"x": [1], "y": {"z": [2]}}}}, "output": [1]}
+
+    inputs["x"].append(2)
+    inputs["w"] = []
+
+    assert (plan_to_data(plan), plan.digest) == (data, plan_from_data(data).digest)
 
 
 def test_a_file_is_read_by_what_its_name_ends_with(tmp_path: Any) -> None:
@@ -222,7 +260,11 @@ def test_a_file_is_read_by_what_its_name_ends_with(tmp_path: Any) -> None:
         load_plan(tmp_path / "gone.toml")
 
 
-VALUES = {"a": {"list": [1, {"key": True}], "odd key": 1.5, "7": "seven", "text": "é"}, "b": None}
+VALUES = {
+    "a": {"list": [1, {"key": True}], "odd key": 1.5, "7": "seven", "text": "é"},
+    "b": None,
+    "c": {1: "one", "2": "two"},
+}
 
 
 @pytest.mark.parametrize(
@@ -237,6 +279,7 @@ VALUES = {"a": {"list": [1, {"key": True}], "odd key": 1.5, "7": "seven", "text"
         ("${a.list.1.key}", True),
         ('${a["odd key"]}', 1.5),
         ("${a.7}", "seven"),
+        ("${c[1]} ${c[2]}", "one two"),
         ("${a.text}: ${a.list} ${b}", 'é: [1, {"key": true}] null'),
         ("$${${a.7}", "${seven"),
         ("costs $$${a.list[0]}", "costs $1"),

@@ -97,18 +97,20 @@ WAYS = [
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_model_is_told_of_every_problem_until_its_plan_fits(way: Callable[..., Plan], engine: Engine) -> None:
-    """First a text, then a cycle, then a tool that is not there and an argument that does not fit; then it runs."""
-    script = Script(
-        ["I would go to Oslo.", json.dumps(KNOT), json.dumps(UNFIT), f"So:\n```json\n{json.dumps(GOOD)}\n```"]
-    )
+    """Texts that are no JSON object, a cycle, a tool that is not there, an argument that does not fit; then it runs."""
+    twice = '{"nodes": {"a": 1, "a": 2}}'
+    texts = ["I would go to Oslo.", twice, '{"nodes": 1e999}', json.dumps(KNOT), json.dumps(UNFIT)]
+    script = Script([*texts, f"So:\n```json\n{json.dumps(GOOD)}\n```"])
 
-    plan = way(engine, script, "Book two days in Oslo.", attempts=4)
+    plan = way(engine, script, "Book two days in Oslo.", attempts=6)
     before = [*ran]
     complaints = [turns[-1].content.splitlines()[1:-1] for turns in script.heard[1:]]
 
     assert [] == before
     assert [
-        ["- the answer is no JSON object"],
+        ["- answer: expected map, got str (a text must be a JSON object)"],
+        ["- answer: expected map, got str (the JSON text gives one key twice)"],
+        ["- answer['nodes']: expected float, got float (the number must be finite)"],
         ["- nodes.a: needs itself, by way of a < b < a"],
         [
             "- nodes.a.tool: no tool is called trips.fined; did you mean trips.find?",

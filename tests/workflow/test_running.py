@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from tests.workflow.labs import Lab
 
-from neuroscript import ArgumentError, ExecutionPolicy, Host, Limits, SpecError, Toolset
+from neuroscript import ArgumentError, Engine, ExecutionPolicy, Host, Limits, SpecError, Toolset
 from neuroscript.workflow import Step, Trace, arun, check, plan_of_toml, run
+from neuroscript.workflow.running import BREATH
 
 
 def ran(lab: Lab, text: str, **options: Any) -> Trace:
@@ -63,6 +64,38 @@ def test_what_does_not_depend_on_each_other_runs_at_once() -> None:
 
     assert ran(free, text).status == ran(bound, text, parallel=3).status == "succeeded"
     assert (free.most, bound.most) == (8, 3)
+
+
+def test_what_waits_begins_before_a_call_that_holds_up_the_loop() -> None:
+    """Though nothing awaits that call; else as many as there are would run before it."""
+    lab = Lab()
+    calls = "\n".join(f'[nodes.n{number}]\ntool = "lab.add"\ninputs.a = {number}' for number in range(3))
+    ran(lab, f'[nodes.rest]\ntool = "lab.rest"\ninputs.seconds = 0\n{calls}')
+
+    assert lab.seen == [("rest", 0.0), ("add", 0, 1), ("add", 1, 1), ("add", 2, 1)]
+
+
+def test_a_plan_runs_on_a_loop_that_goes_on_between_calls_that_take_long() -> None:
+    """Each of them is made at once, for it waits for nothing."""
+    slow, seen = Toolset("slow"), list[str]()
+
+    @slow.tool()
+    def count() -> None:
+        """Count for a while."""
+        seen.append("call")
+        time.sleep(2 * BREATH)
+
+    async def others() -> None:
+        with Engine(toolsets=[slow], plugins="none") as engine:
+            nodes = "\n".join(f'[nodes.n{number}]\ntool = "slow.count"' for number in range(3))
+            task = asyncio.create_task(arun(engine, plan_of_toml(nodes)))
+            while not task.done():
+                await asyncio.sleep(0)
+                seen.append("other")
+
+    asyncio.run(others())
+
+    assert "".join("." if each == "call" else " " for each in seen).split() == [".", ".", "."]
 
 
 def test_a_map_runs_a_node_for_each_item() -> None:
@@ -281,6 +314,58 @@ def test_a_reference_that_can_lead_nowhere_is_told_before_anything_runs() -> Non
     ]
 
 
+def test_all_that_types_tell_is_told_before_anything_runs() -> None:
+    """Of what a condition compares, of each item of a map, of references within lists, and of what gives nothing."""
+    lab = Lab(policy=ExecutionPolicy(allow=("lab.*",), grants=("fs:write:ok.txt",)))
+    plan = plan_of_toml(
+        """
+        inputs = { names = "slice_string" }
+        [nodes.one]
+        tool = "lab.add"
+        inputs.a = 1
+        [nodes.none]
+        tool = "lab.forget"
+        inputs.values = ["${input.names}", "${one}"]
+        [nodes.part]
+        tool = "lab.add"
+        inputs.a = "${none.x}"
+        [nodes.truth]
+        tool = "lab.add"
+        inputs.a = 1
+        when = { any = ["${one}", { value = "${one}", above = "x" }, { value = "${one}", above = 0 }] }
+        [nodes.over]
+        tool = "lab.echo"
+        map = "${input.names}"
+        inputs.value = "${index}"
+        [nodes.each]
+        tool = "lab.add"
+        map = [1, "x", { a = 2 }]
+        inputs.a = "${item}"
+        [nodes.writes]
+        tool = "lab.write"
+        map = ["ok.txt", "no.txt"]
+        inputs = { path = "${item}", text = "t" }
+        [nodes.again]
+        tool = "lab.echo"
+        map = "${input.names}"
+        when = { not = { failed = "one" } }
+        inputs.value = { name = "${item.x}" }
+        """
+    )
+
+    assert list(check(lab.engine, plan)) == [
+        "nodes.none.inputs.values[0]: expected int, and the reference gives list of string",
+        "nodes.part.inputs.a: none.x leads into a value that has no such part",
+        "nodes.truth.when: expected true or false, got int",
+        "nodes.truth.when: above compares two numbers or two texts, got int and str",
+        "nodes.over.inputs.value: expected map, and the reference gives int",
+        "nodes.each.map[1].inputs.a: expected int, got str (a text must be decimal digits, such as 42)",
+        "nodes.each.map[2].inputs.a: expected int, got dict",
+        "nodes.writes.map[1].tool: needs fs:write:no.txt",
+        "nodes.again.inputs.value.name: item.x leads into a value that has no such part",
+    ]
+
+
 def test_a_need_that_no_reference_decides_is_judged_before_anything_runs() -> None:
     """As it would be where the call had no reference at all."""
     text = """
@@ -343,6 +428,30 @@ def test_every_call_is_held_to_policy_and_limits() -> None:
     assert list(ends(trace).values()) == ["succeeded", "succeeded", "failed limit.calls", "unstarted"]
 
 
+def test_no_more_calls_run_at_once_than_a_limit_permits() -> None:
+    """The others wait for their turn; a plan does not fail by its own haste."""
+    lab = Lab(policy=ExecutionPolicy(allow=("*",), limits=Limits(concurrency=2)))
+    trace = ran(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.nap"\ninputs.seconds = 0.02' for n in range(5)))
+
+    assert (trace.status, lab.most) == ("succeeded", 2)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(rates={"*": "1/minute"}), []),
+        (Limits(calls=1), ["nodes.one.tool: no more than 1 calls in all are permitted"]),
+    ],
+    ids=["for now", "for good"],
+)
+def test_a_limit_that_time_mends_keeps_no_plan_from_running(limits: Limits, expected: list[str]) -> None:
+    """The node that meets it may be tried again; what is used up for good is told before."""
+    lab = Lab(policy=ExecutionPolicy(limits=limits))
+    lab.engine.call("lab.add", [1])
+
+    assert list(check(lab.engine, plan_of_toml('[nodes.one]\ntool = "lab.add"\ninputs.a = 1'))) == expected
+
+
 def test_no_secret_is_in_a_trace() -> None:
     """Neither of an argument, nor of an input, nor where a tool repeats it."""
     trace = ran(
@@ -399,6 +508,16 @@ def test_a_coroutine_that_is_late_is_stopped_and_tried_again() -> None:
     )
 
     assert [each.code for each in trace["one"].attempts] == ["call.timeout"] * 3
+
+
+def test_a_pause_ends_by_a_clock_that_stands_still_too() -> None:
+    """The seconds are real, where the clock has no way to wait."""
+    lab = Lab(host=Host(clock=lambda: 5.0))
+    plan = plan_of_toml('[nodes.one]\ntool = "lab.fail"\ninputs.text = "x"\nretry = { count = 1, backoff = 0.01 }')
+
+    trace = asyncio.run(asyncio.wait_for(arun(lab.engine, plan), 10))
+
+    assert [each.code for each in trace["one"].attempts] == ["tool.failed", "tool.failed"]
 
 
 def test_what_went_before_can_be_handed_on() -> None:
@@ -484,7 +603,9 @@ def test_who_watches_is_told_of_each_step() -> None:
     trace = ran(
         lab,
         '[nodes.one]\ntool = "lab.fail"\ninputs.text = "x"\non_fail = "continue"\nretry = { count = 1, backoff = 0 }\n'
-        '[nodes.two]\ntool = "lab.add"\nmap = [1]\ninputs.a = "${item}"\ndepends_on = ["one"]',
+        '[nodes.two]\ntool = "lab.add"\nmap = [1]\ninputs.a = "${item}"\ndepends_on = ["one"]\n'
+        '[nodes.not]\ntool = "lab.add"\ninputs.a = 1\nwhen = { failed = "two" }\n'
+        '[nodes.lost]\ntool = "lab.add"\ninputs.a = "${one}"\non_fail = "continue"\ndepends_on = ["two"]',
         watch=watch,
     )
 
@@ -498,6 +619,8 @@ def test_who_watches_is_told_of_each_step() -> None:
         ("started", "two", 0, 1, "", 1),
         ("ended", "two", 0, 1, "ok", 2),
         ("finished", "two", 0, 1, "succeeded", 2),
+        ("finished", "not", None, 0, "skipped", 3),
+        ("finished", "lost", None, 0, "failed", 4),
     ]
 
 
@@ -507,12 +630,14 @@ def test_a_failed_item_ends_its_map() -> None:
     trace = ran(
         lab,
         """
+        inputs = { items = "slice" }
         [nodes.one]
         tool = "lab.add"
-        map = [1, "x", 3]
+        map = "${input.items}"
         inputs.a = "${item}"
         on_fail = "continue"
         """,
+        inputs={"items": [1, "x", 3]},
     )
 
     assert (ends(trace), lab.seen) == ({"one": "failed coercion.format"}, [("add", 1, 1)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.interop.test_smith_rows import Scripted
 
 from neuroscript import Engine, ToolCall
 from neuroscript.interop.smith import ToolsRegistry, load_folder, payload_of, plan_data
@@ -28,6 +30,7 @@ BODIES = {
     "weather": 'return {"city": city, "temp": 3}',
     "broken": 'raise ValueError("no weather there")',
     "flaky": "TRIES.append(city)\n    if len(TRIES) < 3:\n        raise ValueError('not yet')\n    return len(TRIES)\n\nTRIES = []",
+    "soft": 'TRIES.append(city)\n    return {"status": "error", "tries": len(TRIES)}\n\nTRIES = []',
     "slow": "import time\n    time.sleep(float(city))\n    return city",
 }
 
@@ -106,8 +109,25 @@ def test_sm_31_later_nodes_take_what_earlier_ones_gave(smith: Any) -> None:
     assert trace["step_1"].arguments == {"city": "Oslo by night for $$3 and ${x}"}
 
 
+def test_sm_31_the_synthesis_takes_what_all_nodes_gave(smith: Any) -> None:
+    """A model that is asked at the end is told the results."""
+    engine, registry = smith
+    data = plan_data({"nodes": [node(0, "weather"), node(1, "weather", "Rome")], "final_output_node": 1}, registry)
+    model = Scripted(["Both are cold."])
+    trace = run(engine, plan_from_data({**data, "synthesis": "How is it?"}), llm=model)
+    asked = model.asked[0][-1].content.splitlines()
+
+    assert ("How is it?", "Both are cold.") == (asked[0], trace.answer)
+    assert [{"city": "Oslo", "temp": 3}, {"city": "Rome", "temp": 3}] == [
+        each["result"] for each in json.loads(asked[3])["nodes"]
+    ]
+
+
 def test_sm_55_there_are_as_many_attempts_as_retries_and_one(smith: Any) -> None:
-    """And the first success is the last attempt."""
+    """And the first success is the last attempt; a result is one, whatever its status says."""
+    soft = ran(smith, node(0, "soft", retry=5))
+
+    assert ("succeeded", {"status": "error", "tries": 1}) == (soft.status, soft.output)
     assert ends(ran(smith, node(0, "broken", retry=1))) == [("failed", 2)]
     assert ends(ran(smith, node(0, "flaky", retry=5))) == [("succeeded", 3)]
 

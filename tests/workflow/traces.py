@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 
 from hypothesis import strategies as st
 
+from neuroscript.display import one_line
 from neuroscript.workflow import Attempt, NodeTrace, Trace, load_plan, load_trace
 from neuroscript.workflow.trace import Status
 
@@ -117,9 +118,9 @@ ATTEMPTS: Final = st.builds(
 
 @st.composite
 def nodes(draw: st.DrawFn, names: st.SearchStrategy[str], values: st.SearchStrategy[Any]) -> tuple[NodeTrace, ...]:
-    """Draw nodes of which each needs some of those before it."""
+    """Draw nodes of which each needs some of those before it; no two look alike in a picture."""
     made: list[NodeTrace] = []
-    for name in draw(st.lists(names, max_size=5, unique=True)):
+    for name in draw(st.lists(names, max_size=5, unique_by=one_line)):
         needs = draw(st.lists(st.sampled_from([each.name for each in made]), max_size=2, unique=True)) if made else []
         status = draw(st.sampled_from(get_args(Status)))
         attempts = tuple(draw(st.lists(ATTEMPTS, max_size=2)))

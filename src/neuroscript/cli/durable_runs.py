@@ -6,17 +6,23 @@ Source: issue "Beyond one machine".
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import attrs
 
-from neuroscript.cli.exits import FAILED, OK, UsageError
-from neuroscript.cli.opening import MakeEngine, opened
+from neuroscript.cli.exits import OK, UsageError
+from neuroscript.cli.opening import MakeEngine
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import Cell, Rows, Style, cell
+from neuroscript.cli.plan_running import driven
 from neuroscript.cli.printing import show
+from neuroscript.display import escaped, shown
+from neuroscript.engine import Engine
+from neuroscript.workflow.running import Watch
+from neuroscript.workflow.trace import Trace
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -28,28 +34,27 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     try:
         from neuroscript.workflow.durable import lookout
+
+        if options.action == "resume":
+            from neuroscript.workflow.durable import resume
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
-    if options.action == "list":
-        return _listed(lookout.list_runs(options.url), options, output)
-    if options.action == "cancel":
-        state = lookout.cancel(options.url, options.run)
-        _show(options, output, state)
-        return OK
-    code = _resumed(options, output, make_engine) if options.action == "resume" else OK
-    state, calls = lookout.show_run(options.url, options.run)
-    _show(options, output, state, calls)
-    return code
+    match options.action:
+        case "list":
+            return _listed(lookout.list_runs(options.url), options, output)
+        case "cancel":
+            _show(options, output, lookout.cancel(options.url, options.run))
+        case "show":
+            _show(options, output, *lookout.show_run(options.url, options.run))
+        case _:
+            drive = partial(_resumed, resume, options)
+            return driven(lookout.plan_of(options.url, options.run), drive, options, output, make_engine)
+    return OK
 
 
-def _resumed(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    from neuroscript.workflow.durable.beating import LEASE
-    from neuroscript.workflow.durable.running import resume
-
-    lease = LEASE if options.lease is None else options.lease
-    with opened(make_engine, output, options) as engine, output.tools_aside():
-        trace = resume(engine, options.url, options.run, lease=lease, works=not options.no_work)
-    return OK if trace.status == "succeeded" else FAILED
+def _resumed(resume: Callable[..., Trace], options: Namespace, engine: Engine, watch: Watch | None) -> Trace:
+    lease = {} if options.lease is None else {"lease": options.lease}
+    return resume(engine, options.url, options.run, watch=watch, works=not options.no_work, **lease)
 
 
 def _listed(states: Sequence[Any], options: Namespace, output: Output) -> int:
@@ -63,23 +68,17 @@ def _listed(states: Sequence[Any], options: Namespace, output: Output) -> int:
 
 
 def _row(state: Any) -> tuple[Cell, ...]:
-    words = [cell(state.id, "name"), cell(state.plan), cell(state.status, _style(state.status))]
-    return (*words, cell(_time(state.started), "dim"), cell(_seconds(state), "dim"), cell(state.error))
+    words = [cell(state.id, "name"), cell(shown(state.plan)), cell(state.status, _style(state.status))]
+    return (*words, cell(_time(state.started), "dim"), cell(_seconds(state), "dim"), cell(escaped(state.error)))
 
 
-def _show(options: Namespace, output: Output, state: Any, calls: Sequence[Any] = ()) -> None:
+def _show(options: Namespace, output: Output, state: Any, calls: Sequence[Any] | None = None) -> None:
     if options.json:
-        data = attrs.asdict(state)
-        if options.action != "cancel":
-            data["calls"] = [attrs.asdict(call) for call in calls]
-        output.json(data)
+        more = {} if calls is None else {"calls": [attrs.asdict(call) for call in calls]}
+        output.json(attrs.asdict(state) | more)
         return
-    show([Rows((_row(state),), wrapped=False), *_table(calls)], output)
-
-
-def _table(calls: Sequence[Any]) -> Iterator[Rows]:
-    if calls:
-        yield Rows(tuple(_call_row(call) for call in calls), indent=2, wrapped=False)
+    table = [Rows(tuple(_call_row(call) for call in calls), indent=2, wrapped=False)] if calls else []
+    show([Rows((_row(state),), wrapped=False), *table], output)
 
 
 def _call_row(call: Any) -> tuple[Cell, ...]:

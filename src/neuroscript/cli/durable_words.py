@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from neuroscript.cli.plan_words import add_model
 from neuroscript.cli.subparsers import add_subparser
-from neuroscript.cli.talk_words import seconds
+from neuroscript.cli.talk_words import count, seconds
 from neuroscript.cli.world_words import add_keeping, add_world
 
 URL: Final = "sqlite:///FILE or postgresql://USER@HOST/NAME"
@@ -23,7 +24,8 @@ What a run was given and gives stands in the database as it is."""
 
 RESUME: Final = """\
 Goes on with a run where it was: what has ended is not run again. The tools of its plan have to be there,
-so give the options that it was begun with. Exits 0 when the plan has succeeded, else 1."""
+so give the options that it was begun with. Writes what the plan gives, and exits, as run does; of a run
+that has ended it writes what that gave."""
 
 CANCEL: Final = """\
 Nothing further of the run begins; calls that are being made end as they do."""
@@ -34,7 +36,10 @@ def add_worker(commands: Any, layout: Any) -> None:
     parser = add_subparser(commands, layout, "worker", "make the calls of durable runs", description=WORKER)
     parser.add_argument("url", metavar="URL", help=URL)
     parser.add_argument(
-        "--parallel", metavar="N", type=int, help="how many calls each worker of the database makes at once; kept there"
+        "--parallel",
+        metavar="N",
+        type=count,
+        help="how many calls each worker of the database makes at once; kept there",
     )
     _add_lease(parser)
     parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
@@ -62,12 +67,14 @@ def _add_show(actions: Any, layout: Any) -> None:
 
 def _add_resume(actions: Any, layout: Any) -> None:
     parser = add_subparser(
-        actions, layout, "resume", "go on with a run", json_help="the run and its calls", description=RESUME
+        actions, layout, "resume", "go on with a run", json_help="the trace in one line", description=RESUME
     )
     _add_run(parser)
+    parser.add_argument("--save", metavar="FILE", help="write the trace down, as JSON, also where the plan fails")
     parser.add_argument("--no-work", action="store_true", help="make no calls here; wait for workers to make them")
     _add_lease(parser)
     parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
+    add_model(parser)
     add_world(parser, None)
     add_keeping(parser)
 

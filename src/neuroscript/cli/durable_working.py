@@ -35,8 +35,12 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with opened(make_engine, output, options) as engine, output.tools_aside():
         with Worker(engine, options.url, parallel=options.parallel, lease=lease) as worker:
             output.say(f"worker {worker.id} makes calls")
-            while not told.is_set() and not worker.wait(LOOK):
-                pass
+            try:
+                while not told.is_set() and not worker.wait(LOOK):
+                    pass
+            finally:
+                if not worker.is_lost:
+                    output.say(f"worker {worker.id} takes no further calls, and ends with those that it makes")
         if worker.is_lost:
             output.say(f"worker {worker.id} was taken for dead, for it was not heard of for {lease:g} s")
             return FAILED

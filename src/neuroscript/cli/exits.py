@@ -11,6 +11,7 @@ from typing import Any, Final
 from neuroscript.errors import (
     ArgumentError,
     AuditError,
+    CallError,
     CallTimeout,
     LimitError,
     LLMError,
@@ -75,6 +76,8 @@ def exit_code(error: BaseException) -> int:
             return TIMEOUT
         case KeyboardInterrupt():
             return INTERRUPTED
+        case CallError() if error.code.startswith("plan."):
+            return FAILED
         case _:
             return INTERNAL
 

@@ -28,11 +28,12 @@ from neuroscript.walk import type_name
 from neuroscript.workflow.checking import check
 from neuroscript.workflow.plan import Plan
 from neuroscript.workflow.reading import load_plan, plan_of_json, plan_of_toml
-from neuroscript.workflow.running import Step
+from neuroscript.workflow.running import Watch
 from neuroscript.workflow.running import run as run_plan
 from neuroscript.workflow.trace import Trace
 
-Watch = Callable[[Step], object]
+Drive = Callable[[Engine, Watch | None], Trace]
+"""Runs a plan with the tools of an engine, tells who watches of its steps, and returns what it has done."""
 
 PATIENCE: Final = 5.0
 """Seconds that an interrupted run is given to tell how far it came."""
@@ -42,8 +43,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """Run a plan, write what it gives or say why it failed, and return the exit code.
 
     Raises:
-        UsageError: A file can not be read or written, or an input is no ``KEY=VALUE``.
-        SpecError: The plan is wrong.
+        UsageError: A file can not be read or written, an input is no ``KEY=VALUE``, or DBOS is not installed.
+        SpecError: The plan is wrong, or the database can not be used.
         ArgumentError: The inputs do not fit.
         LLMError: There is no model for its synthesis.
     """
@@ -51,20 +52,54 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         raise UsageError("--run-id is for durable runs; give --durable too")
     plan = _plan(options.file)
     inputs = given(plan, options)
+    if options.check:
+        with _model(plan, options) as model, opened(make_engine, output, options, llm=model) as engine:
+            return _told_of_check(check(engine, plan), options, output)
+    name = "" if options.durable is None else options.run_id or os.urandom(8).hex()
+    left: SimpleQueue[Trace] | None = None if name else SimpleQueue()
+    drive = _here(plan, inputs, options, left) if left is not None else _durably(plan, inputs, options, name)
+    try:
+        return driven(plan, drive, options, output, make_engine, name, left)
+    except SpecError as error:
+        if error.subject != plan.subject:
+            raise
+        return _told_of_check(error.problems, options, output)
+
+
+def driven(
+    plan: Plan,
+    drive: Drive,
+    options: Namespace,
+    output: Output,
+    make_engine: MakeEngine | None,
+    name: str = "",
+    left: SimpleQueue[Trace] | None = None,
+) -> int:
+    """Have a plan run, write what it gives or say why it failed, and return the exit code.
+
+    Args:
+        drive: Runs it.
+        name: What the run is called, where that is to be told before anything of it can be lost.
+        left: Where its trace is found when it is interrupted; that of a durable one stands in its database.
+    """
     display = display_of(plan)
     with (
         _model(plan, options) as model,
         opened(make_engine, output, options, _asking(display, options, output), model) as engine,
     ):
-        if options.check:
-            return _told_of_check(check(engine, plan), options, output)
+        if name:
+            output.say(f"run {name}")
         try:
-            trace = _run(engine, plan, inputs, options, output, display)
-        except SpecError as error:
-            return _told_of_check(error.problems, options, output)
-    code = _told(plan, trace, options, output)
-    _save(trace, options.save)
-    return code
+            with output.tools_aside(options.json), nullcontext() if display is None else display.drawn():
+                trace = drive(engine, None if display is None else display.watch)
+        except KeyboardInterrupt:
+            if options.save is not None and left is not None:
+                _save_what_is(left, options.save, output)
+            raise
+    try:
+        return _told(plan, trace, options, output)
+    finally:  # also where nobody takes the output
+        _save(trace, options.save)
 
 
 def _plan(name: str) -> Plan:
@@ -138,36 +173,27 @@ def _of_words(plan: Plan, words: list[str]) -> dict[str, str]:
 # The run
 
 
-def _run(
-    engine: Engine, plan: Plan, inputs: Mapping[str, Any], options: Namespace, output: Output, display: Display | None
-) -> Trace:
-    left: SimpleQueue[Trace] = SimpleQueue()
-    try:
-        with output.tools_aside(options.json), nullcontext() if display is None else display.drawn():
-            watch = None if display is None else display.watch
-            if options.durable is not None:
-                return _durably(engine, plan, inputs, options, output, watch)
-            return run_plan(engine, plan, inputs, parallel=options.parallel, watch=watch, left=left.put)
-    except KeyboardInterrupt:
-        if options.save is not None:
-            try:
-                _save(left.get(timeout=PATIENCE), options.save)
-            except Empty:
-                output.say("the trace could not be saved: the run does not end")
-        raise
+def _here(plan: Plan, inputs: Mapping[str, Any], options: Namespace, left: SimpleQueue[Trace]) -> Drive:
+    """Return what runs a plan in this process."""
+    return lambda engine, watch: run_plan(engine, plan, inputs, parallel=options.parallel, watch=watch, left=left.put)
 
 
-def _durably(
-    engine: Engine, plan: Plan, inputs: Mapping[str, Any], options: Namespace, output: Output, watch: Watch | None
-) -> Trace:
-    """Run a plan so that it can be gone on with; its id is told before anything of it can be lost."""
+def _durably(plan: Plan, inputs: Mapping[str, Any], options: Namespace, name: str) -> Drive:
+    """Return what runs a plan so that it can be gone on with."""
     try:
         from neuroscript.workflow.durable import run_durably
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
-    name = options.run_id or os.urandom(8).hex()
-    output.say(f"run {name}")
-    return run_durably(engine, plan, inputs, options.durable, parallel=options.parallel, watch=watch, run_id=name)
+    return lambda engine, watch: run_durably(
+        engine, plan, inputs, options.durable, parallel=options.parallel, watch=watch, run_id=name
+    )
+
+
+def _save_what_is(left: SimpleQueue[Trace], file: str, output: Output) -> None:
+    try:
+        _save(left.get(timeout=PATIENCE), file)
+    except Empty:
+        output.say("the trace could not be saved: the run does not end")
 
 
 def _save(trace: Trace, file: str | None) -> None:

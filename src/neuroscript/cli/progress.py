@@ -9,7 +9,6 @@ Source: issue "Plans", a live progress display.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -24,6 +23,9 @@ from neuroscript.workflow.running import Step
 
 TICK: Final = 0.1
 """Seconds between two looks at the clock."""
+
+USUAL: Final = (80, 24)
+"""The columns and rows of a terminal that does not tell them."""
 
 
 def display_of(plan: Plan) -> Display | None:
@@ -136,14 +138,22 @@ class Display:
 
     def _lines(self) -> list[str]:
         """Return what is to be seen, no wider and no higher than the terminal."""
-        size, now = shutil.get_terminal_size(), monotonic()
-        room = max(1, size.lines - 3)
+        (columns, rows), now = self._size(), monotonic()
+        room = max(1, rows - 3)
         running = list(self._running.items())
-        lines = [f"  {_name(*which)}  {int(now - began)} s" for which, began in running[:room]]
+        lines = [_line(_name(*which), f"  {int(now - began)} s", columns - 1) for which, began in running[:room]]
         if len(running) > room:
             lines.append(f"  and {len(running) - room} more")
         lines.append(f"{self._done} of {self._total} done")
-        return [line[: max(1, size.columns - 1)] for line in lines]
+        return [line[: max(1, columns - 1)] for line in lines]
+
+    def _size(self) -> tuple[int, int]:
+        """Return the columns and the rows of the terminal, which the output need not go to."""
+        try:
+            size = os.get_terminal_size(self._stream.fileno())
+        except (OSError, ValueError):  # nobody looks any more
+            return USUAL
+        return size.columns or USUAL[0], size.lines or USUAL[1]
 
     def _erase(self) -> None:
         if self._drawn:
@@ -161,6 +171,11 @@ class Display:
 
 def _name(node: str, item: int | None) -> str:
     return node if item is None else f"{node}[{item}]"
+
+
+def _line(name: str, seconds: str, room: int) -> str:
+    """Return the line of a call; where it is too long its name is cut, for by its seconds one sees that it goes on."""
+    return f"  {name[: max(1, room - 2 - len(seconds))]}{seconds}"
 
 
 class Above:

@@ -8,47 +8,32 @@ Source: issue "Plans", validated as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType, worded
-from neuroscript.coercion import coerce
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, Problem
 from neuroscript.runtime import LLM, ToolCall
 from neuroscript.session import Known, Session
 from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
-from neuroscript.workflow.plan import Node, Plan
-from neuroscript.workflow.references import Mixed, Reference, is_index
-
-TEXTS: Final = ("", "a", "0", "1.5", "true", "[]", "{}", "[1.5]", "QQ==", "2020-01-01", "h-1")
-"""Texts that some type takes each."""
-
-SAMPLES: Final[Mapping[ArgType, tuple[Any, ...]]] = {
-    ArgType.STRING: TEXTS,
-    ArgType.INT: (0, 1),
-    ArgType.FLOAT: (0.0, 1.0, 0.5),
-    ArgType.BOOL: (True, False),
-    ArgType.BLOB: (b"", b"a"),
-    ArgType.EMBEDDING: ([], [1.0]),
-}
-"""Values of each type, one of which every type that can take any takes."""
+from neuroscript.typeorder import NOTHING
+from neuroscript.workflow.conditions import STATES, Condition, Undecided
+from neuroscript.workflow.foreseeing import UNKNOWN, can_fit, samples, within
+from neuroscript.workflow.plan import LATER, Node, Plan
+from neuroscript.workflow.references import Lost, Mixed, Reference, is_index
 
 LISTS: Final[Mapping[ArgType, ArgType]] = {element: kind for kind, element in ELEMENTS.items()}
 """The list of each type."""
-
-UNKNOWN: Final = frozenset(
-    {ArgType.ANY, ArgType.NIL, ArgType.VOID, ArgType.HANDLE, ArgType.NODEID, ArgType.ENTITYID, None}
-)
-"""Types of which nothing can be said beforehand."""
 
 
 def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
     """Return everything that keeps a plan from running in a session, each named by its path; nothing runs.
 
-    Whether an approver will say yes, and what a limit leaves, is only known when it runs.
+    Whether an approver will say yes, and what a limit leaves, is only known when it runs; of a limit it is told here
+    that nothing is left for good, not that other calls run at the moment.
 
     Args:
         llm: The model that is asked for a synthesis; by default the one that the host lends.
@@ -101,20 +86,27 @@ class _Tools:
             self._samples[spec.full_name, names] = samples
         return samples
 
-    def type_of(self, reference: Reference) -> ArgType | None:
-        """Return the type of what a reference gives, as far as it is known: None is unknown."""
+    def type_of(self, reference: Reference, node: Node | None = None) -> ArgType | None:
+        """Return the type of what a reference gives, as far as it is known: None is unknown.
+
+        Args:
+            node: In which it stands.
+        """
         match reference.root, reference.path:
             case "input", (name, *path):
                 arg = next((arg for arg in self.plan.inputs if arg.name == name), None)
-                return None if arg is None else _within(arg.type, path)
+                return None if arg is None else within(arg.type, path)
             case "input", _:
                 return ArgType.MAP
-            case "item", _:
-                return None
+            case "item", path:
+                over = None if node is None or node.items is None else node.items.value
+                if not isinstance(over, Reference):
+                    return None
+                return self.type_of(Reference(over.root, (*over.path, 0, *path)), node)
             case "index", path:
-                return _within(ArgType.INT, path)
+                return within(ArgType.INT, path)
             case "trace", path:
-                return _within(ArgType.SLICE_MAP, path)
+                return within(ArgType.SLICE_MAP, path)
         node = self.plan[reference.root]
         known, path = self.known(node.tool), reference.path
         if isinstance(known, CallError):
@@ -126,19 +118,7 @@ class _Tools:
             if is_many and not (path and is_index(path[0])):
                 return ArgType.NIL if path else ArgType.SLICE
             path = path[1:] if is_many else path
-        return _within(spec.return_type, path)
-
-
-def _within(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
-    """Return the type of what stands at a path within a value of a type; `NIL` where nothing can."""
-    for number, step in enumerate(path):
-        if kind in UNKNOWN:
-            return None
-        inner = VALUES.get(kind) or (ELEMENTS.get(kind) if is_index(step) else None)
-        if inner is None:
-            return ArgType.NIL if kind is not ArgType.EMBEDDING or number < len(path) - 1 else ArgType.FLOAT
-        kind = inner
-    return kind
+        return within(spec.return_type, path)
 
 
 def _problems(tools: _Tools, node: Node) -> Iterable[str]:
@@ -148,7 +128,14 @@ def _problems(tools: _Tools, node: Node) -> Iterable[str]:
     found: list[str] = []
     if node.references or node.items is not None:
         found.extend(_unfit(tools, node, known.line.tool.spec))
-    found.extend(_refused(tools, node, known) if node.arguments.references else _refused_as_it_is(tools, node, known))
+    if node.condition is not None:
+        found.extend(_undecided(tools, node, node.condition))
+    if node.arguments.references:
+        found.extend(_refused(tools, node, known))
+        if node.items is not None and not found:
+            found.extend(_refused_items(tools, node, known))
+    else:
+        found.extend(_refused_as_it_is(tools, node.arguments.value, known))
     return [f"nodes.{node.name}.{problem}" for problem in found] if found else found
 
 
@@ -157,18 +144,53 @@ def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
     if node.items is not None:
         yield from _no_list(tools, node.items.value)
     rules, given = tools.rules(spec), node.arguments.value
-    yield from _astray(tools, node.references)
+    yield from _astray(tools, node.references, node)
     for name in node.arguments.held:
-        rule, value = rules.get(name), given[name]
-        gives = tools.type_of(value) if type(value) is Reference else ArgType.STRING if type(value) is Mixed else None
-        if rule is not None and gives is not None and gives not in UNKNOWN and not _can_fit(gives, rule.type):
-            yield f"inputs.{shown(name)}: expected {worded(rule.type)}, and the reference gives {worded(gives)}"
+        if name in rules:
+            yield from _misfits(tools, node, given[name], rules[name].type, f"inputs.{shown(name)}")
 
 
-def _astray(tools: _Tools, references: Iterable[tuple[str, Reference]]) -> Iterator[str]:
+def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str) -> Iterator[str]:
+    """Yield the references in a value, at any depth, that give what can not be where they stand."""
+    match value:
+        case Reference() | Mixed():
+            gives = tools.type_of(value, node) if isinstance(value, Reference) else ArgType.STRING
+            if gives is not None and gives not in UNKNOWN and not can_fit(gives, wanted):
+                yield f"{where}: expected {worded(wanted)}, and the reference gives {worded(gives)}"
+        case list() if wanted in ELEMENTS:
+            for index, each in enumerate(value):
+                yield from _misfits(tools, node, each, ELEMENTS[wanted], f"{where}[{index}]")
+        case dict() if wanted in VALUES:
+            for key, each in value.items():
+                yield from _misfits(tools, node, each, VALUES[wanted], f"{where}.{shown(key)}")
+
+
+def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]:
+    """Yield the parts of a condition that no values of their types decide."""
+
+    def sample(reference: Reference) -> Any:
+        kind = tools.type_of(reference, node)
+        if kind is None or kind in UNKNOWN:
+            raise Lost
+        return samples(kind)[0]
+
+    match condition.word:
+        case "all" | "any" | "not":
+            for part in condition.operands:
+                yield from _undecided(tools, node, part)
+        case word if word not in STATES:
+            try:
+                condition.holds(sample, str)
+            except Undecided as error:
+                yield f"when: {error}"
+            except Lost:
+                return
+
+
+def _astray(tools: _Tools, references: Iterable[tuple[str, Reference]], node: Node | None = None) -> Iterator[str]:
     """Yield the references to parts that no value of its type has."""
     for where, reference in references:
-        if reference.path and tools.type_of(reference) is ArgType.NIL:
+        if reference.path and tools.type_of(reference, node) is ArgType.NIL:
             yield f"{where}: {shown(str(reference))} leads into a value that has no such part"
 
 
@@ -176,24 +198,8 @@ def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
     kind = (
         tools.type_of(items) if isinstance(items, Reference) else ArgType.SLICE if type(items) is list else ArgType.NIL
     )
-    if kind is ArgType.NIL or (kind not in UNKNOWN and kind not in ELEMENTS):
+    if kind in NOTHING or (kind not in UNKNOWN and kind not in ELEMENTS):
         yield "map: goes over a list, and this is none"
-
-
-@cache
-def _can_fit(given: ArgType, wanted: ArgType) -> bool:
-    """Tell whether some value of a type is taken where another type is declared."""
-    if wanted in UNKNOWN or given == wanted:
-        return True
-    return any(_taken(sample, wanted) for sample in _samples(given))
-
-
-def _taken(sample: Any, wanted: ArgType) -> bool:
-    try:
-        coerce(sample, wanted)
-    except ArgumentError:
-        return False
-    return True
 
 
 def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
@@ -212,18 +218,38 @@ def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
             yield from (f"tool: needs {shown(text)}, which is not granted" for text in texts)
 
 
-def _refused_as_it_is(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
+def _refused_items(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
+    """Yield what stands against each call of a map whose arguments are all known, for it goes over plain values."""
+    if node.items is None or node.items.references or type(node.items.value) is not list:
+        return  # what it goes over is only known when it runs
+    if any(reference.root not in ("item", "index") for _, reference in node.arguments.references):
+        return
+    for index, item in enumerate(node.items.value):
+        try:
+            arguments = node.arguments.filled(partial(_here, {"item": item, "index": index}))
+        except Lost as lost:
+            yield f"map[{index}]: {lost}"
+        else:
+            yield from (f"map[{index}].{problem}" for problem in _refused_as_it_is(tools, arguments, known))
+
+
+def _here(values: Mapping[str, Any], reference: Reference) -> Any:
+    return reference.within(values[reference.root])
+
+
+def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Known) -> Iterator[str]:
     """Yield what stands against a call whose arguments are all known."""
     line = known.line
     try:
-        known.bind(node.arguments.value)
+        known.bind(arguments)
     except ArgumentError as error:
         yield from map(_told, error.problems)
         return
     if line.gate is None and not line.tool.templates:
         return
-    decision = tools.session.check([ToolCall(line.tool.name, node.arguments.value)])[0]
-    if not decision.allowed:
+    decision = tools.session.check([ToolCall(line.tool.name, arguments)])[0]
+    is_of_now = decision.rule == "limits" and decision.retry == LATER
+    if not decision.allowed and not is_of_now:
         yield f"tool: {decision.text}"
 
 
@@ -231,12 +257,7 @@ def _sample(rule: ArgSpec | None) -> Any:
     """Return something in the place of a value that holds references."""
     if rule is None or rule.type in UNKNOWN:
         return ""
-    return _samples(rule.type)[-1]
-
-
-def _samples(kind: ArgType) -> tuple[Any, ...]:
-    """Return values of a type; of what holds others, one that holds none."""
-    return SAMPLES.get(kind) or (([],) if kind in ELEMENTS else ({},))
+    return samples(rule.type)[-1]
 
 
 def _is_known(problem: Problem, sampled: Collection[str]) -> bool:

@@ -25,7 +25,7 @@ from neuroscript.errors import SpecError
 from neuroscript.jsonable import plain
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.workflow.conditions import Condition
-from neuroscript.workflow.references import INPUT, RESERVED, Reference, Template
+from neuroscript.workflow.references import INPUT, RESERVED, Reference, Template, owned
 
 OnFail = Literal["halt", "continue"]
 
@@ -128,10 +128,10 @@ class Node:
 
     name: str
     tool: str
-    inputs: Mapping[str, Any] = attrs.field(factory=dict)
+    inputs: Mapping[str, Any] = attrs.field(factory=dict, converter=owned)
     depends_on: tuple[str, ...] = ()
-    when: Any = None
-    map: Any = None
+    when: Any = attrs.field(default=None, converter=owned)
+    map: Any = attrs.field(default=None, converter=owned)
     retry: Retry = Retry()
     timeout: float | None = None
     on_fail: OnFail = "halt"
@@ -193,8 +193,8 @@ def _item_faults(node: Node) -> Iterator[str]:
             yield f"{where}: there is no {reference.root} here, for that is what each call of a map has"
 
 
-TOLD: Final = tuple(field.name for field in attrs.fields(Node) if field.init and field.name != "retry")
-"""What tells one node from another, besides when it is tried again."""
+TOLD: Final = tuple(field.name for field in attrs.fields(Node) if field.init and field.name not in ("retry", "timeout"))
+"""What tells one node from another, besides its times."""
 
 
 @attrs.frozen(kw_only=True)
@@ -219,7 +219,7 @@ class Plan:
     name: str = ""
     description: str = ""
     inputs: tuple[ArgSpec, ...] = ()
-    output: Any = None
+    output: Any = attrs.field(default=None, converter=owned)
     synthesis: str = ""
     answer: Template | None = attrs.field(init=False, eq=False, repr=False)
     signature: ToolSpec = attrs.field(init=False, eq=False, repr=False)
@@ -249,9 +249,8 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan, in hexadecimal digits: the same for the same plan, however it is written."""
-        inputs, retries = spec_to_data(self.signature), {id(node.retry): node.retry for node in self.nodes}
-        told = {number: attrs.astuple(retry) for number, retry in retries.items()}
-        nodes = [(*(getattr(node, name) for name in TOLD), told[id(node.retry)]) for node in self.nodes]
+        nodes = [(*(getattr(node, name) for name in TOLD), _times(node)) for node in self.nodes]
+        inputs = spec_to_data(self.signature)
         whole = [self.name, self.description, inputs, self.output, self.synthesis, nodes]
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=plain).encode()).hexdigest()
 
@@ -260,6 +259,13 @@ class Plan:
         """The nodes that no other one needs."""
         needed = {name for node in self.nodes for name in node.needs}
         return tuple(node.name for node in self.nodes if node.name not in needed)
+
+
+def _times(node: Node) -> tuple[Any, ...]:
+    """Return when a node is tried again and given up; 1 second is 1.0, however it is written."""
+    retry, timeout = node.retry, node.timeout
+    seconds = [None if each is None else float(each) for each in (retry.backoff, retry.factor, retry.most, timeout)]
+    return (retry.count, retry.on, seconds)
 
 
 def _plan_faults(plan: Plan) -> Iterator[str]:

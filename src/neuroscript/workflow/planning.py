@@ -121,8 +121,8 @@ def _steps(
         said = yield turns
         try:
             plan = plan_from_data(exact_answer(answer_spec(ArgType.MAP), said))
-        except ArgumentError:
-            problems = ("the answer is no JSON object",)
+        except ArgumentError as error:
+            problems = tuple(map(str, error.problems))
         except SpecError as error:
             problems = error.problems
         else:

@@ -97,7 +97,8 @@ def plan_to_data(plan: Plan) -> dict[str, Any]:
 
 def _input_data(arg: Mapping[str, Any]) -> dict[str, Any]:
     words = {key: name for name, key in ARG_KEYS.items()}
-    return {words.get(key, key): value for key, value in arg.items() if key != "name" and value != ""}
+    usual = ("name",) if arg["description"] else ("name", "description")
+    return {words.get(key, key): value for key, value in arg.items() if key not in usual}
 
 
 def _node_data(node: Node) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 import attrs
@@ -86,9 +87,9 @@ def is_index(step: Step) -> bool:
 
 def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
     if isinstance(value, Mapping):
-        key = step if isinstance(step, str) else str(step)
-        if key in value:
-            return value[key]
+        for key in (step, str(step)):  # of a map with any keys one may be a number
+            if key in value:
+                return value[key]
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         index = int(step) if is_index(step) else None
         if index is not None and -len(value) <= index < len(value):
@@ -151,6 +152,26 @@ class TooDeep(Exception):
     """More than `DEEPEST` containers stand in each other, or one holds itself."""
 
 
+def owned(value: Any) -> Any:
+    """Return a plain value whose tables and lists nobody else can change; one that nests too deeply as it is."""
+    try:
+        return _owned(value, 0)
+    except TooDeep:
+        return value
+
+
+def _owned(value: Any, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise TooDeep
+    match value:
+        case Mapping():
+            return {key: _owned(each, depth + 1) for key, each in value.items()}
+        case list() | tuple():
+            return [_owned(each, depth + 1) for each in value]
+        case _:
+            return value
+
+
 def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: list[str], depth: int = 0) -> Any:
     if depth > DEEPEST:
         raise TooDeep
@@ -163,6 +184,8 @@ def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: li
             }
         case list() | tuple():
             return [_read(each, f"{where}[{index}]", found, faults, depth + 1) for index, each in enumerate(value)]
+        case float() if not isfinite(value):
+            faults.append(f"{where}: expected a finite number")
         case _ if not isinstance(value, PLAIN):
             faults.append(f"{where}: expected a plain value, got {type_name(value)}")
     return value

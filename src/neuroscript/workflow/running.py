@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
+from time import monotonic
 from typing import Any, Final, Protocol
 
 import attrs
@@ -32,8 +33,8 @@ from neuroscript.workflow.trace import Attempt, NodeTrace, Trace
 PARALLEL: Final = 16
 """How many calls of a plan run at once, if nobody says another number."""
 
-BREATH: Final = 64
-"""After how many calls that wait for nothing the others are let go on."""
+BREATH: Final = 0.005
+"""Seconds of calls that wait for nothing, after which all else on the loop is let go on."""
 
 
 @attrs.frozen
@@ -44,7 +45,7 @@ class Step:
         kind: ``started`` and ``ended`` of one call, ``finished`` of a node.
         node: The name of the node.
         item: The index of the item, where it maps a list.
-        number: Of the attempt, from 1.
+        number: Of the attempt, from 1; of a node that has made none 0.
         code: Of a call that has ended ``ok`` or the code of its error; of a node its status.
         done: How many nodes have ended.
         total: How many there are.
@@ -59,11 +60,19 @@ class Step:
     total: int
 
 
+Watch = Callable[[Step], object]
+"""Is told of each step."""
+
+
+class Unmade(Exception):
+    """A call that was not made, for the plan had been halted by then."""
+
+
 class Caller(Protocol):
     """What makes the calls of a plan."""
 
     def __call__(self, work: Work, /) -> Awaitable[Any]:
-        """Return what a call gives, or raise a `CallError`."""
+        """Return what a call gives, or raise a `CallError`; or `Unmade`."""
 
 
 def run(
@@ -72,7 +81,7 @@ def run(
     inputs: Mapping[str, Any] | None = None,
     *,
     parallel: int = PARALLEL,
-    watch: Callable[[Step], object] | None = None,
+    watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
     llm: LLM | None = None,
 ) -> Trace:
@@ -84,7 +93,7 @@ def run(
     Args:
         session: An engine, or one of its sessions: who calls, under which policy and limits.
         inputs: What the plan is given, by name.
-        parallel: How many calls may run at once.
+        parallel: How many calls may run at once; where a limit permits fewer, as many as that.
         watch: Called with each `Step`; what it raises is let go.
         left: Called with the trace as far as it came where the run is interrupted; some other thread may do so.
         llm: The model that a plan with a synthesis asks at its end; by default the one that the host lends.
@@ -106,16 +115,18 @@ async def arun(
     inputs: Mapping[str, Any] | None = None,
     *,
     parallel: int = PARALLEL,
-    watch: Callable[[Step], object] | None = None,
+    watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
     llm: LLM | None = None,
     caller: Caller | None = None,
+    is_behind: Callable[[], bool] | None = None,
     run_id: str = "",
 ) -> Trace:
     """Return what `run` returns, without holding up the loop that awaits it.
 
     Args:
         caller: What makes the calls; by default the doors of the session.
+        is_behind: Asked once the plan is halted: whether calls were made before that it has not come to again.
         run_id: What the run is called; by default a word that nobody guesses.
     """
     problems = check(session, plan, llm)
@@ -127,7 +138,7 @@ async def arun(
     exact = bound(plan.signature, session._world.coercion, given, by_name=True)
     for secret in secret_values(plan.signature, exact):
         session.hide(secret)
-    driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller)
+    driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
     trace = await driver.run(run_id or os.urandom(8).hex(), left)
     if not plan.synthesis or trace.status == "failed":
         return trace
@@ -155,20 +166,21 @@ class _Driver:
         plan: Plan,
         inputs: dict[str, Any],
         parallel: int,
-        watch: Callable[[Step], object] | None,
+        watch: Watch | None,
         caller: Caller | None,
+        is_behind: Callable[[], bool] | None,
     ) -> None:
         self._session = session
         self._plan = plan
         self._inputs = inputs
-        self._parallel = parallel
+        self._parallel = min(parallel, session.policy.least("concurrency", parallel)) if caller is None else parallel
         self._watch = watch
         self._clock = session.host.clock
         self._call = caller or _caller(session)
         names = {node.tool for node in plan.nodes}
         self._tools = {name: _Tool(session._entry(name), caller is None) for name in names}
         self._traces: dict[str, NodeTrace] = {}
-        self._schedule = Schedule(plan, inputs, self._is_idempotent)
+        self._schedule = Schedule(plan, inputs, self._is_idempotent, is_behind)
         self._running: set[asyncio.Task[None]] = set()
         self._wake: asyncio.Future[None] | None = None
         self._fault: BaseException | None = None
@@ -201,26 +213,29 @@ class _Driver:
             await asyncio.wait(running, timeout=GRACE)
 
     async def _drive(self) -> None:
-        schedule, at_once = self._schedule, 0
+        schedule, breath = self._schedule, monotonic() + BREATH
         while True:
+            if monotonic() >= breath:
+                await asyncio.sleep(0)
+                breath = monotonic() + BREATH
             if self._fault is not None:
                 raise self._fault
             if schedule.due is not None:
                 schedule.release(self._clock())
             work = schedule.next() if len(self._running) < self._parallel else None
+            if schedule.over:
+                self._finished()
             if work is None:
                 if not self._running and schedule.due is None:
                     return
                 await self._waited()
             elif work.node.timeout is None and self._tools[work.node.tool].is_plain:
                 self._make_at_once(work)
-                at_once += 1
-                if at_once % BREATH == 0:
-                    await asyncio.sleep(0)
             else:
                 task = asyncio.ensure_future(self._made(work))
                 self._running.add(task)
                 task.add_done_callback(self._over)
+                breath = 0.0  # it begins before a call that waits for nothing holds it up
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -239,17 +254,21 @@ class _Driver:
         timer = asyncio.ensure_future(_pause(self._clock, max(0.0, due - self._clock())))
         try:
             await asyncio.wait({timer, self._wake}, return_when=asyncio.FIRST_COMPLETED)
+            if timer.done():
+                self._schedule.release(due)  # also by a clock that stands still or was set back
         finally:
             timer.cancel()
 
     async def _made(self, work: Work) -> None:
         """Make one call and tell the schedule what came of it."""
-        self._tell("started", work, work.number)
+        self._tell("started", work.node, work.item, work.number)
         started = self._clock()
         try:
             self._ended(work, started, await self._call(work), None)
         except CallError as error:
             self._ended(work, started, None, error)
+        except Unmade:
+            self._schedule.give_up(work)
         except asyncio.CancelledError:
             text = "was interrupted, and may have had its effect"
             self._ended(work, started, None, CallError(text, tool=work.node.tool, code="call.interrupted"))
@@ -257,7 +276,7 @@ class _Driver:
 
     def _make_at_once(self, work: Work) -> None:
         """Do the same with a call that waits for nothing."""
-        self._tell("started", work, work.number)
+        self._tell("started", work.node, work.item, work.number)
         started = self._clock()
         try:
             result, error = self._session.call_named(work.node.tool, work.arguments), None
@@ -267,22 +286,31 @@ class _Driver:
 
     def _ended(self, work: Work, started: float, result: Any, error: CallError | None) -> None:
         code = "ok" if error is None else error.code
-        began, seconds = work.made or (started, self._clock() - started)
+        now = self._clock()
+        began, seconds, ago = work.made or (started, now - started, 0.0)
         attempt = Attempt(work.number, work.item, began, seconds, code)
-        self._schedule.ended(work, attempt, result, error)
-        if work.state.status is not None:
-            self._traces[work.node.name] = self._node_trace(work.state)
-            work.state.given = None
-        self._tell("ended", work, attempt.number, code)
-        if work.state.status is not None:
-            self._tell("finished", work, attempt.number, work.state.status)
+        self._schedule.ended(work, attempt, now - ago, result, error)
+        self._tell("ended", work.node, work.item, attempt.number, code)
+        if self._schedule.over:
+            self._finished()
 
-    def _tell(self, kind: str, work: Work, number: int, code: str = "") -> None:
+    def _finished(self) -> None:
+        """Keep the traces of the nodes that have ended by now, and tell of them."""
+        over = self._schedule.over
+        while over:
+            state = over.popleft()
+            self._traces[state.node.name] = self._node_trace(state)
+            state.given = None
+            last = state.attempts[-1] if state.attempts else None
+            item, number = (None, 0) if last is None else (last.item, last.number)
+            self._tell("finished", state.node, item, number, state.status or "", len(over))
+
+    def _tell(self, kind: str, node: Node, item: int | None, number: int, code: str = "", later: int = 0) -> None:
         if self._watch is None:
             return
-        done, total = self._schedule.done, len(self._plan.nodes)
+        done, total = self._schedule.done - later, len(self._plan.nodes)
         try:
-            self._watch(Step(kind, work.node.name, work.item, number, code, done, total))
+            self._watch(Step(kind, node.name, item, number, code, done, total))
         except Exception as error:
             self._session.host.logger_of("plan").warning("who watches the plan failed (%s)", type(error).__name__)
 

@@ -95,7 +95,8 @@ class Work:
         number: Of the attempt, from 1.
         error: What the attempt before came to.
         until: When a call of the attempt before that still runs is waited for no more.
-        made: When it began and how many seconds it took, where who makes the calls knows that it was made before.
+        made: When it began, how many seconds it took, and how many seconds ago it ended, where who makes the calls
+            knows that it was made before. The first is by a clock that need not be the host's.
     """
 
     node: Node
@@ -105,7 +106,7 @@ class Work:
     number: int = 1
     error: CallError | None = None
     until: float = 0.0
-    made: tuple[float, float] | None = None
+    made: tuple[float, float, float] | None = None
 
 
 class Schedule:
@@ -115,18 +116,30 @@ class Schedule:
         inputs: What the plan is given, exact, by name.
         is_idempotent: Whether a tool may be tried again after a timeout, by its name in the plan.
 
+    Args:
+        is_behind: Asked once the plan is halted: whether calls were made before that it has not come to again.
+
     Attributes:
         states: How far each node is, in the order of the plan.
         is_halted: Whether nothing further begins.
         done: How many nodes have ended.
+        over: Those that have, until the driver takes them.
     """
 
-    def __init__(self, plan: Plan, inputs: Mapping[str, Any], is_idempotent: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, Any],
+        is_idempotent: Callable[[str], bool],
+        is_behind: Callable[[], bool] | None = None,
+    ) -> None:
         self.plan = plan
         self.is_halted = False
         self.done = 0
+        self.over = deque[State]()
         self._inputs = inputs
         self._is_idempotent = is_idempotent
+        self._is_behind = is_behind or (lambda: False)
         self.states = {node.name: State(node, len(node.needs), []) for node in plan.nodes}
         for state in self.states.values():
             for name in state.node.needs:
@@ -138,12 +151,12 @@ class Schedule:
 
     def next(self) -> Work | None:
         """Return a call to be made now, or None as long as there is none."""
-        while not self.is_halted:
+        while not self.is_halted or self._is_behind():
             if self._works:
                 work = self._works.popleft()
                 if work.state.error is None:
                     return work
-                self._gave_up(work)
+                self.give_up(work)
             elif self._ready:
                 self._begin(self._ready.popleft())
             else:
@@ -162,9 +175,10 @@ class Schedule:
         self._works.clear()
         self._later.clear()
         for work in works:
-            self._gave_up(work)
+            self.give_up(work)
 
-    def _gave_up(self, work: Work) -> None:
+    def give_up(self, work: Work) -> None:
+        """Count a call that is not made, or not made again."""
         work.state.error = work.state.error or work.error
         self._closed(work.state)
 
@@ -179,7 +193,7 @@ class Schedule:
             elif now < work.until:  # never two copies of a node at once
                 heappush(self._later, (now + LOOK, next(self._numbers), work))
             else:
-                self._gave_up(work)
+                self.give_up(work)
 
     @property
     def due(self) -> float | None:
@@ -259,11 +273,12 @@ class Schedule:
 
     # Ends
 
-    def ended(self, work: Work, attempt: Attempt, result: Any, error: CallError | None) -> None:
+    def ended(self, work: Work, attempt: Attempt, end: float, result: Any, error: CallError | None) -> None:
         """Take what came of a call: its result, or its error.
 
         Args:
             attempt: When it began and how long it took.
+            end: When it ended, by the host's clock.
         """
         state = work.state
         state.attempts.append(attempt)
@@ -274,7 +289,7 @@ class Schedule:
                 state.result[work.item] = result
             self._closed(state)
         elif self._may_try_again(work, state, error):
-            due = attempt.started + attempt.seconds + work.node.retry.pause(work.number)
+            due = end + work.node.retry.pause(work.number)
             work.number, work.error, work.until = work.number + 1, error, due + (work.node.timeout or LEFT)
             heappush(self._later, (due, next(self._numbers), work))
         else:
@@ -289,7 +304,7 @@ class Schedule:
             self._later = [each for each in self._later if each[2].node is not node]
             heapify(self._later)
             for work in works:
-                self._gave_up(work)
+                self.give_up(work)
 
     def _may_try_again(self, work: Work, state: State, error: CallError) -> bool:
         retry = work.node.retry
@@ -323,6 +338,7 @@ class Schedule:
     def _end(self, state: State, status: Status, reason: str = "") -> None:
         state.status, state.reason = status, reason
         self.done += 1
+        self.over.append(state)
         for above in state.above:
             above.left -= 1
             if not above.left:

@@ -55,7 +55,11 @@ def done(asked: dict[str, Any]) -> dict[str, Any]:
     with steps.engine(Path(asked["marks"])) as engine:
         match asked["do"]:
             case "run":
-                return told(run_durably(engine, steps.layered(), url=url, run_id=asked["run"], lease=lease))
+                return told(
+                    run_durably(
+                        engine, steps.layered(asked.get("seconds", 0.04)), url=url, run_id=asked["run"], lease=lease
+                    )
+                )
             case "resume":
                 return told(resume(engine, url, asked["run"], lease=lease))
             case "wide":

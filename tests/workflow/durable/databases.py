@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from neuroscript.workflow.durable.database import RUNS, WORKERS, Database
+from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database
 from neuroscript.workflow.durable.queueing import Queue
 
 MISSING: Final = "no PostgreSQL is installed here"
@@ -133,11 +134,30 @@ def leader_of(url: str) -> str | None:
     return leader
 
 
-def is_in_transaction(url: str) -> bool:
-    """Tell whether somebody has begun a transaction of a PostgreSQL and not ended it."""
+def lead_by(url: str, leader: str | None) -> None:
+    """Have another process, or none, drive the one run of a database."""
+    database = Database(url)
+    with database.engine.begin() as connection:
+        connection.execute(sa.update(RUNS).values(leader=leader))
+    database.close()
+
+
+def ended_last(url: str, call: str) -> None:
+    """Have a call have ended a moment after all others, that is in another order than they were seen in."""
+    database = Database(url)
+    with database.engine.begin() as connection:
+        latest = sa.select(sa.func.max(CALLS.c.ended)).scalar_subquery()
+        connection.execute(sa.update(CALLS).where(CALLS.c.id == call).values(ended=latest + 0.001))
+    database.close()
+
+
+def cut_off(url: str) -> None:
+    """Have a PostgreSQL end all that has been begun in it, as it does itself when a process says nothing for a while."""
     engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"))
-    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in %'"
+    others = "datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'"
+    query = sa.text(f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE {others}")
     with engine.connect() as connection:
-        count = connection.execute(sa.text(query)).scalar()
+        while connection.execute(query).scalar():
+            connection.rollback()
+            time.sleep(0.01)
     engine.dispose()
-    return bool(count)

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import signal
+import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import Ran, command, start
+from tests.terminals import Terminal
 from tests.workflow.durable import steps
 from tests.workflow.durable.conftest import Parent
 from tests.workflow.durable.databases import outlast, prepared
 
-from neuroscript.workflow import plan_to_data
+from neuroscript import Engine, Toolset
+from neuroscript.display import shown_path
+from neuroscript.jsonable import plain
+from neuroscript.jsontext import json_text
+from neuroscript.workflow import load_trace, plan_from_data, plan_to_data
 from neuroscript.workflow.durable import run_durably
 
 PLUGIN = """
@@ -56,12 +67,18 @@ def _without(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("mode", "policy", "host")}
 
 
+def plugin_of(folder: Path, marks: steps.Marks) -> str:
+    """Return the file of a plugin with the tools."""
+    plugin = folder / "steps.py"
+    plugin.write_text(PLUGIN.format(marks=str(marks.file)))
+    return str(plugin)
+
+
 @contextmanager
 def worker(url: str, folder: Path, marks: steps.Marks) -> Iterator[list[str]]:
     """Have a worker run as a process of its own; what it has said stands in the list when it has ended."""
-    plugin, said = folder / "steps.py", [""]
-    plugin.write_text(PLUGIN.format(marks=str(marks.file)))
-    child = start("worker", url, "-p", str(plugin), "--parallel", "4")
+    said = [""]
+    child = start("worker", url, "-p", plugin_of(folder, marks), "--parallel", "4")
     assert child.stderr is not None
     said[0] = child.stderr.readline().decode()
     assert "makes calls" in said[0], said[0]
@@ -79,8 +96,10 @@ def test_a_worker_makes_the_calls_of_others(url: str, tmp_path: Path, marks: ste
         trace = run_durably(engine, steps.layered(0.0), url=url, run_id="it", works=False)
 
     assert steps.expected(steps.layered()) == {node.name: node.result for node in trace.nodes}
-    assert re.fullmatch(r"neuroscript: worker [0-9a-f]{16} makes calls\n", said[0])
-    assert ["", "", "0"] == said[1:]
+    begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) makes calls\n", said[0])
+    assert begins
+    ends = f"neuroscript: worker {begins[1]} takes no further calls, and ends with those that it makes\n"
+    assert ["", ends, "0"] == said[1:]
 
 
 def test_an_interrupted_run_is_listed_and_gone_on_with(
@@ -97,8 +116,8 @@ def test_an_interrupted_run_is_listed_and_gone_on_with(
     (after,) = json.loads(asked("list", "--json").out)
 
     assert ["interrupted", gone_on["status"]] == [before["status"], after["status"]]
-    assert set(steps.expected(steps.layered())) >= {call["node"] for call in gone_on["calls"]}
-    assert {"ok", "plan.in_doubt"} >= {call["status"] for call in gone_on["calls"]}
+    assert [*steps.expected(steps.layered())] == [node["name"] for node in gone_on["nodes"]]
+    assert {"ok", "plan.in_doubt"} >= {each["code"] for node in gone_on["nodes"] for each in node.get("attempts", ())}
     assert Ran(2, "", f"neuroscript: run it: has {after['status']} already\n") == asked("cancel", "it")
 
 
@@ -113,7 +132,72 @@ def test_a_run_is_shown_with_its_calls(url: str, marks: steps.Marks, asked: Call
     assert re.fullmatch(head, listed.out)
     assert re.fullmatch(head + r"(  w[01]  step\.\w+ +ok  \d+\.\d{3} s\s*\n){2}", shown.out)
     assert Ran(2, "", "neuroscript: run no: there is none of that id\n") == asked("show", "no")
-    assert Ran(0, shown.out, "") == asked("resume", "it")
+
+
+def test_going_on_with_a_run_gives_what_running_it_gives(
+    url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]
+) -> None:
+    """The output, the trace, and what failed with its exit code: else nobody could have them any more."""
+    trace, plan = tmp_path / "trace.json", steps.wide(2, 0.0)
+    fails = plan_from_data(
+        {"nodes": {"bad": {"tool": "step.fail"}, "next": {"tool": "step.fail", "depends_on": ["bad"]}}}
+    )
+    with steps.engine(marks.file) as engine:
+        given = run_durably(engine, plan, url=url, run_id="it").output
+        run_durably(engine, fails, url=url, run_id="bad")
+    again = asked("resume", "it", "--save", str(trace))
+
+    assert Ran(0, f"{json_text(plain(given))}\n") == again
+    assert ("it", "succeeded") == (load_trace(trace).run, load_trace(trace).status)
+    said = "neuroscript: bad: step.fail: the tool failed (ValueError)\nneuroscript: the plan failed: bad failed; 1 not started\n"
+    assert Ran(1, "", said) == asked("resume", "bad")
+
+
+def test_names_that_would_steer_a_terminal_are_shown_as_they_are(
+    url: str, marks: steps.Marks, asked: Callable[..., Ran]
+) -> None:
+    """In one line, whatever stands in them."""
+    plan = plan_from_data({"name": "a\n\x1b[31m\u202eb", "nodes": {"bad": {"tool": "step.fail"}}})
+    with steps.engine(marks.file) as engine:
+        run_durably(engine, plan, url=url, run_id="it")
+    listed = asked("list").out
+
+    assert [["it", r"a\n\x1b[31m\u202eb", "failed"]] == [line.split()[:3] for line in listed.splitlines()]
+
+
+def at(url: str, folder: Path, marks: steps.Marks, seconds: float) -> Terminal:
+    """Return a terminal in which a plan of one node runs durably that takes so long."""
+    plan, plugin = folder / "plan.json", plugin_of(folder, marks)
+    plan.write_text(json.dumps(plan_to_data(steps.wide(1, seconds))))
+    argv = ["neuroscript", "run", "--durable", url, "--run-id", "it", "-p", plugin, str(plan)]
+    code = f"import os, sys; os.environ['TERM'] = 'xterm'; sys.argv = {argv}; from neuroscript.cli import main"
+    return Terminal(f"{code}; sys.exit(main())")
+
+
+def test_a_terminal_keeps_the_id_of_a_run(url: str, tmp_path: Path, marks: steps.Marks) -> None:
+    """What is drawn while the run lasts stands below it."""
+    terminal = at(url, tmp_path, marks, 0.3)
+
+    seen = terminal.rest()
+    terminal.close()
+
+    assert seen.startswith("neuroscript: run it\r\n")
+    assert "  w0  0 s\r\n0 of 1 done\r\n" in seen
+
+
+def test_who_presses_keys_until_a_run_has_ended_sees_no_traceback(url: str, tmp_path: Path, marks: steps.Marks) -> None:
+    """It ends though a call is being made, and can be gone on with."""
+    terminal = at(url, tmp_path, marks, 60)
+    while not marks.under_way():
+        time.sleep(0.01)
+    while terminal.child.poll() is None:
+        os.write(terminal.ours, b"\x03")
+        time.sleep(0.3)
+    rest = terminal.rest()
+    terminal.close(130)
+
+    assert "neuroscript: interrupted" == re.split(r"\x1b\[J|\^C|\r\n", rest)[-2]
+    assert "Traceback" not in rest
 
 
 def test_a_plan_is_run_durably(url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
@@ -125,9 +209,78 @@ def test_a_plan_is_run_durably(url: str, tmp_path: Path, marks: steps.Marks, ask
     again = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
 
     assert (0, "neuroscript: run it\n", "it") == (ran.code, ran.err, json.loads(ran.out)["run"])
-    assert 2 == again.code
+    assert Ran(2, "", "neuroscript: run it\nneuroscript: run it: there is one of that id\n") == again
     assert ["it"] == [each["id"] for each in json.loads(asked("list", "--json").out)]
     assert dict.fromkeys(("w0", "w1", "w2"), 1) == dict(marks.of("begin"))
+
+
+def test_a_run_that_another_process_has_taken_over_has_failed_here(url: str, tmp_path: Path) -> None:
+    """With the code of a failure, for nothing is wrong in the command."""
+    thief = Toolset("thief")
+
+    @thief.tool()
+    def take() -> None:
+        """Take over whatever is run."""
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=30)) as connection, connection:
+            connection.execute("UPDATE neuroscript_runs SET leader = 'another'")
+
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"nodes": {"it": {"tool": "thief.take"}}}))
+    made: Any = lambda **settings: Engine(toolsets=[thief], plugins="none", **_without(settings))  # noqa: E731
+    ran = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
+
+    said = "this process was taken for dead, and another one may go on with the run"
+    assert Ran(1, "", f"neuroscript: run it\nneuroscript: {said}\n") == ran
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "why"),
+    [
+        (("runs", "list"), "text", "file is not a database"),
+        (("runs", "show"), "none.sqlite", "no such file or directory"),
+        (("runs", "resume"), "none.sqlite", "no such file or directory"),
+        (("worker",), "text/below/it.sqlite", "not a directory"),
+        (("runs", "list"), "other.sqlite", "no such column: neuroscript_runs.digest"),
+        (("worker",), "other.sqlite", "table neuroscript_workers has no column named lease"),
+    ],
+    ids=["no database", "none to look at", "none to go on in", "no place", "other tables", "other tables to work with"],
+)
+def test_why_a_database_can_not_be_used_is_said(
+    words: tuple[str, ...], place: str, why: str, url: str, tmp_path: Path
+) -> None:
+    """At once, with the code of what was given wrong; nothing is made where there is only something to look at."""
+    (tmp_path / "text").write_text("what is in this file is no database of SQLite, whoever takes it for one" * 9)
+    shutil.copy(tmp_path / "runs.sqlite", tmp_path / "other.sqlite")
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as connection:
+        for table, column in (("runs", "digest"), ("workers", "lease")):
+            connection.execute(f"ALTER TABLE neuroscript_{table} RENAME COLUMN {column} TO of_another_version")
+    address = f"sqlite:///{tmp_path}/{place}"
+    ran = command(*words, address, *(["it"] if words[-1] in ("show", "resume") else []))
+
+    assert Ran(2, "", f"neuroscript: {shown_path(address)}: can not be used as a database: {why}\n") == ran
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_no_password_of_an_address_is_shown() -> None:
+    """Wherever it stands in it; what the driver says is there."""
+    said = command("runs", "list", "postgresql://u:open@127.0.0.1:1/db").err
+    also = command("runs", "list", "postgresql://u@127.0.0.1:1/db?password=open").err
+
+    assert "neuroscript: postgresql://u:***@127.0.0.1:1/db" == said.partition(": can not be used as a database: ")[0]
+    assert "neuroscript: postgresql://u@127.0.0.1:1/db" == also.partition(": can not be used as a database: ")[0]
+    assert all("port 1 failed" in each and "open" not in each for each in (said, also))
+
+
+def test_an_extra_that_is_missing_is_named_by_each_command(url: str, marks: steps.Marks) -> None:
+    """Those that only look at a database need no DBOS."""
+    with steps.engine(marks.file) as engine:
+        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
+    argv = [["worker", url], ["runs", "resume", url, "it"], ["runs", "list", url, "--json"]]
+    code = f"import sys; sys.modules['dbos'] = None; from neuroscript.cli import main; [main(each) for each in {argv}]"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    said = 'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n'
+    assert (said * 2, "it") == (ran.stderr, json.loads(ran.stdout)[0]["id"])
 
 
 def test_words_that_are_missing_are_named(url: str) -> None:
@@ -135,11 +288,12 @@ def test_words_that_are_missing_are_named(url: str) -> None:
     assert Ran(
         2, "", "neuroscript: an action is missing: list, show, resume, cancel (see neuroscript runs --help)\n"
     ) == (command("runs"))
-    assert Ran(2, "", "neuroscript: durable: an address is sqlite:///FILE or postgresql://USER@HOST/NAME\n") == (
-        command("runs", "list", "runs.sqlite")
-    )
+    for address in ("runs.sqlite", "sqlite://runs.sqlite", "sqlite:///runs.sqlite?mode=ro", "mysql://u@host/db", ""):
+        assert Ran(2, "", "neuroscript: durable: an address is sqlite:///FILE or postgresql://USER@HOST/NAME\n") == (
+            command("runs", "list", address)
+        )
     assert Ran(2, "", "neuroscript: durable: parallel must be a whole number from 1 to 1000\n") == (
-        command("worker", url, "--parallel", "0")
+        command("worker", url, "--parallel", "1001")
     )
     assert Ran(2, "", "neuroscript: --run-id is for durable runs; give --durable too\n") == (
         command("run", "--run-id", "it", "plan.toml")

@@ -110,4 +110,4 @@ def test_no_node_is_lost(trials: list[Trial]) -> None:
         assert not doubtful & MAY_RERUN
         assert all(any(need in doubtful | lost for need in PLAN[name].needs) for name in lost)
         assert not lost & set(each.begun)
-        assert all(each.begun.get(name) == 1 for name in doubtful)
+        assert all(each.begun.get(name, 0) <= 1 for name in doubtful)  # killed before its tool, or in it

@@ -8,22 +8,27 @@ import signal
 import sqlite3
 import sys
 import time
+import traceback
 from array import array
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from tests.workflow.durable import steps
 from tests.workflow.durable.conftest import Child, Parent
-from tests.workflow.durable.databases import MakeDatabase, is_in_transaction, leader_of, outlast
+from tests.workflow.durable.databases import MakeDatabase, cut_off, ended_last, leader_of, outlast
 
 from neuroscript import ArgSpec, Engine, ExecutionPolicy, Host, ToolFailed, ToolPolicy, Toolset, ToolSpec
-from neuroscript.errors import SpecError
+from neuroscript.errors import CallError, SpecError
 from neuroscript.workflow import NodeTrace, Plan, Trace, plan_from_data, run
 from neuroscript.workflow.durable import Worker, cancel, list_runs, resume, run_durably, show_run
+from neuroscript.workflow.durable import database as durable_database
+from neuroscript.workflow.durable.database import Database, once
 
 VALUES: dict[str, Any] = {
     "bytes": b"\x00\xff",
@@ -164,6 +169,41 @@ def test_a_run_that_was_halted_is_told_as_it_went(make_database: MakeDatabase, t
     assert ["succeeded", "failed", "unstarted", "succeeded", "succeeded"] == [node.status for node in again.nodes]
 
 
+def test_what_was_not_begun_when_a_plan_was_halted_is_unstarted(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Also where two ends were seen at one look, of which the later one halted the plan."""
+    url = make_database("at_once")
+    nodes = {
+        "slow": {"tool": "step.once", "inputs": {"name": "slow", "before": [], "seconds": 0.3}},
+        "after": {"tool": "step.fail", "depends_on": ["slow"]},
+        "fails": {"tool": "step.fail"},
+    }
+    with steps.engine(tmp_path / "marks") as engine:
+        first = run_durably(engine, plan_from_data({"nodes": nodes}), url=url, run_id="it")
+        ended_last(url, "it.fails")
+        again = resume(engine, url, "it")
+
+    assert ["succeeded", "unstarted", "failed"] == [node.status for node in first.nodes]
+    assert [(node.status, node.error) for node in first.nodes] == [(node.status, node.error) for node in again.nodes]
+
+
+def test_what_ran_beside_a_node_that_halts_at_last_is_told(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Although its further attempts are due at once when the run is gone through again, and take the only place."""
+    url = make_database("beside")
+    step = {"tool": "step.once", "inputs": {"name": "it", "before": [], "seconds": 0}, "on_fail": "continue"}
+    nodes = {
+        "first": step,
+        "halts": {"tool": "step.fail", "depends_on": ["first"], "retry": {"count": 2, "backoff": 0.05}},
+        "second": {**step, "depends_on": ["first"]},
+        "third": {**step, "depends_on": ["second"]},
+    }
+    with steps.engine(tmp_path / "marks") as engine:
+        first = run_durably(engine, plan_from_data({"nodes": nodes}), url=url, run_id="it", parallel=1)
+        again = resume(engine, url, "it")
+
+    assert ["succeeded", "failed", "succeeded", "succeeded"] == [node.status for node in first.nodes]
+    assert told(first) == told(again)
+
+
 def test_what_was_due_again_is_not_run_where_the_plan_was_halted(make_database: MakeDatabase, tmp_path: Path) -> None:
     """Although its time has come when the run is gone through again."""
     url, marks = make_database("due"), steps.Marks(tmp_path / "marks")
@@ -179,8 +219,42 @@ def test_what_was_due_again_is_not_run_where_the_plan_was_halted(make_database: 
         later = resume(engine, url, "it")
 
     assert 3 == len(show_run(url, "it")[1])
-    assert [each.error for each in first.nodes] == [each.error for each in later.nodes]
+    assert told(first) == told(later)
     assert ["failed", "succeeded", "failed"] == [each.status for each in later.nodes]
+
+
+def test_a_call_that_was_left_behind_is_tried_again_when_it_has_ended(make_database: MakeDatabase) -> None:
+    """Where its tool is idempotent, as without a database; never two copies at once."""
+    slow, at_once = Toolset("slow"), []
+
+    @slow.tool(policy=ToolPolicy(effects=("idempotent",)))
+    def once() -> int:
+        """Take long the first time."""
+        at_once.append(1)
+        if len(at_once) == 1:
+            time.sleep(0.5)
+            at_once.append(2)
+        return len(at_once)
+
+    node = {"tool": "slow.once", "timeout": 0.3, "retry": {"count": 1, "backoff": 0, "on": ["call.timeout"]}}
+    with Engine(toolsets=[slow], plugins="none") as engine:
+        trace = run_durably(engine, plan_of({"it": node}), url=make_database("left"))
+
+    assert 3 == trace.output
+    assert ["call.timeout", "ok"] == [each.code for each in trace["it"].attempts]
+
+
+def test_clocks_may_differ(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """That of the database is not what a further attempt waits by, whether the process's own is behind it or ahead."""
+    url, marks = make_database("clocks"), steps.Marks(tmp_path / "marks")
+    plan = plan_from_data({"nodes": {"due": {"tool": "step.fail", "retry": {"count": 1, "backoff": 0.1}}}})
+    runs = []
+    for ahead in (-3600.0, 3600.0):
+        with steps.engine(marks.file, host=Host(clock=lambda ahead=ahead: time.time() + ahead)) as engine:
+            first = run_durably(engine, plan, url=url, run_id=f"r{ahead > 0:d}")
+            runs += [first, resume(engine, url, first.run)]
+
+    assert [["tool.failed", "tool.failed"]] * 4 == [[each.code for each in run["due"].attempts] for run in runs]
 
 
 def test_runs_are_listed_and_shown(engine: Engine, make_database: MakeDatabase) -> None:
@@ -204,6 +278,21 @@ def test_runs_are_listed_and_shown(engine: Engine, make_database: MakeDatabase) 
         ("good", 0, 1, "ok"),
         ("good", 1, 1, "ok"),
     ] == sorted((call.node, call.item, call.number, call.status) for call in calls)
+
+
+def test_what_the_database_does_not_take_fails_its_node(make_database: MakeDatabase) -> None:
+    """Its run ends."""
+    odd = Toolset("odd")
+
+    @odd.tool()
+    def fail() -> None:
+        """Fail with a code that is no text of UTF-8."""
+        raise ToolFailed("it is closed", code="odd.\ud800")
+
+    with Engine(toolsets=[odd], plugins="none") as engine:
+        trace = run_durably(engine, plan_of({"it": {"tool": "odd.fail"}}), url=make_database("odd"))
+
+    assert "odd.fail: what came of it can not be kept (UnicodeEncodeError)" == trace["it"].error["message"]
 
 
 # What is refused
@@ -244,6 +333,17 @@ def test_a_plan_that_can_not_run_is_refused_before_it_is_kept(engine: Engine, ma
     assert [] == list_runs(url)
 
 
+def test_how_many_calls_are_given_out_is_checked_before_a_run_is_kept(
+    engine: Engine, make_database: MakeDatabase
+) -> None:
+    """Or it would stand there for ever, and nobody could go on with it."""
+    url = make_database("none")
+    with pytest.raises(ValueError, match=r"\Aparallel must be 1 or more\Z"):
+        run_durably(engine, plan_of({"it": {"tool": "kept.value", "inputs": {"name": "x"}}}), url=url, parallel=0)
+
+    assert [] == list_runs(url)
+
+
 def test_words_that_are_none_are_refused(
     engine: Engine, make_database: MakeDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,7 +362,8 @@ def test_words_that_are_none_are_refused(
         "run taken: there is one of that id": lambda: run_durably(engine, plan, url=url, run_id="taken"),
         "run none: there is none of that id": lambda: resume(engine, url, "none"),
         "run taken: has succeeded already": lambda: cancel(url, "taken"),
-        "sqlite:///text: can not be used as a database (DatabaseError)": lambda: list_runs("sqlite:///text"),
+        "sqlite:///text: can not be used as a database: file is not a database": lambda: list_runs("sqlite:///text"),
+        "sqlite:///text/in: can not be used as a database: not a directory": lambda: list_runs("sqlite:///text/in"),
     }
     said = []
     for do in refused.values():
@@ -271,6 +372,36 @@ def test_words_that_are_none_are_refused(
         said.append(str(caught.value))
 
     assert [*refused] == said
+
+
+def test_a_password_is_in_no_error() -> None:
+    """Wherever in an address it stands, and however it is spelt."""
+    said = []
+    for url in (
+        "postgresql://me:open@127.0.0.1:1/plans",
+        "postgresql://me@127.0.0.1:1/plans?password=open",
+        "postgresql://me:op@en@127.0.0.1:1/plans",
+    ):
+        with pytest.raises(SpecError) as caught:
+            list_runs(url)
+        said.append(str(caught.value).partition(": can not be used as a database: ")[0])
+
+    assert [
+        "postgresql://me:***@127.0.0.1:1/plans",
+        "postgresql://me@127.0.0.1:1/plans",
+        "durable: in an address an @ of a password is written %40",
+    ] == said
+
+
+def test_what_a_call_is_given_is_in_no_error_of_the_database(make_database: MakeDatabase) -> None:
+    """Nor in what that error was made of."""
+    database = Database(make_database("quiet"))
+    query, given = sa.text("SELECT * FROM nowhere WHERE it = :given"), "-".join(("open", "sesame"))
+    with pytest.raises((CallError, SpecError)) as caught:
+        database.transaction(lambda connection: connection.execute(query, {"given": given}), once)
+    database.close()
+
+    assert given not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_process_is_one_worker(engine: Engine, make_database: MakeDatabase) -> None:
@@ -295,7 +426,7 @@ def waiting_for(marks: steps.Marks, count: int, child: Child) -> None:
 
 
 def stop(pid: int, url: str) -> None:
-    """Stop a process while it holds no lock: that of SQLite nobody can take from it, and PostgreSQL takes its time."""
+    """Stop a process so that it holds no lock: that of SQLite nobody can take from it, PostgreSQL takes it itself."""
     while True:
         os.kill(pid, signal.SIGSTOP)
         while not all(
@@ -304,10 +435,8 @@ def stop(pid: int, url: str) -> None:
         ):
             time.sleep(0.001)
         if not url.startswith("sqlite"):
-            if not is_in_transaction(url):
-                return
-            os.kill(pid, signal.SIGCONT)
-            continue
+            cut_off(url)
+            return
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0, isolation_level=None)) as connection:
             with suppress(sqlite3.OperationalError):
                 connection.execute("BEGIN IMMEDIATE")
@@ -335,6 +464,79 @@ def test_nothing_further_of_a_cancelled_run_begins(make_database: MakeDatabase, 
     assert marks.of("end") == marks.of("begin")
 
 
+def test_a_database_that_is_away_fails_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as the lease lasts, what is to be given out waits for it."""
+    monkeypatch.setattr(durable_database, "BUSY", 0.1)
+    file, held, tries = tmp_path / "held.sqlite", Toolset("held"), []
+
+    @held.tool()
+    def off() -> int:
+        """Hold everybody up who writes, between two attempts of the other node."""
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            while not connection.execute("SELECT count(*) FROM neuroscript_calls WHERE ended > 0").fetchone()[0]:
+                time.sleep(0.005)
+            connection.execute("BEGIN IMMEDIATE")
+            time.sleep(1.0)
+        return 1
+
+    @held.tool()
+    def later() -> int:
+        """Fail once."""
+        tries.append(1)
+        if len(tries) == 1:
+            raise ToolFailed("not yet", retry="later")
+        return 2
+
+    nodes = {"off": {"tool": "held.off"}, "later": {"tool": "held.later", "retry": {"count": 1, "backoff": 0.4}}}
+    with Engine(toolsets=[held], plugins="none") as engine:
+        trace = run_durably(engine, plan_of(nodes), url=f"sqlite:///{file}")
+
+    assert {"off": 1, "later": 2} == trace.output
+
+
+def test_a_process_that_is_cut_off_lets_go_and_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so; its worker has ended, and the same process can go on with the run once the database is back."""
+    monkeypatch.setattr(durable_database, "BUSY", 0.2)
+    url, cut = f"sqlite:///{tmp_path}/cut.sqlite", Toolset("cut")
+    begun = []
+
+    @cut.tool(policy=ToolPolicy(effects=("idempotent",)))
+    def off() -> int:
+        """Hold everybody up who writes, the first time."""
+        begun.append(1)
+        if len(begun) == 1:
+            with closing(sqlite3.connect(tmp_path / "cut.sqlite", isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                over.wait(20)
+        return len(begun)
+
+    over = Event()
+    with Engine(toolsets=[cut], plugins="none") as engine:
+        with pytest.raises(CallError) as caught:
+            run_durably(engine, plan_of({"it": {"tool": "cut.off"}}), url=url, run_id="it", lease=0.5)
+        over.set()
+        trace = resume(engine, url, "it")
+
+    assert "plan.taken" == caught.value.code
+    assert "succeeded" == trace.status
+
+
+def test_what_was_under_way_in_a_cancelled_run_is_in_doubt(
+    make_database: MakeDatabase, parent: Parent, tmp_path: Path
+) -> None:
+    """Where its process has died meanwhile: nobody says of it that it has not begun."""
+    url, marks = make_database("doubt"), steps.Marks(tmp_path / "marks")
+    child = parent.child("run", url, marks.file, run="it", seconds=5.0)
+    waiting_for(marks, steps.WIDTH, child)
+    child.kill()
+    cancel(url, "it")
+    nodes = parent.child("resume", url, marks.file, run="it").result()["nodes"]
+
+    assert dict.fromkeys(marks.under_way(), "plan.in_doubt") == {
+        name: node["code"] for name, node in nodes.items() if name.startswith("n0_")
+    }
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when all threads of a process stand still")
 def test_a_process_that_was_taken_for_dead_does_nothing_more(
     make_database: MakeDatabase, parent: Parent, tmp_path: Path
@@ -348,6 +550,7 @@ def test_a_process_that_was_taken_for_dead_does_nothing_more(
     marks.let_go()
     outlast(url)
     leader = leader_of(url)
+    assert leader is not None, "it was over before it was stopped"
     other = parent.child("resume", url, marks.file, run="it")
     while leader_of(url) == leader:
         assert not other.out.exists(), other.result()
@@ -376,3 +579,28 @@ def test_a_lease_that_is_not_kept_is_over(parent: Parent, tmp_path: Path) -> Non
     assert time.monotonic() - killed > 1.0
     assert {"ok", "plan.in_doubt", "plan.reference"} >= {node["code"] or "ok" for node in nodes.values()}
     assert max(marks.of("begin").values()) <= 2
+
+
+def test_a_halted_run_that_is_gone_through_again_comes_to_all_that_it_had_done(
+    engine: Engine, make_database: MakeDatabase
+) -> None:
+    """Also where what halts the plan makes no call, and so comes sooner than when each call took its time."""
+    plan = plan_from_data(
+        {
+            "nodes": {
+                "fails": {"tool": "kept.fail", "inputs": {"how": "x"}, "on_fail": "continue"},
+                "first": {"tool": "kept.double", "inputs": {"number": 1}},
+                "lost": {"tool": "kept.double", "inputs": {"number": "${fails}"}, "on_fail": "continue"},
+                "second": {"tool": "kept.double", "inputs": {"number": "${first}"}},
+                "halts": {"tool": "kept.double", "inputs": {"number": "${lost}"}},
+            }
+        }
+    )
+    url = make_database("behind")
+    done = run_durably(engine, plan, url=url, run_id="it", parallel=1)
+    again = resume(engine, url, "it")
+
+    assert 4 == done["second"].result
+    assert [(node.name, node.status, node.result) for node in done.nodes] == [
+        (node.name, node.status, node.result) for node in again.nodes
+    ]

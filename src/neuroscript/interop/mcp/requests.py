@@ -78,11 +78,13 @@ class Request:
         return (self._context.meta or {}).get("progress_token") is not None
 
     async def item(self, item: Any) -> None:
-        """Tell the client an item of a stream, as its text, and how many there were; the next one waits for that."""
+        """Tell the client an item of a stream, as its text, and how many there were; the next one waits for that.
+
+        Where the tool has told that it is further, the number is one more than that, so that no item is left out.
+        """
         self._items += 1
-        self.progress(
-            self._items, None, _cut(item if type(item) is str else json.dumps(plain(item), ensure_ascii=False))
-        )
+        done = max(self._items, self._furthest + 1)
+        self.progress(done, None, _cut(item if type(item) is str else json.dumps(plain(item), ensure_ascii=False)))
         await asyncio.sleep(0)  # what was posted is taken now
         if self._sender is not None:
             await asyncio.wait({self._sender})

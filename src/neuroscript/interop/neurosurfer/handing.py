@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from neuroscript.display import shown
+from neuroscript.display import sendable, shown
 from neuroscript.errors import CoercionError, ToolFailed
 from neuroscript.memory import plain_copy
 from neuroscript.runtime import Handles, Runtime
@@ -29,10 +29,10 @@ KIND: Final = f"{OWN}extra"
 
 
 def kept(rt: Runtime, extras: Any) -> list[str]:
-    """Make variables of extras and return their names, in order.
+    """Make variables of extras and return their names, in order; all of them, or none.
 
     Raises:
-        ToolFailed: ``neurosurfer.extras``, with all that can have no name; none of them is kept then.
+        ToolFailed: ``neurosurfer.extras``, with all that can have no name; or one has the name of a constant.
     """
     if not extras:
         return []
@@ -41,9 +41,17 @@ def kept(rt: Runtime, extras: Any) -> list[str]:
     faults = [fault for name in extras if (fault := _fault(name))]
     if faults:
         raise _nameless(faults)
+    there = {*rt.variables}
+    for name in extras:
+        if name in there:
+            rt.update_var(name, _same)  # refused, if it is a constant
     for name, value in extras.items():
         _keep(rt, name, value)
     return list(extras)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _keep(rt: Runtime, name: str, value: Any) -> None:
@@ -51,12 +59,7 @@ def _keep(rt: Runtime, name: str, value: Any) -> None:
     try:
         rt.set_var(name, plain_copy(value))
     except CoercionError:
-        handle = rt.handles.new(value, KIND)
-        try:
-            rt.set_var(name, handle)
-        except BaseException:  # of a constant
-            rt.handles.release(handle)
-            raise
+        rt.set_var(name, rt.handles.new(value, KIND))
     release(rt.handles, before)
 
 
@@ -64,6 +67,8 @@ def _fault(name: Any) -> str:
     """Return why something can be no name of an extra, or ``""``."""
     if not isinstance(name, str):
         return f"expected names that are texts, got {type_name(name)}"
+    if sendable(name) != name:
+        return "expected names of valid Unicode, got lone surrogates"
     return f"no name may begin with {OWN}, as {shown(name)} does" if name.startswith(OWN) else ""
 
 

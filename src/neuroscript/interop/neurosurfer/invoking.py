@@ -8,22 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from time import sleep
-from typing import Any
+from typing import Any, Final
 
 from neuroscript.bodies import END
 from neuroscript.display import shown
-from neuroscript.errors import CallError, LentError, ToolFailed
+from neuroscript.errors import CallError, LentError, SpecError, ToolFailed
 from neuroscript.foreignnames import word_of
 from neuroscript.interop.foreigntext import message_of
 from neuroscript.interop.neurosurfer.base_tool import ToolResponse
 from neuroscript.interop.neurosurfer.handing import ANSWER, handed_on, release
 from neuroscript.interop.neurosurfer.reading import spec_of
 from neuroscript.interop.neurosurfer.taking import GROUP
+from neuroscript.names import canonical
 from neuroscript.session import Session
 from neuroscript.walk import type_name
 
 Repairing = Callable[[str, Mapping[str, Any], ValueError], tuple[str, dict[str, Any]]]
 """Is given a tool, inputs and what is wrong with them, and returns another tool and inputs, or the same mended."""
+
+UNTOLD: Final[Mapping[str, Any]] = {"final_answer": False, "extras": (), "stream": False}
+"""What is known of an answer that no tool of neurosurfer has given."""
 
 
 class Invoker:
@@ -40,6 +44,9 @@ class Invoker:
         allow_input_pruning: Whether inputs that a tool does not declare are left out, and not refused.
         repair: Asked once for other inputs where they are not what the tool takes; what it gives is looked at, too.
         wait: Waits so many seconds.
+
+    Raises:
+        SpecError: A tool is none, or a number is below 0.
     """
 
     def __init__(
@@ -54,6 +61,10 @@ class Invoker:
         repair: Repairing | None = None,
         wait: Callable[[float], object] = sleep,
     ) -> None:
+        counts = {"max_tool_errors": max_tool_errors, "backoff_sec": backoff_sec}
+        faults = [f"{name} must be 0 or more" for name, each in counts.items() if not each >= 0]
+        if faults:
+            raise SpecError("Invoker", faults)
         self._session = session
         specs = deepcopy([*map(spec_of, toolkit.registry.values())])
         self._specs = {spec.name: spec for spec in specs}
@@ -75,7 +86,7 @@ class Invoker:
             ValueError: There is no such tool, or the inputs are not what it takes; nothing was called.
             CallError: The call was refused, or took too long; neither is tried again.
         """
-        name, checked = self._checked(tool, dict(inputs))
+        name, checked = self._checked(tool, inputs)
         for failures in range(1, self._max_tool_errors + 2):
             try:
                 return self._called(name, checked)
@@ -87,7 +98,7 @@ class Invoker:
                 self._wait(self._backoff_sec * failures)
         return ToolResponse(False, f"[tool:{name}] failed after retries: {self._reason(failed)}")
 
-    def _checked(self, tool: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _checked(self, tool: str, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         try:
             return tool, self._taken(tool, inputs)
         except ValueError as error:
@@ -96,28 +107,46 @@ class Invoker:
             tool, inputs = self._repair(tool, inputs, error)
         return tool, self._taken(tool, inputs)
 
-    def _taken(self, tool: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def _taken(self, tool: object, inputs: Any) -> dict[str, Any]:
+        """Return a copy of inputs that are what a tool takes; a model may have sent anything."""
+        if not isinstance(tool, str):
+            raise ValueError(f"Unknown tool of type {type_name(tool)}")
         spec = self._specs.get(tool)
         if spec is None:
             raise ValueError(f"Unknown tool '{shown(tool)}'")
-        if self._allow_input_pruning:
+        if isinstance(inputs, Mapping):
             known = {each.name for each in spec.inputs}
-            inputs = {name: each for name, each in inputs.items() if name in known}
+            inputs = {name: each for name, each in inputs.items() if name in known or not self._allow_input_pruning}
         return spec.check_inputs(inputs)
 
     def _called(self, tool: str, inputs: dict[str, Any]) -> ToolResponse:
         variables, handles = self._session.memory.variables, self._session.memory.handles
         variables.drop(ANSWER)
-        items = self._session.stream(f"{self._group}.{word_of(tool)}", inputs)
-        first = next(items, END)
-        told = variables.get(ANSWER, {"final_answer": False, "extras": [], "stream": False})
+        name = f"{self._group}.{word_of(tool)}"
+        items = self._session.stream(name, inputs)
+        try:
+            first = next(items, END)
+        except BaseException:
+            self._give_up(frozenset(variables.get(ANSWER, UNTOLD)["extras"]) - self._extras)
+            raise
+        told = variables.get(ANSWER, None) or {**UNTOLD, "stream": self._gives_items(name)}
         extras = frozenset(told["extras"])
-        for name in self._extras - extras:
-            release(handles, variables.get(name, None))
-            variables.drop(name)
+        self._give_up(self._extras - extras)
         self._extras = extras
         given = {name: handed_on(handles, variables.get(name, None)) for name in told["extras"]}
         return ToolResponse(told["final_answer"], _rest(first, items) if told["stream"] else first, given)
+
+    def _gives_items(self, name: str) -> bool:
+        """Tell whether a tool of another kind, which has that name in the session, is a stream."""
+        info = self._session.infos.get(canonical(name))
+        return info is not None and info.spec.stream is True
+
+    def _give_up(self, names: frozenset[str]) -> None:
+        """Let no call get these extras any more."""
+        variables, handles = self._session.memory.variables, self._session.memory.handles
+        for name in names:
+            release(handles, variables.get(name, None))
+            variables.drop(name)
 
     def _reason(self, error: ToolFailed) -> str:
         """Return what the tool raised says, without any secret: it is the host's own tool, and its agent's own loop."""

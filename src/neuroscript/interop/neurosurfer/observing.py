@@ -36,6 +36,14 @@ def value_of(thing: Any) -> Any:
             return data
 
 
+def _item_of(thing: Any) -> Any:
+    """Return the value of an item, whose own code can not pass for the end of all of them."""
+    try:
+        return value_of(thing)
+    except (StopIteration, StopAsyncIteration) as error:
+        raise RuntimeError("an item can not be told") from error
+
+
 @attrs.frozen(eq=False, repr=False)
 class Items:
     """The values of a generator."""
@@ -46,7 +54,7 @@ class Items:
         return self
 
     def __next__(self) -> Any:
-        return value_of(next(self.source))
+        return _item_of(next(self.source))
 
     def close(self) -> None:
         """End the generator; other iterators need no end."""
@@ -64,7 +72,8 @@ class AwaitedItems:
         return self
 
     async def __anext__(self) -> Any:
-        return value_of(await anext(self.source))
+        item = await anext(self.source)
+        return _item_of(item)
 
     async def aclose(self) -> None:
         """End the generator; other iterators need no end."""

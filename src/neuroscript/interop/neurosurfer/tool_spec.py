@@ -80,11 +80,19 @@ class ToolSpec:
             raise ValueError("ToolSpec must have name, description, when_to_use.")
         if not self.inputs:
             raise ValueError(f"ToolSpec({self.name}) must define at least one input param.")
+        try:
+            self._look()
+        except (AttributeError, TypeError):
+            raise ValueError(f"{self.name} must have ToolParams as inputs and a ToolReturn as returns.") from None
+
+    def _look(self) -> None:
         names: set[str] = set()
         for each in self.inputs:
             self._support(each.name, each.type)
             if not each.name:
                 raise ValueError(f"{self.name} has an input with empty name.")
+            if not isinstance(each.name, str):
+                raise ValueError(f"{self.name} has an input whose name is no text.")
             if each.name in names:
                 raise ValueError(f"{self.name} has duplicate input '{each.name}'.")
             names.add(each.name)

@@ -34,7 +34,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
             return _told(function(**given(args, values)))
         except (CallError, LentError):  # they say themselves who must act
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _failed(error) from error
 
     async def awaited(rt: Runtime, *values: Any) -> Any:
@@ -42,7 +42,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
             return _told(await function(**given(args, values)))
         except (CallError, LentError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _failed(error) from error
 
     return awaited if is_coroutine(function) else called
@@ -58,7 +58,7 @@ def _told(result: Any) -> Any:
     return result
 
 
-def _failed(error: Exception) -> ToolFailed:
+def _failed(error: BaseException) -> ToolFailed:
     """Return the error of a tool as its author raised it: the type and the text, which are meant to be read.
 
     The text is not cut, for secrets are hidden in it later: nothing would find what is left of one.

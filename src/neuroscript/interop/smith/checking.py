@@ -7,6 +7,7 @@ Source: Smith's document, sections 2 to 4 and 6; seed-systems.md rows SM-4 to SM
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
@@ -116,13 +117,16 @@ def _parameters_problems(metadata: dict[str, Any]) -> Iterator[str]:
         yield str(member.problem("a JSON Schema with type, properties and required"))
         return
     schema: dict[str, Any] = member.value
+    is_plain = next(unspeakable(schema, "parameters"), None) is None
+    if is_plain:
+        schema = json.loads(json.dumps(schema))  # a tuple is a list there
     if schema.get("type") != "object":
         yield _member(schema, "type", "parameters", "the text object")
     if not isinstance(schema.get("properties"), dict):
         yield _member(schema, "properties", "parameters", "a dict of parameters")
     own = [*_object_problems(schema, "parameters")]
     yield from own
-    if not own and schema.get("type") == "object":
+    if is_plain and not own and schema.get("type") == "object":
         try:
             spec_from_schema("tool", bounded_schema(schema, "parameters"), group="smith")
         except SpecError as error:

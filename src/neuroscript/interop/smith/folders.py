@@ -17,6 +17,7 @@ from neuroscript.errors import PluginError, SpecError
 from neuroscript.interop.smith.listing import Listed, difference, listed_in
 from neuroscript.interop.smith.taking import Described, needs_of, read_file
 from neuroscript.needs import ToolPolicy
+from neuroscript.private import exposure
 
 
 @attrs.frozen(eq=False)
@@ -42,10 +43,17 @@ def contents_of_folder(folder: Path, group: str, policy: ToolPolicy | None) -> C
 
 
 def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | None) -> Contents:
-    """Return what the files are that a ``registry.json`` lists, or raise a `SpecError` where it is none."""
+    """Return what the files are that a ``registry.json`` lists, or raise a `SpecError` where it is none.
+
+    Raises:
+        PluginError: Others could write to it, for it decides which files are imported.
+    """
     errors: list[PluginError] = []
     files = _files(folder)
     listed, drift = listed_in(path, files)
+    exposed = exposure(path)
+    if exposed is not None:
+        raise PluginError(shown_path(str(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
     found: list[Described] = []
     for each in listed:
         if each.file is None:
@@ -58,7 +66,8 @@ def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | 
 
 
 def _files(folder: Path) -> list[Path]:
-    return [path for each in offered(folder) if (path := Path(each)).suffix == ".py" and path.is_file()]
+    """Return what is called like a file of Python; why something else is none is told when it is read."""
+    return [path for each in offered(folder) if (path := Path(each)).suffix == ".py" and not path.is_dir()]
 
 
 def _readable(

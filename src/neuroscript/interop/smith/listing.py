@@ -57,7 +57,7 @@ def listed_in(path: Path, files: Sequence[Path]) -> tuple[list[Listed], list[str
         raise SpecError(name, problems)
     entries = [_listed(each, files, f"tools[{index}]") for index, each in enumerate(data["tools"])]
     used = {each.file for each in entries}
-    return entries, [f"{shown_path(file.name)}: is not in the registry" for file in files if file not in used]
+    return [*_once(entries)], [f"{shown_path(file.name)}: is not in the registry" for file in files if file not in used]
 
 
 def _problems(data: object) -> Iterator[str]:
@@ -81,12 +81,25 @@ def _listed(metadata: dict[str, Any], files: Sequence[Path], where: str) -> List
     """Return an entry with its file: that of its module, or without one that of its name, however it is written."""
     key = "module" if "module" in metadata else "name"
     stem = metadata[key].removeprefix(PREFIX).removesuffix(".py")
-    exact = [file for file in files if file.stem == stem]
+    exact = [file for each in (metadata[key], stem) for file in files if file.stem == each][:1]
     alike = exact or [file for file in files if file.stem.casefold() == stem.casefold()]
     if len(alike) == 1:
         return Listed(metadata, alike[0])
     reason = "is the name of several files" if alike else "is the name of no file in the folder"
     return Listed(metadata, None, f"{where}['{key}']: {shown(metadata[key])} {reason}")
+
+
+def _once(entries: Sequence[Listed]) -> Iterator[Listed]:
+    """Yield the entries; of those that mean one file none has it, for which of them says what it is nobody knows."""
+    places: dict[Path | None, list[str]] = {}
+    for index, each in enumerate(entries):
+        places.setdefault(each.file, []).append(f"tools[{index}]")
+    for each in entries:
+        several = [] if each.file is None else places[each.file]
+        if each.file is None or len(several) == 1:
+            yield each
+        else:
+            yield Listed(each.metadata, None, f"{' and '.join(several)} mean one file, {shown_path(each.file.name)}")
 
 
 def difference(in_file: Any, listed: Any, subject: str) -> Iterator[str]:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Final
 
 from neuroscript.display import shown
 from neuroscript.foreign import STRANGE, size_faults
 from neuroscript.walk import Where, place, type_name
+
+BITS: Final = 4096
+"""How long a whole number may be; of longer ones Python makes no text at last, and others read none."""
 
 
 def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
@@ -29,8 +33,12 @@ def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
     while rest:
         where, each = rest.pop()
         match each:
-            case None | bool() | int() | str():
+            case None | bool() | str():
                 continue
+            case int() if int.bit_length(each) <= BITS:
+                continue
+            case int():
+                yield place(where), "a number of too many digits"
             case float() if math.isfinite(each):
                 continue
             case float():

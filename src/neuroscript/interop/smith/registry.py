@@ -131,7 +131,7 @@ def load_registry(
         group: As for `load_folder`, and so is *policy*.
 
     Raises:
-        PluginError: The folder can not be read, or others could write to it.
+        PluginError: The folder can not be read, or others could write to it, or to the list.
         SpecError: It can not be read, or is no such list, with every problem; or the name of the group is none.
     """
     group = Toolset(group).name

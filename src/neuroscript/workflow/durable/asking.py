@@ -9,15 +9,16 @@ Source: issue "Beyond one machine"; ecosystem.md part 10, the silent swap of res
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 from neuroscript.errors import CallError
-from neuroscript.workflow.durable.calls import Calls, Outcome, call_id
+from neuroscript.workflow.durable.calls import Calls, Outcome, Place, call_id
 from neuroscript.workflow.durable.kept import Unkept
 from neuroscript.workflow.durable.queueing import POLL, Queue
 from neuroscript.workflow.plan import Plan
-from neuroscript.workflow.running import Step
+from neuroscript.workflow.running import Step, Unmade
 from neuroscript.workflow.scheduling import Work
 
 PATIENCE: Final = 5
@@ -34,10 +35,18 @@ class Asking:
         plan: Its plan.
         leader: The word of the process that drives the run.
         may_rerun: Tells of a call whether it may be made again where its worker has died meanwhile.
+        parallel: How many calls are given out at once.
     """
 
     def __init__(
-        self, calls: Calls, queue: Queue, run: str, plan: Plan, leader: str, may_rerun: Callable[[Work], bool]
+        self,
+        calls: Calls,
+        queue: Queue,
+        run: str,
+        plan: Plan,
+        leader: str,
+        may_rerun: Callable[[Work], bool],
+        parallel: int,
     ) -> None:
         self._calls = calls
         self._queue = queue
@@ -46,31 +55,40 @@ class Asking:
         self._leader = leader
         self._may_rerun = may_rerun
         self._past: dict[str, Outcome] = {}
+        self._given: set[Place] = set()
+        self._unasked: set[Place] = set()
         self._waiting: dict[str, asyncio.Future[Outcome]] = {}
         self._is_new = asyncio.Event()
+        self._slots = asyncio.Semaphore(parallel)
         self._is_halted = False
+        self._is_over = threading.Event()
 
     async def __call__(self, work: Work) -> Any:
-        """Return what a call gives, or raise its `CallError`."""
-        id = call_id(self._run, work)
-        is_past = id in self._past
-        if not is_past:
-            await self._is_new.wait()
-            if self._is_halted:
-                raise work.error or CallError(
-                    "has not run, for the plan was halted", tool=work.node.tool, code="plan.halted"
-                )
+        """Return what a call gives, or raise its `CallError`; or `Unmade`."""
+        id, place = call_id(self._run, work), (work.node.name, work.item, work.number)
+        self._unasked.discard(place)
+        if id in self._past:
+            outcome = await self._told(id)
+            work.made = (outcome.started, outcome.seconds, outcome.ago)
+            return outcome.given()
+        work.made = None
+        await self._is_new.wait()
+        async with self._slots:
+            if self._is_halted and place not in self._given:
+                raise Unmade
             await self._put(work)
-        waiting = self._waiting[id] = asyncio.get_running_loop().create_future()
+            return (await self._told(id)).given()
+
+    async def _told(self, id: str) -> Outcome:
+        waiting: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting[id] = waiting
         try:
-            outcome = await waiting
+            return await waiting
         finally:
             self._waiting.pop(id, None)
-        work.made = (outcome.started, outcome.seconds) if is_past else None
-        return outcome.given()
 
     async def _put(self, work: Work) -> None:
-        given = (self._run, self._leader, work, self._may_rerun(work), self._queue.put)
+        given = (self._run, self._leader, work, self._may_rerun(work), self._queue.put, self._is_over.is_set)
         try:
             await asyncio.to_thread(self._calls.put, *given)
         except Unkept as error:
@@ -81,13 +99,18 @@ class Asking:
         if step.kind == "finished" and step.code == "failed" and self._plan[step.node].on_fail == "halt":
             self._is_halted = True
 
-    async def open(self) -> None:
-        """Learn what has come of the calls of the run before."""
+    async def open(self) -> int:
+        """Learn which calls of the run were given out before, and what has come of them; return how many have ended."""
+        self._given = await asyncio.to_thread(self._calls.given_out, self._run)
         for outcome in await asyncio.to_thread(self._calls.past, self._run):
             self._past[outcome.id] = outcome
+        self._unasked = set(self._given)
+        return len(self._past)
 
     async def go_through(self) -> None:
         """Tell what has come of past calls, in order, each when the plan has taken in the one before.
+
+        What halted the plan waits until all is asked for that was given out, for that was so before.
 
         New calls are given out after that, for a past one may have halted the plan.
         """
@@ -95,12 +118,13 @@ class Asking:
         looks = 0
         while order:
             await self._turned()
-            if order[0] not in self._waiting and looks < PATIENCE:
+            next_id = next((each for each in order if not (self._unasked and self._halts(each))), order[0])
+            if next_id not in self._waiting and looks < PATIENCE:
                 looks += 1
                 await asyncio.sleep(POLL / 2)
                 continue
             looks = 0
-            id = next((each for each in order if each in self._waiting), None)
+            id = next((each for each in (next_id, *order) if each in self._waiting), None)
             if id is None:
                 self._is_new.set()  # the next past one waits for what a new one gives, or for its place
                 await asyncio.sleep(POLL / 2)
@@ -109,6 +133,12 @@ class Asking:
                 self._tell(self._past[id])
         await self._turned()
         self._is_new.set()
+
+    def _halts(self, id: str) -> bool:
+        """Tell whether a past call has failed, with no attempt after it, and its node halts the plan."""
+        name, item, number = self._past[id].place
+        is_last = self._past[id].has_failed and (name, item, number + 1) not in self._given
+        return is_last and self._plan[name].on_fail == "halt"
 
     async def _turned(self) -> None:
         for _ in range(TURNS):
@@ -119,8 +149,16 @@ class Asking:
         while True:
             await asyncio.sleep(POLL / 2)
             ids = [id for id in self._waiting if id not in self._past]
-            for outcome in await asyncio.to_thread(self._calls.ended, ids) if ids else ():
+            for outcome in await asyncio.to_thread(self._calls.ended, ids, self._is_over.is_set) if ids else ():
                 self._tell(outcome)
+
+    def is_behind(self) -> bool:
+        """Tell whether calls were given out before that the plan has not asked for again."""
+        return bool(self._unasked)
+
+    def close(self) -> None:
+        """Wait no longer for a database that is away; until then the lease says how long that may take."""
+        self._is_over.set()
 
     def _tell(self, outcome: Outcome) -> None:
         waiting = self._waiting.get(outcome.id)

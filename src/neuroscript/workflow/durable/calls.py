@@ -18,10 +18,15 @@ import attrs
 from neuroscript.errors import CallError
 from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, sa
 from neuroscript.workflow.durable.kept import error_from_kept, error_to_kept, text_of, value_of
-from neuroscript.workflow.scheduling import Work
+from neuroscript.workflow.running import Unmade
+from neuroscript.workflow.scheduling import LEFT, Work
 
 MOST: Final = 5
 """How often a call is begun at the most: one that takes its worker with it each time must not take them all."""
+
+
+Place = tuple[str, int | None, int]
+"""The node of a call, the index of the item, and the number of the attempt."""
 
 
 class Fenced(Exception):
@@ -33,6 +38,7 @@ class Begun:
     """A call that is to be made now.
 
     Attributes:
+        patience: Seconds for which it is waited for where it was left behind at its timeout, before that is told.
         token: The word of this beginning; only who has it can end the call.
     """
 
@@ -40,6 +46,7 @@ class Begun:
     tool: str
     arguments: dict[str, Any]
     timeout: float | None
+    patience: float
     token: str
 
 
@@ -48,13 +55,19 @@ class Outcome:
     """What came of a call.
 
     Attributes:
+        place: Its node, the item of that, and the number of the attempt.
+        has_failed: Whether it gave an error.
         started: When it began, by the clock of the database.
         seconds: How long it took.
+        ago: How many seconds ago it ended, when that was asked.
     """
 
     id: str
+    place: Place
+    has_failed: bool
     started: float
     seconds: float
+    ago: float
     text: str
 
     def given(self) -> Any:
@@ -87,15 +100,23 @@ class Calls:
     # The side that drives a run
 
     def put(
-        self, run: str, leader: str, work: Work, may_rerun: bool, enqueue: Callable[[sa.Connection, str], None]
+        self,
+        run: str,
+        leader: str,
+        work: Work,
+        may_rerun: bool,
+        enqueue: Callable[[sa.Connection, str], None],
+        is_over: Callable[[], bool],
     ) -> None:
         """Give a call out, once: one that has been given out stays as it is.
 
         Args:
             enqueue: Puts it into the queue, in the same transaction.
+            is_over: Asked, where the database is not to be reached, whether to give up.
 
         Raises:
-            CallError: The run was cancelled, or another process drives it.
+            Unmade: The run has ended.
+            CallError: The run was cancelled, before the call had begun or meanwhile, or another process drives it.
             Unkept: An argument can not be kept.
         """
         row = {
@@ -107,6 +128,7 @@ class Calls:
             "tool": work.node.tool,
             "arguments": text_of(work.arguments),
             "timeout": work.node.timeout,
+            "patience": _patience(work) if may_rerun else 0.0,
             "rerun": may_rerun,
             "takes": 0,
         }
@@ -114,34 +136,58 @@ class Calls:
         beat = sa.update(RUNS).where(mine).values(seen=self._database.now)
 
         def given_out(connection: sa.Connection) -> str | None:
-            if not connection.execute(beat).rowcount:
-                return str(connection.execute(sa.select(RUNS.c.status).where(RUNS.c.id == run)).scalar())
-            if connection.execute(sa.select(CALLS.c.id).where(CALLS.c.id == row["id"])).first() is None:
+            is_mine = connection.execute(beat).rowcount
+            there = connection.execute(sa.select(CALLS.c.begun).where(CALLS.c.id == row["id"])).first()
+            if not is_mine:
+                status = connection.execute(sa.select(RUNS.c.status).where(RUNS.c.id == run)).scalar()
+                return f"{status}, begun" if there is not None and there.begun is not None else str(status)
+            if there is None:
                 connection.execute(sa.insert(CALLS).values(row))
                 enqueue(connection, str(row["id"]))
             return None
 
-        status = self._database.transaction(given_out)
+        status = self._database.transaction(given_out, is_over)
         if status == "cancelled":
             raise cancelled(work.node.tool)
+        if status == "cancelled, begun":
+            text = "was under way when the run was cancelled, and may have run"
+            raise CallError(text, tool=work.node.tool, code="plan.in_doubt")
+        if status in ("succeeded", "failed"):
+            raise Unmade  # and never will be, for the run has ended without it
         if status is not None:
             raise CallError("another process has taken the run over", tool=work.node.tool, code="plan.taken")
 
-    def ended(self, ids: Sequence[str]) -> list[Outcome]:
+    def given_out(self, run: str) -> set[Place]:
+        """Return the places of all calls of a run that were given out."""
+        query = sa.select(CALLS.c.node, CALLS.c.item, CALLS.c.number).where(CALLS.c.run == run)
+        rows = self._database.transaction(lambda connection: connection.execute(query).all())
+        return {(node, item, number) for node, item, number in rows}
+
+    def ended(self, ids: Sequence[str], is_over: Callable[[], bool]) -> list[Outcome]:
         """Return what came of those of some calls that have ended."""
-        return self._outcomes(CALLS.c.id.in_(ids)) if ids else []
+        return self._outcomes(CALLS.c.id.in_(ids), is_over)
 
     def past(self, run: str) -> list[Outcome]:
         """Return what came of all calls of a run that have ended, in the order in which they did."""
         return self._outcomes(CALLS.c.run == run)
 
-    def _outcomes(self, which: Any) -> list[Outcome]:
-        columns = (CALLS.c.id, CALLS.c.begun, CALLS.c.ended, CALLS.c.outcome)
+    def _outcomes(self, which: Any, is_over: Callable[[], bool] | None = None) -> list[Outcome]:
+        ago = self._database.now - CALLS.c.ended
+        place = (CALLS.c.node, CALLS.c.item, CALLS.c.number)
+        columns = (CALLS.c.id, CALLS.c.code, CALLS.c.begun, CALLS.c.ended, ago, CALLS.c.outcome, *place)
         query = sa.select(*columns).where(which, CALLS.c.ended.is_not(None)).order_by(CALLS.c.ended, CALLS.c.id)
-        rows = self._database.transaction(lambda connection: connection.execute(query).all())
+        rows = self._database.transaction(lambda connection: connection.execute(query).all(), is_over)
         return [
-            Outcome(id, ended if begun is None else begun, 0.0 if begun is None else ended - begun, outcome)
-            for id, begun, ended, outcome in rows
+            Outcome(
+                id,
+                (node, item, number),
+                code != "ok",
+                ended if begun is None else begun,
+                0.0 if begun is None else ended - begun,
+                ago,
+                outcome,
+            )
+            for id, code, begun, ended, ago, outcome, node, item, number in rows
         ]
 
     def of(self, run: str) -> Iterable[Any]:
@@ -183,7 +229,7 @@ class Calls:
             return None
         begun = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
         connection.execute(which.values(**begun))
-        return Begun(id, row.tool, value_of(row.arguments), row.timeout, token)
+        return Begun(id, row.tool, value_of(row.arguments), row.timeout, row.patience, token)
 
     def end(self, begun: Begun, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
         """Write down what came of a call, unless another worker has begun it since."""
@@ -195,6 +241,11 @@ class Calls:
 def cancelled(tool: str) -> CallError:
     """Return the error of a call of a run that was cancelled."""
     return CallError("has not begun, for the run was cancelled", tool=tool, code="plan.cancelled")
+
+
+def _patience(work: Work) -> float:
+    """Return for how long a call that was left behind is waited for: no two attempts at a node run at once."""
+    return (work.node.timeout or LEFT) if work.number <= work.node.retry.count else 0.0
 
 
 def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:

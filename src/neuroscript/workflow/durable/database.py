@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from neuroscript.directories import data_file
-from neuroscript.display import shown
+from neuroscript.display import LONGEST_PATH, one_line, shown_path
 from neuroscript.errors import CallError, SpecError
 from neuroscript.extras import missing
 
@@ -33,6 +34,9 @@ BUSY: Final = 30.0
 
 PAUSE: Final = 0.2
 
+POOL: Final[Mapping[str, Any]] = {"pool_size": 10, "max_overflow": 30, "hide_parameters": True}
+"""How many connections there may be; and that no error of SQLAlchemy tells what a call was given."""
+
 IDLE: Final = 5.0
 """Seconds after which a PostgreSQL ends a transaction whose process says nothing: its locks are in everybody's way."""
 
@@ -41,8 +45,16 @@ NOW: Final = {
     "postgresql": "extract(epoch from clock_timestamp())::float8",
 }
 
+AWAY: Final = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError, sa.exc.TimeoutError)
+"""What is raised where the database, or a connection to it, is not to be had for now."""
+
+LASTING: Final = ("SQLITE_ERROR", "SQLITE_READONLY")
+"""How the names of errors of SQLite begin that do not pass: its tables are others, or it may not be written to."""
+
 LOCK: Final = 0x6E65_7572
 """The number under which one process at a time makes the tables of a PostgreSQL."""
+
+ADDRESS: Final = "an address is sqlite:///FILE or postgresql://USER@HOST/NAME"
 
 T = TypeVar("T")
 
@@ -78,6 +90,7 @@ CALLS: Final = sa.Table(
     sa.Column("tool", sa.Text, nullable=False),
     sa.Column("arguments", sa.Text, nullable=False),
     sa.Column("timeout", sa.Double),
+    sa.Column("patience", sa.Double, nullable=False),
     sa.Column("rerun", sa.Boolean, nullable=False),
     sa.Column("worker", sa.Text),
     sa.Column("token", sa.Text),
@@ -106,9 +119,11 @@ class Database:
 
     Args:
         url: ``sqlite:///FILE`` or ``postgresql://…``; by default a file in this user's data directory.
+        makes: Whether a file that is not there is made.
 
     Attributes:
         url: Its address, as DBOS takes it.
+        name: The same without a password, as people are shown it.
         engine: What connects to it.
         now: Its time, in seconds since 1970-01-01 UTC.
 
@@ -116,19 +131,28 @@ class Database:
         SpecError: It is no such address, or the database can not be reached.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, makes: bool = True) -> None:
         parsed = _parsed(url)
         self.url = parsed.render_as_string(hide_password=False)
-        self.name = parsed.render_as_string(hide_password=True)
-        self.engine = _engine(parsed)
-        self.now: sa.TextClause = sa.text(NOW[self.engine.dialect.name])
+        self.name = shown_path(parsed.difference_update_query(("password", "sslpassword")).render_as_string())
+        with self.used():
+            self.engine = _engine(parsed, makes)
+            self.now: sa.TextClause = sa.text(NOW[self.engine.dialect.name])
+            try:
+                self._make_tables()
+            except BaseException:
+                self.engine.dispose()
+                raise
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Raise a `SpecError` that names the database, and says why, where it can not be used as one."""
         try:
-            self._make_tables()
-        except sa.exc.DBAPIError as error:
-            self.engine.dispose()
-            raise SpecError(
-                shown(self.name), [f"can not be used as a database ({type(error.orig).__name__})"]
-            ) from error
+            yield
+        except sa.exc.IntegrityError:
+            raise
+        except (OSError, ImportError, sa.exc.DBAPIError) as error:
+            raise SpecError(self.name, [f"can not be used as a database: {_reason_of(error)}"]) from error
 
     def _make_tables(self) -> None:
         with self.engine.begin() as connection:
@@ -147,13 +171,21 @@ class Database:
 
         Raises:
             CallError: ``plan.database``: it can not be reached.
+            SpecError: It is not what it has to be, and nobody says when to give up.
         """
+        with self.used():
+            return self._tried(work, is_over)
+
+    def _tried(self, work: Callable[[sa.Connection], T], is_over: Callable[[], bool] | None) -> T:
         until = time.monotonic() + BUSY
         while True:
             try:
                 with self.engine.begin() as connection:
                     return work(connection)
-            except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError) as error:
+            except AWAY as error:
+                cause = getattr(error, "orig", None)
+                if is_over is None and getattr(cause, "sqlite_errorname", "").startswith(LASTING):
+                    raise
                 if time.monotonic() > until if is_over is None else is_over():
                     raise CallError("the database can not be reached", code="plan.database", retry="later") from error
                 time.sleep(PAUSE)
@@ -177,24 +209,38 @@ def _parsed(url: str | None) -> sa.URL:
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
-        raise SpecError("durable", ["an address is sqlite:///FILE or postgresql://USER@HOST/NAME"]) from None
+        raise SpecError("durable", [ADDRESS]) from None
     kind = parsed.get_backend_name()
-    if kind not in ("sqlite", "postgresql", "postgres") or not parsed.database or parsed.database == ":memory:":
-        raise SpecError("durable", ["an address is sqlite:///FILE or postgresql://USER@HOST/NAME"])
+    is_known = kind in ("postgresql", "postgres") or (kind == "sqlite" and not (parsed.host or parsed.query))
+    if not is_known or not parsed.database or parsed.database == ":memory:":
+        raise SpecError("durable", [ADDRESS])
+    if parsed.host and "@" in parsed.host:  # the end of a password, which nobody may be told
+        raise SpecError("durable", ["in an address an @ of a password is written %40"])
     return parsed.set(drivername="sqlite" if kind == "sqlite" else "postgresql")
 
 
-def _engine(url: sa.URL) -> sa.Engine:
+def _reason_of(error: OSError | ImportError | sa.exc.DBAPIError) -> str:
+    """Return why a database can not be used: what the system or its driver says, and nothing that stands in it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+    is_told = not isinstance(error, sa.exc.DataError)  # whose text holds the value
+    return (is_told and one_line(str(cause).partition("\n")[0], LONGEST_PATH)) or type(cause).__name__
+
+
+def _engine(url: sa.URL, makes: bool) -> sa.Engine:
     if url.drivername != "sqlite":
         address = url.set(drivername="postgresql+psycopg")
-        engine = sa.create_engine(address, pool_size=10, max_overflow=30, pool_pre_ping=True)
+        engine = sa.create_engine(address, **POOL, pool_pre_ping=True)
         sa.event.listen(engine, "connect", _hurried)
         return engine
     file = Path(str(url.database))
+    if not makes:
+        file.stat()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not file.exists():  # what calls are given and give is this user's alone
         os.close(os.open(file, os.O_CREAT, 0o600))
-    engine = sa.create_engine(url, pool_size=10, max_overflow=30)
+    engine = sa.create_engine(url, **POOL)
     sa.event.listen(engine, "connect", _settled)
     return engine
 

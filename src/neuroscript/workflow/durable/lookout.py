@@ -5,6 +5,7 @@ Source: issue "Beyond one machine", ``runs list|show|cancel``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -17,6 +18,8 @@ from neuroscript.workflow.durable.calls import Calls, cancelled, failure
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.kept import value_of
 from neuroscript.workflow.durable.runs import Run, Runs
+from neuroscript.workflow.plan import Plan
+from neuroscript.workflow.reading import plan_from_data
 
 Status = Literal["running", "interrupted", "succeeded", "failed", "cancelled"]
 """How a run stands; one that nobody drives any more, and that has not ended, was interrupted: it can be resumed."""
@@ -109,9 +112,19 @@ def cancel(url: str | None, run: str) -> RunState:
         return _state(runs.find(run))
 
 
+def plan_of(url: str | None, run: str) -> Plan:
+    """Return the plan of a run.
+
+    Raises:
+        SpecError: There is no such run, or the database can not be used.
+    """
+    with _opened(url) as database:
+        return plan_from_data(json.loads(Runs(database).find(run).plan))
+
+
 @contextmanager
 def _opened(url: str | None) -> Iterator[Database]:
-    database = Database(url)
+    database = Database(url, makes=False)
     try:
         yield database
     finally:

@@ -46,14 +46,15 @@ class Queue:
 
     def __init__(self, database: Database, parallel: int | None = None, default: int = 16) -> None:
         self._database = database
-        DBOS.migrate(database.url)
-        self._client = DBOSClient(
-            system_database_url=database.url, system_database_engine=database.engine, application_name=NAME
-        )
         conflict: Any = "never_update" if parallel is None else "always_update"
-        self._client.register_queue(
-            NAME, worker_concurrency=parallel or default, polling_interval_sec=POLL, on_conflict=conflict
-        )
+        with database.used():
+            DBOS.migrate(database.url)
+            self._client = DBOSClient(
+                system_database_url=database.url, system_database_engine=database.engine, application_name=NAME
+            )
+            self._client.register_queue(
+                NAME, worker_concurrency=parallel or default, polling_interval_sec=POLL, on_conflict=conflict
+            )
 
     def put(self, connection: sa.Connection, id: str) -> None:
         """Put a call into the queue, in the transaction of *connection*."""

@@ -1,4 +1,4 @@
-"""Run a plan so that it survives its process: begin it, go on with it, and drive it as the only one.
+"""Run a plan so that it survives its process: begin it, and go on with it.
 
 The scheduler stands outside DBOS: going through the plan again, it asks for each call by the same name, and gets what
 that call gave before.
@@ -18,28 +18,21 @@ from typing import Any, Final
 from neuroscript.binding import bound
 from neuroscript.bodies import Body
 from neuroscript.display import shown
-from neuroscript.errors import CallError, SpecError
+from neuroscript.errors import SpecError
 from neuroscript.running import Runner
 from neuroscript.session import Session
-from neuroscript.workflow.durable.asking import Asking
-from neuroscript.workflow.durable.beating import LEASE, Heart, lease_of
-from neuroscript.workflow.durable.calls import Calls
+from neuroscript.workflow.durable.beating import LEASE
 from neuroscript.workflow.durable.checking import check_durable
-from neuroscript.workflow.durable.database import Database
+from neuroscript.workflow.durable.driving import Driver
 from neuroscript.workflow.durable.kept import Unkept, text_of, value_of
-from neuroscript.workflow.durable.queueing import POLL, Queue
-from neuroscript.workflow.durable.runs import Run, Runs
-from neuroscript.workflow.durable.working import Worker
+from neuroscript.workflow.durable.runs import Run
 from neuroscript.workflow.plan import Plan
 from neuroscript.workflow.reading import plan_from_data, plan_to_data
-from neuroscript.workflow.running import PARALLEL, Step, arun
-from neuroscript.workflow.scheduling import Work
+from neuroscript.workflow.running import PARALLEL, Watch
 from neuroscript.workflow.trace import Trace
 
 RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a run may be called."""
-
-Watch = Callable[[Step], object]
 
 
 def run_durably(
@@ -71,6 +64,7 @@ def run_durably(
     Raises:
         SpecError: The plan can not run here or not durably, with every problem, or the database can not be used.
         ArgumentError: The inputs do not fit, with every problem.
+        ValueError: *parallel* is less than 1.
         CallError: ``plan.taken``: this process was taken for dead, and another one may go on with the run.
     """
     return _waited_for(
@@ -105,12 +99,14 @@ async def arun_durably(
 ) -> Trace:
     """Return what `run_durably` returns, without holding up the loop that awaits it."""
     check_durable(session, plan, keep_secrets)
+    if parallel < 1:
+        raise ValueError("parallel must be 1 or more")
     if run_id and not RUN.fullmatch(run_id):
         raise SpecError(f"run {shown(run_id)}", ["an id is letters, digits, _ and -, at most 64"])
     exact = bound(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
     given = dict(plan.signature.by_name(list(exact)))
     run = _begun(run_id or os.urandom(8).hex(), plan, given, parallel)
-    driver = await asyncio.to_thread(_Driver, session, url, lease)
+    driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         await asyncio.to_thread(driver.runs.add, run, driver.leader, driver.lease)
         return await driver.drive(run, plan, given, watch, works)
@@ -144,7 +140,7 @@ def resume(
 async def _resumed(
     session: Session, url: str | None, run: str, watch: Watch | None, lease: float, works: bool
 ) -> Trace:
-    driver = await asyncio.to_thread(_Driver, session, url, lease)
+    driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         found = await asyncio.to_thread(driver.runs.find, run)
         plan = plan_from_data(json.loads(found.plan))
@@ -182,102 +178,3 @@ def _begun(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Ru
         ended=None,
         is_driven=True,
     )
-
-
-class _Driver:
-    """What drives one run of a database from this process.
-
-    Attributes:
-        leader: The word of this process.
-        lease: Seconds.
-        runs: The runs of the database.
-    """
-
-    def __init__(self, session: Session, url: str | None, lease: float) -> None:
-        self.leader = os.urandom(8).hex()
-        self.lease = lease_of(lease)
-        self._session = session
-        self._url = url
-        self._database = Database(url)
-        self.runs = Runs(self._database)
-        self._calls = Calls(self._database)
-        self._queue = Queue(self._database)
-
-    def close(self) -> None:
-        """Let go of the database."""
-        self._queue.close()
-        self._database.close()
-
-    async def take(self, run: Run) -> None:
-        """Take the lease of a run, once it is free.
-
-        Raises:
-            SpecError: Another process keeps it.
-        """
-        loop = asyncio.get_running_loop()
-        until = None
-        while not await asyncio.to_thread(self.runs.lead, run.id, self.leader, self.lease):
-            if until is None:
-                until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + POLL
-            elif loop.time() > until:
-                raise SpecError(f"run {shown(run.id)}", ["another process drives it"])
-            await asyncio.sleep(POLL)
-
-    async def drive(self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, works: bool) -> Trace:
-        """Go through a run whose lease is held, or that has ended, and return what it has done."""
-        asking = Asking(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun)
-        await asking.open()
-
-        def seen(step: Step) -> None:
-            asking.see(step)
-            if watch is not None:
-                watch(step)
-
-        listening, *others = [asyncio.ensure_future(each()) for each in (asking.listen, asking.go_through)]
-        going = asyncio.ensure_future(
-            arun(self._session, plan, inputs, parallel=run.parallel, watch=seen, caller=asking, run_id=run.id)
-        )
-        try:
-            if run.status == "running":
-                return await self._led(run, going, listening, works)
-            return await going
-        finally:
-            for task in (going, listening, *others):
-                task.cancel()
-            await asyncio.wait((going, listening, *others))
-
-    async def _led(self, run: Run, going: asyncio.Task[Trace], listening: asyncio.Task[None], works: bool) -> Trace:
-        """Keep the lease of a run until it has ended, with a worker beside it where this process makes calls itself."""
-        loop = asyncio.get_running_loop()
-
-        def lost() -> None:
-            loop.call_soon_threadsafe(going.cancel)
-
-        worker = None
-        try:
-            with Heart("run", lambda: self.runs.beat(run.id, self.leader), lost, self.lease):
-                if works:
-                    worker = await asyncio.to_thread(self._helper, lost)
-                await asyncio.wait((going, listening), return_when=asyncio.FIRST_COMPLETED)
-            if listening.done():
-                listening.result()
-            if not going.cancelled():
-                trace = going.result()
-                if await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error):
-                    return trace
-            text = "this process was taken for dead, and another one may go on with the run"
-            raise CallError(text, code="plan.taken")
-        finally:
-            await asyncio.to_thread(self.runs.leave, run.id, self.leader)
-            if worker is not None:
-                await asyncio.to_thread(worker.__exit__)
-
-    def _helper(self, lost: Callable[[], None]) -> Worker:
-        """Return a worker that has begun to make calls."""
-        worker = Worker(self._session, self._url, lease=self.lease)
-        worker.on_lost(lost)
-        return worker.__enter__()
-
-    def _may_rerun(self, work: Work) -> bool:
-        effects = self._session._entry(work.node.tool).line.tool.policy.effects
-        return work.node.rerun or "idempotent" in effects or "pure" in effects

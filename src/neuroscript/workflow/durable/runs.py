@@ -9,12 +9,13 @@ Source: issue "Beyond one machine"; ecosystem.md part 10.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
 from neuroscript.display import shown
-from neuroscript.errors import SpecError
+from neuroscript.errors import CallError, SpecError
 from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, sa
 from neuroscript.workflow.durable.kept import text_of
 
@@ -79,16 +80,20 @@ class Runs:
     def lead(self, run: str, leader: str, lease: float) -> bool:
         """Take the lease of a run, and tell whether that was possible."""
         is_free = sa.or_(RUNS.c.leader.is_(None), RUNS.c.seen < self._database.now - RUNS.c.lease)
-        return self._changed(run, [is_free], leader=leader, seen=self._database.now, lease=lease)
+        values = {"leader": leader, "seen": self._database.now, "lease": lease}
+        change = sa.update(RUNS).where(RUNS.c.id == run, is_free).values(**values)
+        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1)
 
     def beat(self, run: str, leader: str) -> bool:
         """Keep the lease of a run, and tell whether it was still held."""
         change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(seen=self._database.now)
         return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
 
-    def leave(self, run: str, leader: str) -> bool:
-        """Give the lease of a run back, so that the next one need not wait, and tell whether it was still held."""
-        return self._changed(run, [RUNS.c.leader == leader], leader=None)
+    def leave(self, run: str, leader: str) -> None:
+        """Give the lease of a run back, so that the next one need not wait; it ends by itself too."""
+        change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(leader=None)
+        with suppress(CallError):
+            self._database.transaction(lambda connection: connection.execute(change), once)
 
     def left(self, run: str) -> float:
         """Return how many seconds the lease of a run lasts, if nobody beats meanwhile."""
@@ -103,9 +108,14 @@ class Runs:
         One that was cancelled stays so.
         """
         told = None if error is None else text_of(dict(error))
+        mine = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader)
         changes = {"status": status, "error": told, "ended": self._database.now}
-        self._changed(run, [RUNS.c.leader == leader, RUNS.c.status == "running"], **changes)
-        return self.leave(run, leader)
+
+        def ended(connection: sa.Connection) -> bool:
+            connection.execute(mine.where(RUNS.c.status == "running").values(**changes))
+            return connection.execute(mine.values(leader=None)).rowcount == 1
+
+        return self._database.transaction(ended)
 
     def cancel(self, run: str, outcome: str) -> bool:
         """Have nothing further of a run begin, and tell whether it was running.
@@ -125,10 +135,6 @@ class Runs:
             return True
 
         return self._database.transaction(cancelled)
-
-    def _changed(self, run: str, conditions: list[Any], **values: Any) -> bool:
-        change = sa.update(RUNS).where(RUNS.c.id == run, *conditions).values(**values)
-        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1)
 
 
 def _rows(database: Database) -> sa.Select[Any]:

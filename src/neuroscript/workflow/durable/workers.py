@@ -6,7 +6,9 @@ Source: issue "Beyond one machine", a dead worker's nodes are taken over after a
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 
+from neuroscript.errors import CallError
 from neuroscript.workflow.durable.database import WORKERS, Database, once, sa
 
 
@@ -32,9 +34,13 @@ class Workers:
         return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
 
     def leave(self, worker: str) -> None:
-        """Say that a worker begins nothing any more; what it has not ended is taken over at once."""
+        """Say that a worker begins nothing any more; what it has not ended is taken over at once.
+
+        Where the database is away, its lease ends by itself.
+        """
         change = sa.update(WORKERS).where(WORKERS.c.id == worker).values(ended=self._database.now)
-        self._database.transaction(lambda connection: connection.execute(change))
+        with suppress(CallError):
+            self._database.transaction(lambda connection: connection.execute(change), once)
 
     def alive(self) -> set[str]:
         """Return the workers that are alive, after those that have not beaten for their lease have been buried.

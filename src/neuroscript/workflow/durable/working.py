@@ -9,20 +9,22 @@ Source: issue "Beyond one machine", several worker processes share one queue.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
-from threading import Event, Lock
+from threading import Event, Lock, Semaphore
 from typing import Final, Self
 
 from neuroscript.bodies import GRACE
-from neuroscript.errors import CallError, SpecError
+from neuroscript.errors import CallError, CallTimeout, SpecError
 from neuroscript.session import Session
 from neuroscript.walk import type_name
 from neuroscript.workflow.durable.beating import LEASE, Heart, lease_of
 from neuroscript.workflow.durable.calls import Begun, Calls, Fenced, failure
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.kept import Unkept, text_of
-from neuroscript.workflow.durable.queueing import Queue
+from neuroscript.workflow.durable.queueing import POLL, Queue
 from neuroscript.workflow.durable.workers import Workers
+from neuroscript.workflow.scheduling import LOOK
 
 MOST: Final = 1_000
 """How many calls a worker makes at once at the most."""
@@ -34,7 +36,8 @@ class Worker:
     Args:
         session: An engine, or one of its sessions: who calls, under which policy and limits.
         url: The address of the database, as `Database` takes it.
-        parallel: How many calls each worker of the database makes at once; the number is kept there.
+        parallel: How many calls each worker of the database makes at once; the number is kept there. Where a limit
+            of its session permits fewer, this one makes no more than that.
         lease: Seconds after which this worker is taken for dead where it has not been heard of.
 
     Attributes:
@@ -63,6 +66,7 @@ class Worker:
         self._ended = Event()
         self._is_over = Event()
         self._lock = Lock()
+        self._slots = Semaphore(session.policy.least("concurrency", MOST))
         self._making = 0
         self._idle = Event()
         self._idle.set()
@@ -85,7 +89,9 @@ class Worker:
         """Take no further calls, and let those that are being made end; of one taken for dead they are left behind."""
         self._listens.clear()
         self._queue.hush()
-        self._idle.wait(GRACE if self.is_lost else None)
+        while not self._idle.wait(POLL) and not self.is_lost:
+            pass
+        self._idle.wait(GRACE)
         self._is_over.set()
         self._heart.__exit__()
         self._let_go()
@@ -127,10 +133,10 @@ class Worker:
             self._making += 1
             self._idle.clear()
         try:
-            begun = self._calls.begin(id, self.id, self._is_over.is_set)
-            if begun is not None:
-                code, outcome = self._made(begun)
-                self._calls.end(begun, code, outcome, self._is_over.is_set)
+            with self._slots:  # what a limit would refuse waits for its turn
+                begun = self._calls.begin(id, self.id, self._is_over.is_set)
+                if begun is not None:
+                    self._end(begun, *self._made(begun))
         except Fenced:
             self._lose()
         else:
@@ -139,6 +145,17 @@ class Worker:
             self._left()
         self._is_over.wait()  # DBOS takes a call for done that returns or raises, and this one is to be made by another
         raise Fenced(self.id)
+
+    def _end(self, begun: Begun, code: str, outcome: str) -> None:
+        """Write down what came of a call; where the database does not take that, then this alone."""
+        try:
+            self._calls.end(begun, code, outcome, self._is_over.is_set)
+        except CallError:
+            raise
+        except Exception as fault:
+            text = f"what came of it can not be kept ({type_name(fault)})"
+            error = CallError(text, tool=begun.tool, code="plan.kept")
+            self._calls.end(begun, error.code, failure(error), self._is_over.is_set)
 
     def _left(self) -> None:
         with self._lock:
@@ -151,6 +168,8 @@ class Worker:
         try:
             return "ok", text_of({"value": self._session.call_named(begun.tool, begun.arguments, begun.timeout)})
         except CallError as failed:
+            if isinstance(failed, CallTimeout):
+                self._outlast(failed, begun.patience)
             secrets = self._session.secrets
             error = failed if secrets is None else secrets.error(failed)
         except Unkept as unkept:
@@ -158,3 +177,11 @@ class Worker:
         except Exception as fault:
             error = CallError(f"could not be made ({type_name(fault)})", tool=begun.tool)
         return error.code, failure(error)
+
+    def _outlast(self, late: CallTimeout, seconds: float) -> None:
+        """Wait so long for a call that was left behind, for nobody but this process learns that it has ended."""
+        until = time.monotonic() + seconds
+        while late.still_runs and time.monotonic() < until and not self.is_lost:
+            time.sleep(LOOK)
+        if not late.still_runs:
+            late.state = "stopped"
