@@ -72,6 +72,11 @@ class ToolPolicy:
         return not QUICK.issuperset(self.effects) if self.blocking is None else self.blocking
 
     @property
+    def is_idempotent(self) -> bool:
+        """Whether a call that is made twice has the effect of one; what declares no effects is not known to be so."""
+        return not {"idempotent", "pure"}.isdisjoint(self.effects)
+
+    @property
     def only_looks(self) -> bool:
         """Whether the tool changes nothing and asks nobody; what declares no effects is not known to only look."""
         return not SEES.isdisjoint(self.effects) and ACTS.isdisjoint(self.effects) and not self.requires_approval

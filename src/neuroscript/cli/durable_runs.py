@@ -53,8 +53,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 
 def _resumed(resume: Callable[..., Trace], options: Namespace, engine: Engine, watch: Watch | None) -> Trace:
-    lease = {} if options.lease is None else {"lease": options.lease}
-    return resume(engine, options.url, options.run, watch=watch, works=not options.no_work, **lease)
+    return resume(engine, options.url, options.run, watch=watch, lease=options.lease, works=not options.no_work)
 
 
 def _listed(states: Sequence[Any], options: Namespace, output: Output) -> int:

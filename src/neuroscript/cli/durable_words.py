@@ -9,6 +9,7 @@ from neuroscript.cli.plan_words import add_model
 from neuroscript.cli.subparsers import add_subparser
 from neuroscript.cli.talk_words import count, seconds
 from neuroscript.cli.world_words import add_keeping, add_world
+from neuroscript.workflow.durable.beating import LEASE
 
 URL: Final = "sqlite:///FILE or postgresql://USER@HOST/NAME"
 
@@ -93,7 +94,11 @@ def _add_run(parser: Any) -> None:
 
 def _add_lease(parser: Any) -> None:
     parser.add_argument(
-        "--lease", metavar="SECONDS", type=seconds, help="be taken for dead after so long a silence; 15 if not given"
+        "--lease",
+        metavar="SECONDS",
+        type=seconds,
+        default=LEASE,
+        help=f"be taken for dead after so long a silence; {LEASE:g} if not given",
     )
 
 

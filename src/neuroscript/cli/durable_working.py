@@ -26,14 +26,12 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         SpecError: The database can not be used.
     """
     try:
-        from neuroscript.workflow.durable.beating import LEASE
         from neuroscript.workflow.durable.working import Worker
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
-    lease = LEASE if options.lease is None else options.lease
     told = _told_to_end()
     with opened(make_engine, output, options) as engine, output.tools_aside():
-        with Worker(engine, options.url, parallel=options.parallel, lease=lease) as worker:
+        with Worker(engine, options.url, parallel=options.parallel, lease=options.lease) as worker:
             output.say(f"worker {worker.id} makes calls")
             try:
                 while not told.is_set() and not worker.wait(LOOK):
@@ -42,7 +40,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
                 if not worker.is_lost:
                     output.say(f"worker {worker.id} takes no further calls, and ends with those that it makes")
         if worker.is_lost:
-            output.say(f"worker {worker.id} was taken for dead, for it was not heard of for {lease:g} s")
+            output.say(f"worker {worker.id} was taken for dead, for it was not heard of for {options.lease:g} s")
             return FAILED
     return OK
 

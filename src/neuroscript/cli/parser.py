@@ -143,14 +143,9 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"a command is missing: {', '.join(COMMANDS)} (see neuroscript --help)")
     if namespace.command == "policy" and namespace.question is None:
         raise UsageError(f"a question is missing: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
-    if namespace.command == "mcp" and namespace.action is None:
-        from neuroscript.cli.mcp_words import ACTIONS
-
-        raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript mcp --help)")
-    if namespace.command == "runs" and namespace.action is None:
-        from neuroscript.cli.durable_words import ACTIONS as RUNS
-
-        raise UsageError(f"an action is missing: {', '.join(RUNS)} (see neuroscript runs --help)")
+    if namespace.command in ("mcp", "runs") and namespace.action is None:
+        words = import_module(f"neuroscript.cli.{OTHERS[namespace.command].partition('.')[0]}").ACTIONS
+        raise UsageError(f"an action is missing: {', '.join(words)} (see neuroscript {namespace.command} --help)")
     return namespace
 
 

@@ -132,7 +132,7 @@ def _problems(tools: _Tools, node: Node) -> Iterable[str]:
         found.extend(_undecided(tools, node, node.condition))
     if node.arguments.references:
         found.extend(_refused(tools, node, known))
-        if node.items is not None and not found:
+        if not found:
             found.extend(_refused_items(tools, node, known))
     else:
         found.extend(_refused_as_it_is(tools, node.arguments.value, known))

@@ -22,7 +22,6 @@ Spot = tuple[int, str]
 ROUNDS: Final = 6
 """How often the rows are ordered anew, downwards and upwards."""
 
-
 MOST: Final = 1_000_000
 """How many spots all edges together may have; of more nobody would see anything."""
 

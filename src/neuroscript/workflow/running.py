@@ -186,8 +186,7 @@ class _Driver:
         self._fault: BaseException | None = None
 
     def _is_idempotent(self, tool: str) -> bool:
-        effects = self._tools[tool].line.tool.policy.effects
-        return "idempotent" in effects or "pure" in effects
+        return bool(self._tools[tool].line.tool.policy.is_idempotent)
 
     async def run(self, run_id: str, left: Callable[[Trace], object] | None = None) -> Trace:
         """Make all calls, and return the trace."""

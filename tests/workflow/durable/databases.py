@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -53,10 +53,15 @@ def postgresql(programs: Path) -> Iterator[MakeDatabase]:
     if user is not None:
         shutil.chown(folder, user)
     data = folder / "data"
-    quiet = {"user": user, "cwd": folder, "stdin": subprocess.DEVNULL, "env": {"LC_ALL": "C", "PATH": os.defpath}}
+    quiet: dict[str, Any] = {
+        "user": user,
+        "cwd": folder,
+        "stdin": subprocess.DEVNULL,
+        "env": {"LC_ALL": "C", "PATH": os.defpath},
+    }
     try:
         made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
-        subprocess.run(made, check=True, capture_output=True, **quiet)  # type: ignore[call-overload]
+        subprocess.run(made, check=True, capture_output=True, **quiet)
         with (folder / "log").open("w") as log:
             words = [
                 "-D",
@@ -70,7 +75,7 @@ def postgresql(programs: Path) -> Iterator[MakeDatabase]:
                 "-c",
                 "max_connections=300",
             ]
-            server = subprocess.Popen([programs / "postgres", *words], stdout=log, stderr=log, **quiet)  # type: ignore[call-overload]
+            server = subprocess.Popen([programs / "postgres", *words], stdout=log, stderr=log, **quiet)
         try:
             yield from _databases(folder, server)
         finally:

@@ -24,7 +24,6 @@ from neuroscript.workflow.scheduling import LEFT, Work
 MOST: Final = 5
 """How often a call is begun at the most: one that takes its worker with it each time must not take them all."""
 
-
 Place = tuple[str, int | None, int]
 """The node of a call, the index of the item, and the number of the attempt."""
 

@@ -131,5 +131,4 @@ class Driver:
         return worker.__enter__()
 
     def _may_rerun(self, work: Work) -> bool:
-        effects = self._session._entry(work.node.tool).line.tool.policy.effects
-        return work.node.rerun or "idempotent" in effects or "pure" in effects
+        return work.node.rerun or self._session._entry(work.node.tool).line.tool.policy.is_idempotent

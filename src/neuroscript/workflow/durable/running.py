@@ -153,10 +153,7 @@ async def _resumed(
 
 
 def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]]) -> Trace:
-    outcome = Runner(session._world.threads).run(Body("plan", drive, (), "coroutine"))
-    if outcome.error is not None:
-        raise getattr(outcome.error, "error", outcome.error)
-    trace: Trace = outcome.value
+    trace: Trace = Runner(session._world.threads).run(Body("plan", drive, (), "coroutine")).result()
     return trace
 
 
