@@ -28,7 +28,9 @@ from neuroscript.errors import CallError, SpecError
 from neuroscript.workflow import NodeTrace, Plan, Trace, plan_from_data, run
 from neuroscript.workflow.durable import Worker, cancel, list_runs, resume, run_durably, show_run
 from neuroscript.workflow.durable import database as durable_database
+from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database, once
+from neuroscript.workflow.durable.workers import Workers
 
 VALUES: dict[str, Any] = {
     "bytes": b"\x00\xff",
@@ -604,3 +606,17 @@ def test_a_halted_run_that_is_gone_through_again_comes_to_all_that_it_had_done(
     assert [(node.name, node.status, node.result) for node in done.nodes] == [
         (node.name, node.status, node.result) for node in again.nodes
     ]
+
+
+def test_a_call_that_has_ended_is_not_begun_again(engine: Engine, make_database: MakeDatabase) -> None:
+    """Also where its worker died before the queue had heard of it, and it is put back."""
+    url = make_database("again")
+    plan = plan_from_data({"nodes": {"one": {"tool": "kept.double", "inputs": {"number": 1}, "rerun": True}}})
+    run_durably(engine, plan, url=url, run_id="it")
+    database = Database(url)
+    Workers(database).join("late", 60.0)
+    begun = Calls(database).begin("it.one", "late", lambda: True)
+    database.close()
+
+    assert begun is None
+    assert [("ok", 1)] == [(call.status, call.begun) for call in show_run(url, "it")[1]]
