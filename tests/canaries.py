@@ -208,7 +208,9 @@ def fails(rt: Runtime, texts: list[str]) -> None:
 
 
 def fails_oddly(rt: Runtime, texts: list[str]) -> None:
-    raise ToolFailed("no", code=together(texts), retry=together(texts))  # type: ignore[arg-type]
+    error = ToolFailed("no", code=together(texts))
+    error._retry = together(texts)  # type: ignore[assignment]
+    raise error
 
 
 def fails_as_another(rt: Runtime, texts: list[str]) -> None:
@@ -228,7 +230,9 @@ def exits(rt: Runtime, texts: list[str]) -> None:
 
 def refuses(rt: Runtime, texts: list[str]) -> None:
     text = together(texts)
-    raise PolicyError(text, tool=text, code=text, need=text, rule=text, retry=text)  # type: ignore[arg-type]
+    error = PolicyError(text, tool=text, code=text, need=text, rule=text)
+    error._retry = text  # type: ignore[assignment]
+    raise error
 
 
 def limits(rt: Runtime, texts: list[str]) -> None:
@@ -236,7 +240,9 @@ def limits(rt: Runtime, texts: list[str]) -> None:
 
 
 def times_out(rt: Runtime, texts: list[str]) -> None:
-    raise CallTimeout(together(texts), tool=together(texts), state=together(texts))  # type: ignore[arg-type]
+    error = CallTimeout(together(texts), tool=together(texts), state="stopped")
+    error.state = together(texts)  # type: ignore[assignment]
+    raise error
 
 
 def lent_fails(rt: Runtime, texts: list[str]) -> None:

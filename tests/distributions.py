@@ -135,9 +135,14 @@ BROKEN: Final = (
         "import",
         "raise ImportError('canary')",
         "import",
-        "entry point broken-import can not be loaded (ImportError)",
+        "entry point broken-import cannot be loaded: ImportError: canary (broken_import_module.py, line 1)",
     ),
-    _broken("exit", "raise SystemExit(3)", "exit", "entry point broken-exit can not be loaded (SystemExit)"),
+    _broken(
+        "exit",
+        "raise SystemExit(3)",
+        "exit",
+        "entry point broken-exit cannot be loaded: SystemExit: 3 (broken_exit_module.py, line 1)",
+    ),
     _broken(
         "hang", "import threading\nthreading.Event().wait()", "hang", "has not been loaded after {limit:g} seconds"
     ),
@@ -148,7 +153,8 @@ BROKEN: Final = (
         "@hookimpl\ndef neuroscript_toolsets():\n    made = [Toolset('half')]\n    made[0].tool()(good)\n"
         "    raise ValueError('canary')\n\ndef good() -> int:\n    return 1\n",
         "hook",
-        "entry point broken-halfway can not be used (neuroscript_toolsets failed (ValueError))",
+        "entry point broken-halfway cannot be used: neuroscript_toolsets failed: "
+        "ValueError: canary (broken_halfway_module.py, line 6)",
         target="",
         group="plugins",
     ),
@@ -181,15 +187,15 @@ BROKEN: Final = (
         f"{_SPEC}toolset = Toolset('bad')\n"
         "toolset.add(ToolSpec('f', 'bad', [ArgSpec('x', 'int', default=1, minimum=2)]), lambda rt, x: x)\n",
         "spec",
-        "entry point broken-spec can not be loaded (argument x: the default does not fit: "
-        "expected int, at least 2, got int out of bounds)",
+        "entry point broken-spec cannot be loaded: argument x: the default does not fit: "
+        "expected int of at least 2, got int out of bounds",
     ),
     _broken(
         "mutating",
         f"{_SPEC}toolset = Toolset('calm')\nspec = ToolSpec('f', 'calm')\ntoolset.add(spec, lambda rt: 1)\n"
         "object.__setattr__(spec, 'group', 'acme')\n",
         "spec",
-        "entry point broken-mutating can not be used (toolset calm: calm.f is not what it was when it was added)",
+        "entry point broken-mutating cannot be used: toolset calm: calm.f is not what it was when it was added",
     ),
     _broken(
         "slow",

@@ -9,4 +9,4 @@ def ask_twice(rt: Runtime) -> str:
 
 
 def register(registrar: Registrar) -> None:
-    registrar.toolset("demo").tool()(ask_twice)
+    registrar.toolset("demo").tool(ask_twice)

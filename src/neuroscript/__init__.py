@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from neuroscript.hookspecs import hookimpl
     from neuroscript.host import Host, Progress
+    from neuroscript.interop.functions import to_function
     from neuroscript.limits import Limits
     from neuroscript.lockfile import Lock
     from neuroscript.marks import Arg
@@ -179,6 +180,7 @@ __all__ = [
     "spec_to_data",
     "spec_to_schema",
     "suspending",
+    "to_function",
     "to_prompt",
     "tool",
 ]
@@ -213,6 +215,7 @@ _HOMES = {
     "needs": "ToolPolicy",
     "policy": "ExecutionPolicy",
     "policyfile": "load_policy",
+    "interop.functions": "to_function",
     "promptform": "to_prompt",
     "prompting": "ConsolePrompter Prompter",
     "record": "AuditSink CallRecord PendingCall ToolFacts",

@@ -14,7 +14,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import RegistryError, SpecError
-from neuroscript.names import canonical, is_word
+from neuroscript.names import canonical, is_group_name
 from neuroscript.needs import ToolPolicy
 from neuroscript.scopes import is_tool_pattern, tool_matcher
 
@@ -57,7 +57,7 @@ def renamed(tool: Any, name: str) -> Any:
 def full_name(tool: Any, new: str) -> str:
     """Return the canonical name that *new* gives to a tool: a whole one, or a word in the group that it has."""
     name = canonical(new) if isinstance(new, str) else ""
-    if not all(map(is_word, name.split("."))):
+    if not is_group_name(name):
         raise SpecError(tool.name, [f"{shown(str(new))} is no name of a tool"])
     return name if "." in name else f"{tool.spec.group}.{name}"
 

@@ -9,11 +9,15 @@ Source: contract section 5; reliability.md T20; peers.md row 1e.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 import attrs
 
+from neuroscript.checks import BY_NAME, FLAG, STRING, STRINGS, WHOLE, one_of, optional, require, require_fields
+
 Verdict = Literal["approve", "modify", "reject", "stop", "suspend"]
+
+VERDICT: Final = one_of(*get_args(Verdict))
 
 
 @attrs.frozen
@@ -53,6 +57,12 @@ class ApprovalRequest:
     approver: int = 0
     injected: tuple[str, ...] = ()
 
+    def __attrs_post_init__(self) -> None:
+        texts = ("tool", "description", "session", "fingerprint", "policy", "digest")
+        lists = ("secrets", "needs", "effects", "above", "injected")
+        forms = {**dict.fromkeys(texts, STRING), **dict.fromkeys(lists, STRINGS)}
+        require_fields("approval request", self, arguments=BY_NAME, depth=WHOLE, approver=WHOLE, **forms)
+
 
 @attrs.frozen
 class Approval:
@@ -70,6 +80,9 @@ class Approval:
     arguments: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
     for_session: bool = False
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("approval", self, verdict=VERDICT, reason=STRING, arguments=optional(BY_NAME), for_session=FLAG)
+
     @classmethod
     def approve(cls, *, for_session: bool = False) -> Approval:
         """Let it run: this once, or whenever this session makes the very same call."""
@@ -78,6 +91,7 @@ class Approval:
     @classmethod
     def modify(cls, arguments: Mapping[str, Any]) -> Approval:
         """Let it run with these arguments instead; they are bound again, and every gate sees them."""
+        require("approval", arguments=(arguments, BY_NAME))
         return cls("modify", arguments=arguments)
 
     @classmethod

@@ -54,6 +54,9 @@ ELEMENTS: Final = {
 }
 """The type of each element of a slice."""
 
+LISTS: Final = {element: kind for kind, element in ELEMENTS.items()}
+"""The slice of each type that is an element."""
+
 VALUES: Final = {
     ArgType.MAP: ArgType.ANY,
     ArgType.MAP_STRING_ANY: ArgType.ANY,

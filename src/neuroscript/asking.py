@@ -22,7 +22,7 @@ from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_
 from neuroscript.fingerprints import call_digest, fingerprint, policy_digest
 from neuroscript.frames import CallFrame
 from neuroscript.masking import masked
-from neuroscript.policy import fault
+from neuroscript.refusals import fault
 from neuroscript.spec import ToolSpec
 from neuroscript.values import copied
 

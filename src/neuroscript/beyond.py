@@ -27,6 +27,9 @@ BACKTRACKS: Final = 100_000
 PATTERN_BYTES: Final = 2**20
 """How large a pattern may be when it is compiled."""
 
+ALL_PATTERN_BYTES: Final = 2**28
+"""How large all patterns of a schema may be together; each gets the same share."""
+
 NUMBERED: Final = 1000
 """How many problems are counted."""
 
@@ -133,8 +136,8 @@ ASKED: Final = frozenset({*TOLD, *TOLD_ALONE}) | {
 def schema_faults(text: str, names: set[str]) -> Iterator[str]:
     """Yield why a schema, as JSON text, can not belong to a tool with arguments of these names."""
     found = looked_at(text)
-    yield from found.faults
-    if found.faults:
+    yield from found.tool_faults
+    if found.tool_faults:
         return
     properties = json.loads(text).get("properties", {}).keys()
     if set(properties) != names:
@@ -155,8 +158,9 @@ def compiled(text: str) -> tuple[Checker | None, tuple[str, ...]]:
         import jsonschema_rs
     except ImportError:
         return None, (MISSING,)
-    schema = _understood(json.loads(text))
-    options = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS, size_limit=PATTERN_BYTES)
+    schema, patterns = _understood(json.loads(text))
+    share = min(PATTERN_BYTES, ALL_PATTERN_BYTES // max(1, patterns))
+    options = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS, size_limit=share)
     try:
         faults = tuple(map(_fault, _meta_errors(jsonschema_rs, schema)))
         if faults:
@@ -180,19 +184,24 @@ def _fault(error: Any) -> str:
     return f"#{'/' if path else ''}{path}: is not what JSON Schema allows there"
 
 
-def _understood(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema as the validator understands it; without a draft named, draft 7 where its own words are used."""
+def _understood(schema: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return a schema as the validator understands it, and how many patterns it has.
+
+    Without a draft named it is draft 7 where that draft's own words are used.
+    """
     rest: list[Any] = [schema]
     is_old = False
+    patterns = 0
     while rest:
         each = rest.pop()
         if isinstance(each, dict):
             rest.extend(inner for _, _, inner in parts(each))
             is_old = is_old or isinstance(each.get("items"), list) or "dependencies" in each
+            patterns += ("pattern" in each) + len(each.get("patternProperties", ()))
             _say_null(each)
     if is_old:
         schema.setdefault("$schema", DRAFT7)
-    return schema
+    return schema, patterns
 
 
 def _say_null(schema: dict[str, Any]) -> None:

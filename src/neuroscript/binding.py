@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from neuroscript.argtypes import ELEMENTS, ArgType
-from neuroscript.coercion import ABSENT, absent, bounded, described, further, given, members
-from neuroscript.errors import LISTED, UNSET, ArgumentError, Problem
+from neuroscript.argtypes import ELEMENTS, LISTS, ArgType
+from neuroscript.checks import instance, require
+from neuroscript.coercion import ABSENT, absent, bounded, further, given, members
+from neuroscript.errors import UNSET, ArgumentError, Problem
 from neuroscript.scalars import EXACT, READINGS, Misfit
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.values import bulk_text, by_text, items_of
-from neuroscript.walk import FAILED, LAX, Coercion, Exceeded, Walk, type_name
+from neuroscript.walk import FAILED, LAX, MISSING, Coercion, Exceeded, Walk, type_name
+
+SPEC: Final = instance(ToolSpec)
 
 SHORT: Final = 12
 """Up to this length a list is looked through item by item, above it in bulk; there the two cost the same."""
@@ -39,22 +42,44 @@ def bind(spec: ToolSpec, args: Sequence[object]) -> tuple[Any, ...]:
 
     Source: contract section 3; upstream ``validateAndCoerceArgs``.
     """
+    if type(spec) is not ToolSpec:
+        require("bind", spec=(spec, SPEC))
     return bound(spec, LAX, args, by_name=False)
 
 
 def bind_named(spec: ToolSpec, mapping: Mapping[str, object]) -> tuple[Any, ...]:
     """Return the same as `bind` for arguments by name, a dict; a variadic argument is given as a list."""
+    if type(spec) is not ToolSpec:
+        require("bind_named", spec=(spec, SPEC))
     return bound(spec, LAX, mapping, by_name=True)
+
+
+class CallWalk(Walk):
+    """The walk over the arguments of one call.
+
+    Attributes:
+        spec: The tool; it is set where a problem was noted.
+    """
+
+    spec: ToolSpec
+
+    def problems(self) -> list[Problem]:
+        """Return what was noted."""
+        from neuroscript.problems import Rules, problems_of
+
+        args = self.spec.args
+        return problems_of(self, Rules(args, further=args[-1] if self.spec.variadic else None))
 
 
 def bound(spec: ToolSpec, coercion: Coercion, args: object, *, by_name: bool) -> tuple[Any, ...]:
     """Return the exact values of what was given, on the terms of *coercion*, or raise an `ArgumentError`."""
-    walk = Walk(coercion)
+    walk = CallWalk(coercion)
     try:
         values = _by_name(walk, spec, args) if by_name else _by_position(walk, spec, args)
     except (Exceeded, RecursionError) as end:
         walk.ended(end)
     if walk.noted:
+        walk.spec = spec
         raise ArgumentError(walk.problems, spec.full_name, walk.noted)
     if spec.schema:
         _ask_schema(spec, values)
@@ -78,7 +103,7 @@ def _ask_schema(spec: ToolSpec, values: list[Any]) -> None:
     }
     problems = checker.problems(given)
     if problems:
-        raise ArgumentError(problems[:LISTED], spec.full_name, len(problems))
+        raise ArgumentError(problems, spec.full_name)
 
 
 def _by_position(walk: Walk, spec: ToolSpec, args: Any) -> list[Any]:
@@ -121,7 +146,8 @@ def _by_name(walk: Walk, spec: ToolSpec, mapping: Any) -> list[Any]:
 def _listed(walk: Walk, spec: ToolSpec, rest: object) -> Any:
     if rest is ABSENT or rest is None:
         return []
-    return items_of(walk, ArgType.SLICE_ANY, rest, (None, spec.args[-1].name))
+    rule = spec.args[-1]
+    return items_of(walk, LISTS.get(rule.type, ArgType.SLICE_ANY), rest, (None, rule.name))
 
 
 def _further(walk: Walk, spec: ToolSpec, items: Any) -> list[Any]:
@@ -130,7 +156,7 @@ def _further(walk: Walk, spec: ToolSpec, items: Any) -> list[Any]:
     if items is FAILED:
         return []
     if not items and rule.required:
-        walk.note(where, Misfit("arg.missing", f"at least one {described(rule)}"), "nothing")
+        walk.note(where, MISSING, "nothing")
     return [further(walk, rule, item, (where, index)) for index, item in enumerate(items)]
 
 

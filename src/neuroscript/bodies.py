@@ -11,9 +11,17 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.errors import CallError, CallTimeout, LentError, LimitError, PolicyError, ToolFailed, is_interrupt
+from neuroscript.errors import (
+    CallError,
+    CallTimeout,
+    LentError,
+    LimitError,
+    NeuroScriptError,
+    PolicyError,
+    ToolFailed,
+    is_interrupt,
+)
 from neuroscript.frames import CallFrame
-from neuroscript.policy import told
 from neuroscript.walk import type_name
 
 Manner = Literal["plain", "waits", "coroutine"]
@@ -147,6 +155,7 @@ def failure(error: BaseException, tool: str) -> BaseException:
 def failed(error: BaseException, frame: CallFrame) -> BaseException:
     """Return what the caller of *frame* is told when its tool raised *error*, without any secret."""
     found = failure(error, frame.tool)
+    _log(found, error, frame)
     secrets = frame.session.secrets
     if secrets is None or not isinstance(found, CallError):
         return found
@@ -156,11 +165,21 @@ def failed(error: BaseException, frame: CallFrame) -> BaseException:
     return hidden
 
 
-def needs_told(frame: CallFrame) -> tuple[str, ...]:
-    """Return what a call needs, as people and records are told, without any secret."""
-    secrets = frame.session.secrets
-    texts = tuple(map(told, frame.needs))
-    return texts if secrets is None else tuple(map(secrets.text, texts))
+def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
+    """Log the traceback of what a tool raised; of a nested call that was done where it failed.
+
+    A `ToolFailed` that the tool itself raised is expected: its cause, if it has one, is logged for debugging.
+    """
+    if isinstance(error, CallError) and isinstance(found, CallError):
+        found.is_logged = error.is_logged
+    if isinstance(error, ToolFailed):
+        if error.__cause__ is not None and not isinstance(error.__cause__, NeuroScriptError):
+            level: Any = "error" if error.code == "inject.failed" else "debug"
+            frame.session.log_failure(frame.tool, error.__cause__, level)
+            error.is_logged = level == "error"
+    elif isinstance(found, CallError) and not isinstance(error, NeuroScriptError):
+        frame.session.log_failure(frame.tool, error)
+        found.is_logged = True
 
 
 def _told(error: BaseException) -> str:

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from neuroscript.checks import STRING, require
 from neuroscript.display import shown
 from neuroscript.errors import PluginError
 from neuroscript.extras import mending
-from neuroscript.names import near
+from neuroscript.nearnames import near
 
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -55,6 +56,7 @@ def bundle(name: str) -> tuple[str, ...]:
 
     Source: contract section 7, level B.
     """
+    require("bundle", name=(name, STRING))
     if name not in BUNDLES:
         alike = near(name, BUNDLES)
         hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are {', '.join(BUNDLES)}"

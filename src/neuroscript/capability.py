@@ -14,6 +14,7 @@ from typing import Final
 
 import attrs
 
+from neuroscript.checks import STRING, Form, field_problems, instance, require, sequence
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.scopes import SURROGATE, WHOLE, Covers, Key, Unfit, covers, key_of, literal
@@ -27,7 +28,9 @@ PLAIN: Final = re.compile(r"(?:\\.|[^\\,{}])+", re.DOTALL)
 
 _set: Final = object.__setattr__
 
+WORDS: Final = sequence(STRING, "strings")
 HOW: Final = "write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt"
+TEXT: Final = Form(STRING.words, STRING.accepts, hint=HOW)
 BROKEN: Final = r"a scope is empty, or has a comma, a brace or a backslash by itself; write \, \{ \} \\"
 
 
@@ -68,10 +71,15 @@ class Capability:
         >>> print(Capability.literal("fs", "read", "a*b"))
         fs:read:a\*b
         """
+        if not type(resource) is type(verb) is type(scope) is str:
+            require("capability", resource=(resource, STRING), verb=(verb, STRING), scope=(scope, STRING))
         return single(resource, verb, (literal(scope),))
 
     def __str__(self) -> str:
         return _text(self)
+
+
+NEED: Final = instance(Capability)
 
 
 @attrs.frozen
@@ -120,6 +128,8 @@ class Grant:
         Raises:
             SpecError: The need has a scope that nothing covers.
         """
+        if type(need) is not Capability:
+            require("grant", need=(need, NEED))
         try:
             return cls(need.resource, need.verbs, need.scopes or ("*",))
         except SpecError:  # whose text tells the scope, which may be a value of a call
@@ -127,6 +137,8 @@ class Grant:
 
     def covers(self, need: Capability) -> bool:
         """Tell whether this grant alone covers each of the needs that *need* stands for."""
+        if type(need) is not Capability:
+            require("grant", need=(need, NEED))
         return uncovered([need], [self]) is None
 
     def admits(self, resource: str, verb: str, key: Key) -> bool:
@@ -192,14 +204,13 @@ def normal(need: Capability) -> Capability:
     return Capability.literal("fs", need.verbs[0], key.removesuffix("/") or ".")
 
 
-def parts(text: object) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def parts(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the resource, the verbs and the scopes that a text names; a scope keeps its escapes and its braces.
 
     Raises:
         SpecError: It is no such text; what the parts are is not looked at.
     """
-    if not isinstance(text, str):
-        raise SpecError("capability", [f"a capability is a text; {HOW}"])
+    require("capability", text=(text, TEXT))
     resource, *rest = text.split(":", 2)
     if not rest or not all(WORD.fullmatch(word) or word == "*" for word in (resource.lower(), *_words(rest[0]))):
         raise SpecError("capability", [f"{shown(text)} is not a capability; {HOW}"])
@@ -231,8 +242,9 @@ def _settle(thing: Capability | Grant, subject: str, *, wild: bool) -> None:
 
 def _faults(thing: Capability | Grant, subject: str, wild: bool) -> Iterator[str]:
     """Bring the fields into their exact form, and yield a sentence for each that can not be."""
-    if not isinstance(thing.resource, str) or not _are_texts(thing.verbs) or not _are_texts(thing.scopes):
-        yield f"resource is a text, verbs and scopes are tuples of texts; {HOW}"
+    faults = [*field_problems(thing, resource=STRING, verbs=WORDS, scopes=WORDS)]
+    if faults:
+        yield from (f"{fault}; {HOW}" for fault in faults)
         return
     _set(thing, "resource", thing.resource.lower())
     _set(thing, "verbs", tuple(dict.fromkeys(verb.lower() for verb in thing.verbs)))
@@ -245,7 +257,3 @@ def _faults(thing: Capability | Grant, subject: str, wild: bool) -> Iterator[str
     if wild and not thing.scopes:
         yield f"a grant has a scope; write {shown(_text(thing))}:* for the whole resource"
     yield from (f"{shown(scope)}: {BROKEN}" for scope in thing.scopes if PLAIN.fullmatch(scope) is None)
-
-
-def _are_texts(words: object) -> bool:
-    return isinstance(words, (tuple, list)) and all(isinstance(word, str) for word in words)

@@ -19,7 +19,7 @@ from neuroscript.display import shown
 from neuroscript.errors import PluginError
 from neuroscript.files import are_settled, are_unchanged, below, kept_at, read_json, remove, stamps, tidy, write_json
 from neuroscript.indexes import IndexedEntry, entries_of, shipped, written
-from neuroscript.installed import Distribution, known, normalised
+from neuroscript.installed import HEAD, Distribution, known, normalised
 from neuroscript.versions import RUNTIME_API, misfit
 
 FIRST_PARTY: Final[Mapping[str, frozenset[str]]] = {
@@ -33,6 +33,9 @@ FIRST_PARTY: Final[Mapping[str, frozenset[str]]] = {
 }
 """The distributions of this project, and the groups that no other one may use, whether or not they are installed."""
 
+
+INDEX_HEAD: Final = '{"of":"('
+"""How a file of the cache begins that holds the index of a distribution."""
 
 HELD: Final[dict[Distribution, dict[str, Any]]] = {}
 """What this process has read and no file could keep; it counts only as long as a file of it would."""
@@ -279,7 +282,7 @@ def _write(distribution: Distribution, found: dict[str, Any]) -> None:
     """Keep what was found of a distribution: for all processes, or, where there is no cache, for this one."""
     file = _place(distribution)
     if file is not None and write_json(file, found):
-        tidy(os.path.dirname(file))
+        tidy(os.path.dirname(file), (INDEX_HEAD, HEAD))
     else:
         HELD[distribution] = found
 

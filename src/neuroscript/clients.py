@@ -8,16 +8,19 @@ Source: issue "Authoring from Python, schemas, AgentHeaven", typed stubs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
+from neuroscript.checks import instance, require
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.pynames import attribute, parameters, word
 from neuroscript.sent import by_name
 from neuroscript.session import Session
 from neuroscript.spec import ToolSpec
+
+SESSION: Final = instance(Session, "an Engine is one")
 
 
 @attrs.frozen
@@ -43,6 +46,7 @@ def client(session: Session) -> Any:
     Raises:
         CallError: From a call, what the session raises.
     """
+    require("client", session=(session, SESSION))
     return Client(session, Doors(session.call, session.call_named, session.stream))
 
 
@@ -51,6 +55,7 @@ def aclient(session: Session) -> Any:
 
     Of a tool that is a stream the call gives an async iterator, and is not awaited itself.
     """
+    require("aclient", session=(session, SESSION))
     return Client(session, Doors(session.acall, session.acall_named, session.astream))
 
 

@@ -8,48 +8,42 @@ Source: contract section 3.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, Protocol
+from collections.abc import Callable, Container, Iterable
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from neuroscript.argtypes import ELEMENTS, TEXT_HOLDERS, ArgType, worded
+from neuroscript.argtypes import ELEMENTS, TEXT_HOLDERS, ArgType
+from neuroscript.checks import Form, instance, one_of, require
 from neuroscript.display import shown
-from neuroscript.errors import UNSET, CoercionError, SpecError
-from neuroscript.names import near
+from neuroscript.errors import MAX_PROBLEMS, UNSET, SpecError
 from neuroscript.scalars import Misfit, flattened
 from neuroscript.values import by_text, copied, element, exact, items_of, pairs_of
-from neuroscript.walk import FAILED, LAX, ROOT, Coercion, SizeLimits, Walk, Where, type_name
+from neuroscript.walk import (
+    BOUNDS,
+    CHOICE,
+    FAILED,
+    LAX,
+    LENGTH,
+    MISSING,
+    ROOT,
+    UNKNOWN,
+    Coercion,
+    SizeLimits,
+    Walk,
+    Where,
+)
+
+if TYPE_CHECKING:
+    from neuroscript.ruletext import Rule
+
+TYPE: Final = Form(
+    "an ArgType, its word or an ArgSpec",
+    lambda rule: isinstance(rule, str) or isinstance(getattr(rule, "type", None), ArgType),
+)
+MODE: Final = one_of("lax", "strict")
+LIMITS: Final = instance(SizeLimits)
 
 ABSENT: Final = object()
 """Stands for an optional argument that was not given and has no default."""
-
-
-class Rule(Protocol):
-    """What is asked of one argument or key; an `ArgSpec` is one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> ArgType: ...
-    @property
-    def required(self) -> bool | None: ...
-    @property
-    def default(self) -> Any: ...
-    @property
-    def nullable(self) -> bool: ...
-    @property
-    def choices(self) -> tuple[Any, ...]: ...
-    @property
-    def keys(self) -> tuple[Any, ...]: ...
-    @property
-    def extra_keys(self) -> bool: ...
-    @property
-    def minimum(self) -> float | None: ...
-    @property
-    def maximum(self) -> float | None: ...
-    @property
-    def min_length(self) -> int | None: ...
-    @property
-    def max_length(self) -> int | None: ...
 
 
 def coerce(
@@ -79,6 +73,8 @@ def coerce(
 
     Source: contract section 3; upstream ``coerceArg``.
     """
+    if not isinstance(type, str) or mode != "lax" or limits is not LAX.sizes:
+        require("coerce", type=(type, TYPE), mode=(mode, MODE), limits=(limits, LIMITS))
     rule = named_type(type) if isinstance(type, str) else type
     walk = Walk(Coercion(mode, limits))
     if value is None:
@@ -86,7 +82,9 @@ def coerce(
     way: Callable[..., Any] = exact if isinstance(rule, ArgType) else fit
     result = walk.limited(way, rule, value, ROOT)
     if walk.noted:
-        raise CoercionError(walk.problems, found=walk.noted)
+        from neuroscript.problems import value_error
+
+        raise value_error(walk, None if isinstance(rule, ArgType) else rule)
     return result
 
 
@@ -117,22 +115,14 @@ def members(
         if extra_keys:
             found[name] = exact(walk, ArgType.ANY, value, (where, name))
         else:
-            _unknown(walk, name, value, rules, where)
+            walk.note((where, name), UNKNOWN, type(value))
     return found
-
-
-def _unknown(walk: Walk, name: str, value: object, rules: Iterable[Rule], where: Where) -> None:
-    names = [rule.name for rule in rules]
-    alike = near(name, names)
-    hint = f"did you mean {' or '.join(alike)}?" if alike else ""
-    expected = f"only {', '.join(names)}" if names else "nothing"
-    walk.note((where, name), Misfit("arg.unknown", expected, hint), f"an unknown name with {type_name(value)}")
 
 
 def absent(walk: Walk, rule: Rule, where: Where) -> Any:
     """Return what stands for an argument or key that was not given: its default, or `ABSENT`."""
     if rule.required:
-        return walk.note(where, Misfit("arg.missing", described(rule)), "nothing")
+        return walk.note(where, MISSING, "nothing")
     return ABSENT if rule.default is UNSET else copied(rule.default)
 
 
@@ -143,7 +133,7 @@ def given(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
     """
     if rule.required and not rule.nullable:
         if value is None:
-            return walk.note(where, Misfit("arg.missing", described(rule)), "None")
+            return walk.note(where, MISSING, "None")
     elif value is None or _says_nothing(walk, rule, value):
         return None if rule.nullable or rule.default is UNSET else copied(rule.default)
     return fit(walk, rule, value, where)
@@ -157,10 +147,13 @@ def _says_nothing(walk: Walk, rule: Rule, value: object) -> bool:
 
 
 def further(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
-    """Return the exact value of one of the further values of a variadic tool."""
-    if value is not None:
-        return fit(walk, rule, value, where)
-    return None if rule.nullable else element(walk, rule.type, value, where)
+    """Return the exact value of one of the further values of a variadic tool.
+
+    One that is given is never absent: it is a value, or, where the rule is nullable, what stands for None.
+    """
+    if rule.nullable and (value is None or _says_nothing(walk, rule, value)):
+        return None
+    return element(walk, rule.type, value, where) if value is None else fit(walk, rule, value, where)
 
 
 def fit(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
@@ -206,20 +199,38 @@ def bounded(rule: Rule) -> bool:
 def _faults(walk: Walk, rule: Rule, result: Any, where: Where) -> bool:
     before = walk.noted
     if type(result) in _SIZED and not _between(len(result), rule.min_length, rule.max_length):
-        walk.note(where, Misfit("coercion.length", described(rule)), f"a length of {len(result)}")
+        _note_length(walk, rule, len(result), where)
     if rule.type in ELEMENTS:
+        choices = frozenset(rule.choices)
         for index, item in enumerate(result):
-            _fault(walk, rule, item, (where, index))
+            _fault(walk, rule, choices, item, (where, index))
     else:
-        _fault(walk, rule, result, where)
+        _fault(walk, rule, rule.choices, result, where)
     return walk.noted > before
 
 
-def _fault(walk: Walk, rule: Rule, result: Any, where: Where) -> None:
-    if rule.choices and not any(type(each) is type(result) and each == result for each in rule.choices):
-        walk.note(where, Misfit("coercion.choice", described(rule)), f"another {type_name(result)}")
+def _fault(walk: Walk, rule: Rule, choices: Container[Any], result: Any, where: Where) -> None:
+    """Note that a value is no choice or out of bounds; a value and the choices have one type, so ``==`` decides."""
+    if rule.choices and result not in choices:
+        _note_choice(walk, rule, result, where)
     if type(result) in _NUMBERS and not _between(result, rule.minimum, rule.maximum):
-        walk.note(where, Misfit("coercion.bounds", described(rule)), f"{type_name(result)} out of bounds")
+        walk.note(where, BOUNDS, type(result))
+
+
+def _note_length(walk: Walk, rule: Rule, length: int, where: Where) -> None:
+    from neuroscript.ruletext import counted
+
+    walk.note(where, LENGTH, counted(length, rule.type))
+
+
+def _note_choice(walk: Walk, rule: Rule, result: object, where: Where) -> None:
+    """Note another choice, with one that is near if the note is going to be described."""
+    hint = ""
+    if walk.noted < MAX_PROBLEMS:
+        from neuroscript.problems import near_choice
+
+        hint = near_choice(rule, result)
+    walk.note(where, Misfit(CHOICE.code, "", hint), type(result))
 
 
 _SIZED: Final = frozenset({str, bytes, list, dict, array})
@@ -228,21 +239,3 @@ _NUMBERS: Final = frozenset({int, float})
 
 def _between(number: float, low: float | None, high: float | None) -> bool:
     return (low is None or number >= low) and (high is None or number <= high)
-
-
-def described(rule: Rule) -> str:
-    """Return in words what *rule* asks, as it stands behind "expected"."""
-    parts = [worded(rule.type)]
-    if rule.choices:
-        parts.append(f"one of {', '.join(repr(choice) for choice in rule.choices)}")
-    if rule.minimum is not None or rule.maximum is not None:
-        parts.append(_span(rule.minimum, rule.maximum, ""))
-    if rule.min_length is not None or rule.max_length is not None:
-        parts.append(_span(rule.min_length, rule.max_length, "a length "))
-    return ", ".join(parts)
-
-
-def _span(low: float | None, high: float | None, what: str) -> str:
-    if low is None:
-        return f"{what}at most {high}"
-    return f"{what}at least {low}" if high is None else f"{what}from {low} to {high}"

@@ -16,6 +16,7 @@ import attrs
 
 from neuroscript.argtypes import ArgType
 from neuroscript.capability import parts
+from neuroscript.checks import instance, require
 from neuroscript.coercion import named_type
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, SpecError
@@ -61,6 +62,7 @@ def spec_to_data(spec: ToolSpec) -> dict[str, Any]:
     >>> spec_to_data(ToolSpec("ping", "net"))
     {'name': 'ping', 'groupname': 'net', 'returnType': 'any', 'description': '', 'fullname': 'net.ping'}
     """
+    require("spec_to_data", spec=(spec, instance(ToolSpec)))
     data: dict[str, Any] = _converter().unstructure(spec)
     return {**data, "fullname": spec.full_name}
 
@@ -81,6 +83,7 @@ def spec_from_data(data: Mapping[str, Any]) -> ToolSpec:
 
 def policy_to_data(policy: ToolPolicy) -> dict[str, Any]:
     """Return what a tool needs as plain data."""
+    require("policy_to_data", policy=(policy, instance(ToolPolicy)))
     data: dict[str, Any] = _converter().unstructure(policy)
     return data
 
@@ -93,6 +96,7 @@ def policy_from_data(data: Mapping[str, Any]) -> ToolPolicy:
 
 def result_to_data(result: ToolResult) -> dict[str, Any]:
     """Return what came of a call as plain data that JSON can hold: ``value`` or ``error``, never both."""
+    require("result_to_data", result=(result, instance(ToolResult)))
     from neuroscript.jsonable import plain
 
     data: dict[str, Any] = {"id": result.id, "tool": result.tool, "ok": result.ok}

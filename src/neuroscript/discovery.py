@@ -1,4 +1,4 @@
-"""Plugins that register their own tools: files of Python, modules and objects. Of none there is half.
+"""Plugins that are loaded by path or as an object: each registers all of its tools, or none.
 
 Source: contract section 7, level C.
 """
@@ -13,13 +13,17 @@ from weakref import finalize
 
 import attrs
 
-from neuroscript import isolated
+from neuroscript.checks import require
 from neuroscript.display import shown_path
 from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.isolated import NoSource, read
 from neuroscript.private import Exposure, exposure
-from neuroscript.tools import ToolImplementation, Toolset
+from neuroscript.tools import TOOLS, ToolImplementation, Toolset
+from neuroscript.tracebacks import error_summary
 
+NOTHING: Final = (
+    "it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar)"
+)
 NO_SOURCE: Final = "there is no such file of Python, nor a package (a directory with __init__.py)"
 
 
@@ -35,8 +39,7 @@ class Registrar:
         Raises:
             SpecError: It is neither.
         """
-        if not isinstance(tools, (ToolImplementation, Toolset)):
-            raise SpecError("register", [f"expected a ToolImplementation or a Toolset, got {type(tools).__name__}"])
+        require("register", tools=(tools, TOOLS))
         self._added.append(tools)
 
     def toolset(self, name: str) -> Toolset:
@@ -90,12 +93,13 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
     """Have a plugin register its tools, and return what it is called, and them.
 
     Args:
-        plugin: A file of Python, a package (a directory with ``__init__.py``), or an object, such as a module; each
-            has a function ``register(registrar)``.
+        plugin: A file of Python, a package (a directory with ``__init__.py``), a module or another object. A module
+            holds toolsets at its top level, or has a function ``register(registrar)``, which then decides alone; any
+            other object has that function as a method.
         origin: What it is called; by default the path as it is given, or a name of the object.
 
     Raises:
-        PluginError: It can not be loaded, has no such function, or that fails.
+        PluginError: It can not be loaded, has neither, or its function fails.
     """
     origin = origin or origin_of(plugin)
     registrar, code = Registrar(), None
@@ -104,10 +108,7 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
         if isinstance(plugin, (str, os.PathLike)):
             code = read(plugin)
             offered = code.run()
-        register = getattr(offered, "register", None)
-        if not callable(register):
-            raise PluginError(shown_path(origin), "it has no function register(registrar)")
-        register(registrar)
+        _register(offered, registrar, origin)
         loaded = Loaded(plugin, origin, registrar.tools, registrar.aliases, code)
         if code is not None:
             finalize(loaded, code.retire)
@@ -119,7 +120,29 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
             raise
         if isinstance(error, NoSource):
             raise PluginError(shown_path(origin), NO_SOURCE) from None
-        raise PluginError(shown_path(origin), f"it can not be loaded ({told(error)})") from error
+        raise PluginError(shown_path(origin), unloadable(error)) from error
+
+
+def _register(offered: object, registrar: Registrar, origin: str) -> None:
+    """Have a plugin register its tools: by its function, or else the toolsets that its module holds."""
+    register = getattr(offered, "register", None)
+    if callable(register):
+        register(registrar)
+        return
+    toolsets = _held(offered) if isinstance(offered, ModuleType) else ()
+    if not toolsets:
+        raise PluginError(shown_path(origin), NOTHING)
+    for toolset in toolsets:
+        registrar.register(toolset)
+
+
+def _held(module: ModuleType) -> tuple[Toolset, ...]:
+    """Return the toolsets at the top level of a module, each once, in order; a name that begins with ``_`` hides one.
+
+    Those that are imported count too, so that a package can have a module for each of its toolsets.
+    """
+    held = {id(each): each for name, each in vars(module).items() if name[0] != "_" and isinstance(each, Toolset)}
+    return tuple(held.values())
 
 
 def origin_of(plugin: str | os.PathLike[str] | object) -> str:
@@ -166,18 +189,7 @@ def _guard(path: str | os.PathLike[str], exposed: Exposure | None) -> None:
         raise PluginError(shown_path(os.fspath(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
 
 
-def told(error: BaseException) -> str:
-    """Return what a plugin's own author has to know: our sentences whole, of all else the type and the line."""
-    if isinstance(error, (SpecError, RegistryError)):
-        return str(error)
-    line = error.lineno if isinstance(error, SyntaxError) else _last_line(error)
-    return type(error).__name__ if line is None else f"{type(error).__name__}, line {line}"
-
-
-def _last_line(error: BaseException) -> int | None:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None or trace.tb_frame.f_code.co_filename in (__file__, isolated.__file__):
-        return None
-    return trace.tb_lineno
+def unloadable(error: BaseException) -> str:
+    """Return why a plugin cannot be loaded: our own errors in full, any other with its message, file and line."""
+    ours = isinstance(error, (SpecError, RegistryError, PluginError))
+    return f"cannot be loaded: {error if ours else error_summary(error)}"

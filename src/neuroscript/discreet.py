@@ -12,7 +12,7 @@ import attrs
 
 from neuroscript.decision import Decision
 from neuroscript.errors import ToolNotFound
-from neuroscript.redaction import Secrets
+from neuroscript.redaction import Redactor
 from neuroscript.runtime import LLM, Repair, ToolCall, ToolResult, Turn
 from neuroscript.spec import ToolSpec
 
@@ -24,7 +24,7 @@ class DiscreetLogger:
         logger: What is shaped like a `logging.Logger`.
     """
 
-    def __init__(self, logger: Any, secrets: Secrets) -> None:
+    def __init__(self, logger: Any, secrets: Redactor) -> None:
         self._logger = logger
         self._secrets = secrets
 
@@ -75,7 +75,7 @@ class DiscreetLogger:
         is_enabled = getattr(self._logger, "isEnabledFor", None)
         if is_enabled is not None and not is_enabled(level):
             return
-        text = self._secrets.text(_message(msg, args) + _trace(options.pop("exc_info", None)))
+        text = self._secrets.text(message_of(msg, args) + _trace(options.pop("exc_info", None)))
         passed = {**self._secrets.plain(options), **_caller(self._logger, options)}
         if name:
             getattr(self._logger, name)("%s", text, **passed)
@@ -83,8 +83,8 @@ class DiscreetLogger:
             self._logger.log(level, "%s", text, **passed)
 
 
-def _message(msg: object, args: tuple[object, ...]) -> str:
-    """Return a message as `logging` writes it; of values that do not fit it, the number alone."""
+def message_of(msg: object, args: tuple[object, ...]) -> str:
+    """Return a log message with its arguments as `logging` formats it; if they do not fit, with their number."""
     try:
         if len(args) == 1 and args[0] and isinstance(args[0], Mapping):
             return str(msg) % args[0]
@@ -114,7 +114,7 @@ def _caller(logger: Any, options: dict[str, Any]) -> dict[str, int]:
 class DiscreetModel:
     """A model that is asked with redacted turns; what it answers is not looked at."""
 
-    def __init__(self, model: LLM, secrets: Secrets) -> None:
+    def __init__(self, model: LLM, secrets: Redactor) -> None:
         self._model = model
         self._secrets = secrets
 
@@ -134,7 +134,7 @@ class DiscreetModel:
         return [redacted_turn(self._secrets, turn) for turn in turns]
 
 
-def redacted_turn(secrets: Secrets, turn: Turn) -> Turn:
+def redacted_turn(secrets: Redactor, turn: Turn) -> Turn:
     """Return a turn with what is said, asked for and told in it redacted."""
     if not isinstance(turn, Turn):  # as some models take it
         redacted: Turn = secrets.plain(turn)
@@ -148,20 +148,22 @@ def redacted_turn(secrets: Secrets, turn: Turn) -> Turn:
     )
 
 
-def redacted_call(secrets: Secrets, call: ToolCall) -> ToolCall:
+def redacted_call(secrets: Redactor, call: ToolCall) -> ToolCall:
     """Return a call as it may be told; with secrets in its arguments it can not be made again."""
     return attrs.evolve(call, name=secrets.plain(call.name), arguments=secrets.plain(call.arguments))
 
 
-def redacted_decision(secrets: Secrets, decision: Decision) -> Decision:
+def redacted_decision(secrets: Redactor, decision: Decision) -> Decision:
     """Return a decision as it may be told; what a host decides by stays as it is."""
     tool = decision.tool if decision.code != ToolNotFound.CODE else secrets.text(decision.tool)
-    rule, need, text = map(secrets.text, (decision.rule, decision.need, decision.text))
-    return attrs.evolve(decision, tool=tool, rule=rule, need=need, text=text)
+    rule, need, text, remedy = map(secrets.text, (decision.rule, decision.need, decision.text, decision.remedy))
+    needs, grants = secrets.plain(decision.needs), secrets.plain(decision.grants)
+    told = {"rule": rule, "need": need, "text": text, "remedy": remedy, "needs": needs, "grants": grants}
+    return attrs.evolve(decision, tool=tool, **told)
 
 
-def redacted_result(secrets: Secrets, result: ToolResult) -> ToolResult:
-    """Return a result as it may be told; the error in it is the same one, redacted in place, see `Secrets.error`."""
+def redacted_result(secrets: Redactor, result: ToolResult) -> ToolResult:
+    """Return a result as it may be told; the error in it is the same one, redacted in place, see `Redactor.error`."""
     error = None if result.error is None else secrets.error(result.error)
     name = secrets.text(result.tool) if isinstance(error, ToolNotFound) else result.tool
     repairs = tuple(Repair(secrets.text(each.where), each.got, each.became) for each in result.repairs)

@@ -1,6 +1,6 @@
 """Text from outside, made safe to look at: no control characters, no marks that turn the writing round, no end.
 
-And durations, with the unit that suits them.
+And the names of types, and durations, with the unit that suits them.
 
 Source: contract section 6; reliability.md T20.
 """
@@ -8,7 +8,7 @@ Source: contract section 6; reliability.md T20.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 LONGEST: Final = 64
 """How many characters of a name that a caller wrote are repeated to it."""
@@ -40,6 +40,19 @@ def sendable(text: str) -> str:
 def shown(name: str) -> str:
     """Return a name that a caller wrote, escaped and cut, so that it can stand in an error."""
     return escaped(name if len(name) <= LONGEST else f"{name[:LONGEST]}…")
+
+
+def type_name(value: object) -> str:
+    """Return the name of a value's type, escaped and cut, without running code of that type."""
+    return name_of(type(value))
+
+
+def name_of(kind: Any) -> str:
+    """Return the name of a type, escaped and cut, without running code of it."""
+    return "None" if kind is type(None) else shown(_name_of_type(kind))
+
+
+_name_of_type: Final = type.__dict__["__name__"].__get__
 
 
 def one_line(text: object, longest: int | None = None) -> str:

@@ -7,23 +7,48 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import count
 from threading import RLock
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from neuroscript.checks import (
+    BY_NAME,
+    DURATION,
+    FLAG,
+    PATH,
+    STRING,
+    STRINGS,
+    Form,
+    as_tuple,
+    collection,
+    instance,
+    one_of,
+    optional,
+    require,
+    sequence,
+    shaped,
+)
 from neuroscript.display import shown_path
 from neuroscript.entries import Entries, World
-from neuroscript.errors import PluginError, RegistryError, SpecError
+from neuroscript.errors import PluginError, RegistryError
 from neuroscript.host import Host
-from neuroscript.policy import ExecutionPolicy
+from neuroscript.policy import POLICY, ExecutionPolicy
 from neuroscript.record import AuditSink, CallRecord
 from neuroscript.registry import HOST, implementation, loaded
 from neuroscript.session import Session
-from neuroscript.tools import ToolImplementation, Toolset
+from neuroscript.tools import TOOLS, ToolImplementation, Toolset
 from neuroscript.walk import LAX, Coercion, SizeLimits
+
+if TYPE_CHECKING:
+    from neuroscript.lockfile import Lock
+    from neuroscript.recording import Recording
+    from neuroscript.spill import Spill
+
+Audit = AuditSink | str | os.PathLike[str]
+"""An audit log, or the path of one."""
 
 GRACE: Final = 5.0
 """Seconds that calls in flight are given to end when an engine is closed."""
@@ -41,7 +66,7 @@ class Engine(Session):
     Args:
         policy: What tools may do; the default permits what needs nothing.
         host: What is lent to tools; each engine makes its own default.
-        toolsets: The tools of the host itself.
+        toolsets: The tools of the host itself: one `Toolset`, or a list of toolsets and tools.
         plugins: ``"installed"`` for the toolsets of every installed distribution, ``"none"``, or the names of those
             distributions that may be loaded, in the order in which they are. A broken one is listed in
             `plugin_errors` and stops no other. None is imported before one of its tools is called.
@@ -55,16 +80,19 @@ class Engine(Session):
         adapters: For classes that are no built-ins, what makes a built-in of an object of that class; for callers whom
             the host trusts.
         hooks: Plugins that bring tools, may refuse calls and are told of them, see `neuroscript.hookspecs`.
-        audit: A sink that keeps a record of each call, or several.
+        audit: An audit log that stores a record of each call, or several. A path opens a `SqliteAudit` for the suffixes
+            ``.db``, ``.sqlite`` and ``.sqlite3``, and else a `FileAudit`.
         audit_required: Which calls are refused when a sink can not keep their records: those of tools with the effects
             ``writes``, ``deletes``, ``exec`` and ``net``, ``"all"`` or ``"none"``.
-        recording: What keeps the content of calls, for `neuroscript.replay.replay`.
+        recording: A `Recording` or its path; it stores the content of calls, for `neuroscript.replay.replay`.
         spill: A `neuroscript.Spill`: which results of `execute` are so large that they go to a file of the sandbox.
 
     Raises:
         RegistryError: Two of *toolsets*, or of those that *hooks* bring, claim one name.
         PluginError: One of *hooks* is no plugin; or *strict*, and distributions can not be used, in its ``errors``.
-        SpecError: A keyword has no such value.
+        SpecError: Parameters have the wrong type or value; each problem is listed.
+        AuditError: The file of an audit log is not one.
+        OSError: The file of an audit log cannot be opened.
         SandboxError: The host's ``sandbox_dir`` can not be used.
 
     >>> from neuroscript import Engine
@@ -75,42 +103,49 @@ class Engine(Session):
     Source: contract sections 1 and 2.
     """
 
+    _is_engine = True
+
     def __init__(
         self,
         *,
         policy: ExecutionPolicy | None = None,
         host: Host | None = None,
-        toolsets: Iterable[Toolset] = (),
+        toolsets: Toolset | ToolImplementation | Iterable[Toolset | ToolImplementation] = (),
         plugins: Literal["installed", "none"] | Collection[str] = "installed",
         without: Collection[str] = (),
         strict: bool = False,
-        lock: Any = None,
+        lock: Lock | None = None,
         mode: Literal["lax", "strict"] = "lax",
         size_limits: SizeLimits = LAX.sizes,
         adapters: Mapping[type, Callable[[Any], object]] | None = None,
         hooks: Iterable[object] = (),
-        audit: AuditSink | Iterable[AuditSink] = (),
+        audit: Audit | Iterable[Audit] = (),
         audit_required: Literal["effects", "all", "none"] = "effects",
-        recording: Any = None,
-        spill: Any = None,
+        recording: Recording | str | os.PathLike[str] | None = None,
+        spill: Spill | None = None,
     ) -> None:
-        if mode not in ("lax", "strict"):
-            raise SpecError("Engine", ["mode is 'lax' or 'strict'"])
-        if audit_required not in ("effects", "all", "none"):
-            raise SpecError("Engine", ["audit_required is 'effects', 'all' or 'none'"])
+        toolsets = (toolsets,) if isinstance(toolsets, (Toolset, ToolImplementation)) else as_tuple(toolsets)
+        plugged, sinks = as_tuple(hooks), _sinks(audit)
+        given = {"policy": policy, "host": host, "toolsets": toolsets, "plugins": plugins, "without": without}
+        given |= {"strict": strict, "lock": lock, "mode": mode, "size_limits": size_limits, "adapters": adapters}
+        given |= {"hooks": plugged, "audit": sinks, "audit_required": audit_required}
+        given |= {"recording": recording, "spill": spill}
+        require("Engine", **{name: (value, FORMS[name]) for name, value in given.items()})
         coercion = Coercion(mode, size_limits, tuple((adapters or {}).items()))
-        host, policy, hooks = host or Host(), policy or ExecutionPolicy(), tuple(hooks)
-        world = World(host, coercion, policy, **_watching(hooks, audit, audit_required, recording))
-        world.spill = _spill(spill)
-        super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
-        self._plugins: dict[str, Any] = {}
-        self._loading = RLock()
-        for toolset in toolsets:
-            self.register(toolset)
-        if hooks:
-            world.register(_brought(hooks), HOST)
-        if plugins != "none":
-            self._load_installed(plugins, without, strict, lock)
+        host, policy = host or Host(), policy or ExecutionPolicy()
+        with ExitStack() as opened:
+            world = World(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
+            world.spill = spill
+            super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
+            self._plugins: dict[str, Any] = {}
+            self._loading = RLock()
+            for toolset in toolsets:
+                self.register(toolset)
+            if plugged:
+                world.register(_brought(plugged), HOST)
+            if plugins != "none":
+                self._load_installed(plugins, without, strict, lock)
+            opened.pop_all()  # from now on they are closed with the engine
 
     def session(
         self,
@@ -133,6 +168,8 @@ class Engine(Session):
         Raises:
             CoercionError: One of the variables is no plain value.
         """
+        given = {"variables": variables, "id": id, "policy": policy, "host": host}
+        require("session", **{name: (value, FORMS[name]) for name, value in given.items()})
         entries = self._entries.narrowed(policy)
         own = tuple(layer for layer in entries.policy.layers if layer not in self.policy.layers)
         return Session(entries, id, variables, _ledger(own, self.host, self.ledger), _lent(self.host, host))
@@ -144,6 +181,7 @@ class Engine(Session):
 
     def add_plugin_errors(self, *errors: PluginError) -> None:
         """Have errors of plugins that somebody else loads listed in `plugin_errors` too."""
+        require("add_plugin_errors", errors=(errors, ERRORS))
         self._world.plugin_errors.extend(errors)
 
     @property
@@ -193,6 +231,7 @@ class Engine(Session):
         Raises:
             RegistryError: A name is taken; nothing has been added then.
         """
+        require("register", tools=(tools, TOOLS), origin=(origin, STRING))
         if isinstance(tools, ToolImplementation):
             self._world.register((tools,), origin or HOST)
         else:
@@ -209,6 +248,7 @@ class Engine(Session):
         """
         from fnmatch import fnmatchcase
 
+        require("preload", pattern=(pattern, STRING))
         problems: dict[str, PluginError] = {}
         for name, tool in self._world.registry.tools.items():
             if fnmatchcase(name, pattern):
@@ -219,17 +259,19 @@ class Engine(Session):
         return tuple(problems.values())
 
     def load_plugin(self, plugin: str | os.PathLike[str] | object) -> str:
-        """Add the tools of a plugin: a file, a package, a module or an object with a function ``register(registrar)``.
+        """Add the tools of a plugin: of a file, a package, a module or an object.
 
-        All that it registers is added, or nothing. A package is a directory with an ``__init__.py``; its modules import
-        each other by relative imports, and meet no other plugin of that name.
+        A plugin is a module with one or several `Toolset` at its top level, or anything with a function
+        ``register(registrar)``, which then decides alone. All of its tools are added, or none. A package is a
+        directory with an ``__init__.py``; its modules import each other by relative imports, and meet no other plugin
+        of that name.
 
         Returns:
             Its origin, by which it is unloaded: the path as it was given, or the name of the module or of the object's
             class, with a number where another plugin has it.
 
         Raises:
-            PluginError: There is no such function, or it fails.
+            PluginError: It has neither a toolset nor such a function, or it fails.
             RegistryError: A name is taken, or the plugin was loaded before.
         """
         from neuroscript.discovery import origin_of, registered
@@ -253,6 +295,7 @@ class Engine(Session):
         """
         from neuroscript.discovery import guarded, offered
 
+        require("load_plugins", directory=(directory, PATH))
         problems: list[PluginError] = []
         try:
             for path in offered(directory):
@@ -333,12 +376,6 @@ class Engine(Session):
     def _load_installed(
         self, plugins: str | Collection[str], without: Collection[str], strict: bool, lock: Any
     ) -> None:
-        if isinstance(plugins, str) and plugins != "installed":
-            raise SpecError("Engine", ["plugins is 'installed', 'none' or a collection of distributions"])
-        if isinstance(without, str):
-            raise SpecError("Engine", ["without is a collection of names"])
-        if lock is not None and not hasattr(lock, "check"):
-            raise SpecError("Engine", ["lock is a Lock, as Lock.read gives it"])
         from neuroscript.catalog import offered
 
         problems = self._world.plugin_errors
@@ -379,6 +416,7 @@ class Engine(Session):
         Returns:
             The tools whose calls were left behind, in order; their Runtimes refuse from now on. A second time, none.
         """
+        require("close", grace=(grace, DURATION))
         self._refuse()
         end = monotonic() + grace
         while (left := self._in_flight()) and monotonic() < end:
@@ -389,6 +427,7 @@ class Engine(Session):
         """Close the engine as `close` does, while the loop goes on."""
         from asyncio import sleep
 
+        require("aclose", grace=(grace, DURATION))
         self._refuse()
         end = monotonic() + grace
         while (left := self._in_flight()) and monotonic() < end:
@@ -443,29 +482,101 @@ def _brought(plugins: tuple[object, ...]) -> tuple[ToolImplementation, ...]:
     return tuple(tool for toolset in computed(plugins) for tool in toolset)
 
 
-def _watching(plugins: tuple[object, ...], audit: Any, required: str, recording: Any) -> dict[str, Any]:
-    """Return what a `Watch` is made of, and nothing where nobody watches."""
-    sinks = (audit,) if hasattr(audit, "write") else tuple(audit)
+def _sinks(audit: Any) -> Any:
+    """Return one audit log or several as a tuple, and anything else as it is, for a check to refuse."""
+    is_one = isinstance(audit, (str, os.PathLike)) or hasattr(audit, "write")
+    return (audit,) if is_one else as_tuple(audit)
+
+
+def _watching(
+    plugins: tuple[object, ...], audit: tuple[Any, ...], required: str, recording: Any, opened: ExitStack
+) -> dict[str, Any]:
+    """Return what a `Watch` is made of, and nothing where nobody watches.
+
+    Args:
+        opened: Closes the files that are opened here, where the engine cannot be made.
+    """
+    sinks = [_at_path(each, opened, _audit_at) for each in audit]
+    recording = _at_path(recording, opened, _recording_at)
     found: dict[str, Any] = {}
     if plugins:
         from neuroscript.hooks import Hooks
 
         found["hooks"] = Hooks(plugins)
     if sinks:
-        found |= {"sinks": sinks, "required": required}
+        found |= {"sinks": tuple(sinks), "required": required}
     if recording is not None:
         found["recording"] = recording
     return found
 
 
-def _spill(given: Any) -> Any:
-    if given is None:
-        return None
+def _at_path(part: Any, opened: ExitStack, make: Callable[[Any], Any]) -> Any:
+    """Return what *make* opens at a path; anything else is returned as it is."""
+    return opened.enter_context(closing(make(part))) if isinstance(part, (str, os.PathLike)) else part
+
+
+def _audit_at(path: str | os.PathLike[str]) -> AuditSink:
+    from neuroscript.audit.paths import sink_at
+
+    return sink_at(path)
+
+
+def _recording_at(path: str | os.PathLike[str]) -> Recording:
+    from neuroscript.recording import Recording
+
+    return Recording(path)
+
+
+def _is_spill(value: object) -> bool:
     from neuroscript.spill import Spill
 
-    if not isinstance(given, Spill):
-        raise SpecError("Engine", ["spill is a neuroscript.Spill"])
-    return given
+    return isinstance(value, Spill)
+
+
+# What each parameter has to be
+
+RECORDING: Final = shaped("a Recording", "write", "leave_out", "close")
+SINK: Final = shaped("an audit log", "write", "close")
+PLUGINS: Final = collection(STRING, "names of distributions")
+FORMS: Final = {
+    "policy": optional(POLICY),
+    "host": optional(instance(Host, "write Host(...)")),
+    "toolsets": collection(TOOLS, "Toolsets"),
+    "plugins": Form(
+        "'installed', 'none' or a collection of names of distributions",
+        lambda plugins: isinstance(plugins, str) or not [*PLUGINS.problems("", plugins)],
+        lambda plugins: not isinstance(plugins, str) or plugins in ("installed", "none"),
+    ),
+    "without": STRINGS,
+    "strict": FLAG,
+    "lock": optional(shaped("a Lock", "check", "missing")),
+    "mode": one_of("lax", "strict"),
+    "size_limits": instance(SizeLimits),
+    "adapters": optional(
+        Form(
+            "a mapping of functions by class",
+            lambda adapters: (
+                isinstance(adapters, Mapping)
+                and all(isinstance(kind, type) and callable(adapt) for kind, adapt in adapters.items())
+            ),
+        )
+    ),
+    "hooks": Form("a list or tuple of plugins", lambda hooks: isinstance(hooks, tuple)),
+    "audit": collection(
+        Form(f"a path, or {SINK.words}", lambda sink: PATH.accepts(sink) or SINK.accepts(sink)), "paths or audit logs"
+    ),
+    "audit_required": one_of("effects", "all", "none"),
+    "recording": optional(
+        Form(
+            "a path or a Recording",
+            lambda recording: PATH.accepts(recording) or RECORDING.accepts(recording),
+        )
+    ),
+    "spill": optional(Form("a Spill", _is_spill, hint="write Spill(...)")),
+    "variables": optional(BY_NAME),
+    "id": STRING,
+}
+ERRORS: Final = sequence(instance(PluginError), "PluginErrors")
 
 
 def _lent(host: Host, own: Host | None) -> Host:
@@ -480,7 +591,9 @@ def _lent(host: Host, own: Host | None) -> Host:
 
 def _ledger(layers: tuple[ExecutionPolicy, ...], host: Host, above: Any) -> Any:
     """Return what counts for these layers under what counts above, or None where nothing is counted."""
-    limits = [layer.limits for layer in reversed(layers) if layer.limits is not None and not layer.limits.is_idle]
+    limits: list[Any] = [
+        layer.limits for layer in reversed(layers) if layer.limits is not None and not layer.limits.is_idle
+    ]
     if not limits and above is None:
         return None
     from neuroscript.ledger import Ledger

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final
 from weakref import WeakSet
@@ -20,10 +20,10 @@ from neuroscript.compiled import Compiled, compiled
 from neuroscript.display import shown
 from neuroscript.errors import CallError, LimitError, PluginError, PolicyError, ToolNotFound
 from neuroscript.frames import CallFrame
-from neuroscript.host import Host, secrets_of
+from neuroscript.host import Host, exact_variables
 from neuroscript.lent import CallRuntime, CountedRuntime
 from neuroscript.line import Line
-from neuroscript.names import canonical, near
+from neuroscript.names import MAX_SPELLING_CHARS, canonical
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.registry import HOST, Listed, Registry, failure, implementation, loaded
 from neuroscript.running import drive
@@ -104,7 +104,7 @@ class World:
     Attributes:
         host: What the host lends.
         coercion: The terms on which arguments are taken.
-        secrets: What hides the values that must not be seen, a `Secrets`; None as long as there are none.
+        secrets: The secrets that the engine knows, an `EngineSecrets`; None as long as there are none.
         moment: All tools, until some of them change or go.
         threads: The threads of the engine.
         sessions: The sessions that somebody still holds.
@@ -119,7 +119,7 @@ class World:
     def __init__(self, host: Host, coercion: Coercion, policy: ExecutionPolicy, **watching: Any) -> None:
         self.host = host
         self.coercion = coercion
-        self.secrets = secrets_of(host, policy)
+        self.secrets = _secrets_of(host, policy)
         self.moment = Moment(Registry())
         self.threads = Threads()
         self.sessions: WeakSet[Any] = WeakSet()
@@ -219,7 +219,7 @@ class World:
             from neuroscript.watch import Watch
 
             with self._lock:
-                self._watch = self._watch or Watch(self.host, secrets=lambda: self.secrets, **self._watching)
+                self._watch = self._watch or Watch(self.host, redactor=lambda: self.redactor, **self._watching)
         return self._watch
 
     def warn(self, tool: str, name: str, text: str) -> None:
@@ -231,14 +231,19 @@ class World:
             with suppress(Exception):  # whether the log works is no affair of the call
                 self.host.logger_of(tool).warning("%s", text)
 
-    def hide(self, value: object) -> None:
-        """Let nobody see a value of a call from now on, see `Secrets.hide`."""
+    @property
+    def redactor(self) -> Any:
+        """Hides every secret that the engine knows; None as long as there are none."""
+        return None if self.secrets is None else self.secrets.redactor
+
+    def known_secrets(self) -> Any:
+        """Return the secrets that the engine knows, an `EngineSecrets`; an empty one where there were none."""
         if self.secrets is None:
-            from neuroscript.redaction import Secrets
+            from neuroscript.engine_secrets import EngineSecrets
 
             with self._lock:
-                self.secrets = self.secrets or Secrets()
-        self.secrets.hide(value)
+                self.secrets = self.secrets or EngineSecrets(Host(), ExecutionPolicy())
+        return self.secrets
 
     @property
     def sandbox(self) -> Any:
@@ -266,6 +271,16 @@ class World:
                 self._sandbox.close()
         if self.is_watched and not already:
             self.watch.close(left)
+
+
+def _secrets_of(host: Host, policy: ExecutionPolicy) -> Any:
+    """Return the secrets that an engine knows from the start, or None where there are none."""
+    if not host.secrets and not exact_variables(policy):
+        return None
+    from neuroscript.engine_secrets import EngineSecrets
+
+    secrets = EngineSecrets(host, policy)
+    return None if secrets.redactor.is_empty else secrets
 
 
 class Entries:
@@ -297,6 +312,11 @@ class Entries:
         self._gates = {}
         self._entries = {}  # last: whoever puts a line into this one finds the gates of now
 
+    @cached_property
+    def secrets(self) -> Any:
+        """The secrets of the host that can be guessed and that this policy permits to read, a `SecretSet`."""
+        return self.world.secrets.granted(self.policy)
+
     @property
     def count(self) -> int:
         """How many tools there are."""
@@ -319,7 +339,7 @@ class Entries:
         asked = canonical(spelling)
         listed = registry.named(asked)
         if listed is None:
-            raise ToolNotFound(shown(spelling), near(spelling, self._permitted()))
+            raise ToolNotFound(shown(spelling), self._near(spelling, registry))
         try:
             tool = self._admitted(listed, registry)
         except PluginError as error:
@@ -333,8 +353,6 @@ class Entries:
             runtime = CallRuntime if gate is None else CountedRuntime
             line = Line(tool, self.world.coercion, self.policy, runtime, gate)
             entry = entries[tool.name] = Entry(line, self.world.threads)
-            for value in tool.secrets:
-                self.world.hide(value)
         return entry
 
     def _admitted(self, listed: Listed, registry: Registry) -> ToolImplementation:
@@ -345,12 +363,21 @@ class Entries:
         return loaded(listed)
 
     def _permitted(self) -> Iterator[str]:
-        """Yield the names of the tools that may run."""
+        """Return the names of the tools that may run."""
         registry = self.world.registry
-        for name, tool in registry.tools.items():
-            with suppress(PluginError):  # which is listed
-                if self._refusal(tool, registry) is None:
-                    yield name
+        return (name for name in registry.tools if self._may_run(name, registry))
+
+    def _near(self, spelling: str, registry: Registry) -> tuple[str, ...]:
+        """Return at most three tools that may run and are spelled like a name that no tool has."""
+        if len(spelling) > MAX_SPELLING_CHARS:
+            return ()
+        return registry.near_names.near(spelling, lambda name: self._may_run(name, registry))
+
+    def _may_run(self, name: str, registry: Registry) -> bool:
+        try:
+            return self._refusal(registry.tools[name], registry) is None
+        except PluginError:  # which is listed
+            return False
 
     def _refusal(self, tool: Listed, registry: Registry) -> PolicyError | None:
         """Return why a tool may not run at all: what is denied stays denied under a new name."""

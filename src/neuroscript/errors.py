@@ -31,12 +31,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 Retry = Literal["model", "later", "host", "never"]
 
+RETRIES: Final = get_args(Retry)
+
 LISTED: Final = 20
 """How many problems a text lists before it only counts them."""
+
+MAX_PROBLEMS: Final = 100
+"""How many problems of the arguments of one call are described; the others are counted."""
 
 
 class Unset(Enum):
@@ -66,6 +71,9 @@ class SpecError(NeuroScriptError, ValueError):
     """
 
     def __init__(self, subject: str, problems: Sequence[str], lines: Sequence[int] = ()) -> None:
+        _check(SpecError, subject=subject)
+        _check_items(SpecError, str, problems=problems)
+        _check_items(SpecError, int, lines=lines)
         super().__init__(subject, tuple(problems), tuple(lines))
         self.subject = subject
         self.problems = tuple(problems)
@@ -98,6 +106,8 @@ class PluginError(NeuroScriptError):
     def __init__(
         self, distribution: str, reason: str, *, code: str = "plugin.broken", errors: Sequence[PluginError] = ()
     ) -> None:
+        _check(PluginError, distribution=distribution, reason=reason, code=code)
+        _check_items(PluginError, PluginError, errors=errors)
         super().__init__(distribution, reason)
         self.distribution = distribution
         self.reason = reason
@@ -125,6 +135,7 @@ class LentError(NeuroScriptError):
     RETRY: ClassVar[Retry] = "host"
 
     def __init__(self, text: str, *, code: str = "", retry: Retry | None = None) -> None:
+        _check(type(self), retry, text=text, code=code)
         super().__init__(text)
         self.text = text
         self.code = code or self.CODE
@@ -159,6 +170,9 @@ class CallError(NeuroScriptError):
         text: What happened, without the name of the tool.
         tool: The canonical name of the tool, or ``""`` where no tool is meant.
         items: How many items a stream had given when this ended it; None where it ended no stream.
+        is_logged: Whether the traceback of the failure was logged for the host.
+        remedy: What the host can change so that the call succeeds, or ``""``. It is for people: it may hold a host name
+            or a path of the call, and is part of no text that a model sees.
     """
 
     CODE: ClassVar[str] = "call.failed"
@@ -166,8 +180,12 @@ class CallError(NeuroScriptError):
     RETRY: ClassVar[Retry] = "never"
 
     items: int | None = None
+    remedy: str = ""
+    is_logged: bool = False
 
     def __init__(self, text: str, *, tool: str = "", code: str = "", retry: Retry | None = None) -> None:
+        if not (type(text) is type(tool) is type(code) is str and (retry is None or retry in RETRIES)):
+            _check(type(self), retry, text=text, tool=tool, code=code)
         super().__init__(text)
         self.text = text
         self.tool = tool
@@ -217,6 +235,8 @@ class ToolNotFound(CallError):
     RETRY = "model"
 
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+        _check(ToolNotFound, name=name)
+        _check_items(ToolNotFound, str, near=near)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         super().__init__(f"no tool is called {name}{hint}")
         self.near = tuple(near)
@@ -246,7 +266,7 @@ class Problem(NamedTuple):
 
 
 class ArgumentError(CallError, ValueError):
-    """The arguments do not fit the spec; every problem is listed, up to `LISTED`, and then counted."""
+    """The arguments do not fit the spec. Its text lists at most `LISTED` problems, and says how many more there are."""
 
     CODE = "arg.invalid"
     NUMBER = 4
@@ -260,7 +280,7 @@ class ArgumentError(CallError, ValueError):
         """Take the problems, or what gives them when they are first looked at; many callers never look.
 
         Args:
-            found: How many there are in all, where not every one is listed.
+            found: How many there are in all, where that is more than *problems* says.
         """
         self._problems = problems
         self._found = found
@@ -268,16 +288,23 @@ class ArgumentError(CallError, ValueError):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The problems, in the order of the spec."""
+        """The first `MAX_PROBLEMS` problems, in the order of the spec."""
         problems = self._problems
-        if type(problems) is not tuple:
-            problems = self._problems = tuple(problems() if callable(problems) else problems)
+        if type(problems) is not tuple or len(problems) > MAX_PROBLEMS:
+            found = tuple(problems() if callable(problems) else problems)
+            self._found = max(self._found, len(found))
+            problems = self._problems = found[:MAX_PROBLEMS]
         return problems
 
     @property
+    def total(self) -> int:
+        """How many problems there are in all."""
+        return max(len(self.problems), self._found)
+
+    @property
     def unlisted(self) -> int:
-        """How many problems there are beyond those that are listed."""
-        return max(0, self._found - len(self.problems))
+        """How many problems there are beyond `problems`."""
+        return self.total - len(self.problems)
 
     @property
     def code(self) -> str:
@@ -291,9 +318,9 @@ class ArgumentError(CallError, ValueError):
         return self.RETRY
 
     def __str__(self) -> str:
-        texts = [str(problem) for problem in self.problems]
-        if self.unlisted:
-            texts.append(f"and {self.unlisted} more")
+        texts = [str(problem) for problem in self.problems[:LISTED]]
+        if self.total > len(texts):
+            texts.append(f"and {self.total - len(texts)} more")
         text = "; ".join(texts)
         return f"{self.tool}: {text}" if self.tool else text
 
@@ -311,11 +338,16 @@ class PolicyError(CallError):
     Attributes:
         need: What the tool needs and was not permitted, for example ``fs:read``, or ``""``.
         rule: What decided, for example ``trust``.
+        needs: Of a refusal for lack of grants, everything that is missing, with scopes; for the host, as `remedy`.
+        grants: The narrowest grants that cover these needs, or none where a scope is too long to be shown or secret.
     """
 
     CODE = "policy.denied"
     NUMBER = 1003
     RETRY = "host"
+
+    needs: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -327,6 +359,7 @@ class PolicyError(CallError):
         rule: str = "",
         retry: Retry | None = None,
     ) -> None:
+        _check(PolicyError, need=need, rule=rule)
         super().__init__(text, tool=tool, code=code, retry=retry)
         self.need = need
         self.rule = rule
@@ -362,6 +395,12 @@ class CallTimeout(CallError):
         has_ended: Callable[[], bool] | None = None,
     ) -> None:
         """Take what tells whether a tool that was left behind has ended since, where that can be known."""
+        if state not in ("stopped", "abandoned"):
+            raise _wrong(CallTimeout, "state", "'stopped' or 'abandoned'", state)
+        if seconds is not None and type(seconds) not in (int, float):
+            raise _wrong(CallTimeout, "seconds", "a number or None", seconds)
+        if has_ended is not None and not callable(has_ended):
+            raise _wrong(CallTimeout, "has_ended", "a function or None", has_ended)
         super().__init__(text, tool=tool)
         self.state: Literal["stopped", "abandoned"] = state
         self.seconds = seconds
@@ -393,6 +432,29 @@ class ReturnError(CallError):
 
     CODE = "return.type"
     NUMBER = 6
+
+
+def _check(kind: type, retry: object = None, **texts: object) -> None:
+    """Refuse parts of an error that have the wrong type, before they fail where the error is handled."""
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise _wrong(kind, name, "a string", text)
+    if retry is not None and retry not in RETRIES:
+        raise _wrong(kind, "retry", "'model', 'later', 'host' or 'never'", retry)
+
+
+def _check_items(kind: type, item: type, **parts: object) -> None:
+    for name, values in parts.items():
+        if not isinstance(values, (list, tuple)):
+            raise _wrong(kind, name, "a list or tuple", values)
+        for index, value in enumerate(values):
+            if not isinstance(value, item):
+                raise _wrong(kind, f"{name}[{index}]", f"{item.__name__}", value)
+
+
+def _wrong(kind: type, name: str, words: str, value: object) -> SpecError:
+    got = "None" if value is None else type(value).__name__
+    return SpecError(kind.__name__, [f"{name} must be {words}, not {got}"])
 
 
 def is_interrupt(error: BaseException) -> bool:

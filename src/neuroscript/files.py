@@ -19,6 +19,9 @@ from neuroscript.directories import cache_file
 CHUNK: Final = 1 << 16
 """How many bytes are read at once."""
 
+READING: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+"""A named pipe is not waited for, and says nothing."""
+
 FINE: Final = 100_000_000
 """Nanoseconds within which two changes of a file may look like one, where the file system counts fractions."""
 
@@ -38,7 +41,7 @@ Stamp = tuple[int, int]
 def read_text(file: str) -> str:
     """Return what a file says, or nothing where there is none; a text file of the library costs three times as much."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(file, READING)
     except (OSError, ValueError):
         return ""
     data = b""
@@ -91,13 +94,17 @@ def write_text(file: str, text: str) -> bool:
     return True
 
 
-def tidy(directory: str) -> None:
-    """Take away what was kept in a directory so long ago that it may serve nobody any more; what does is made again."""
+def tidy(directory: str, heads: tuple[str, ...]) -> None:
+    """Remove our files that were written to a directory of the cache long ago.
+
+    Args:
+        heads: How the text of our files begins. A file with another text is the user's, whatever its name is.
+    """
     oldest = time_ns() - OLDEST
     with suppress(OSError):
         for name in os.listdir(directory):
             file = os.path.join(directory, name)
-            if 0 < stamp(file)[0] < oldest:
+            if 0 < stamp(file)[0] < oldest and name.endswith(".json") and read_text(file).startswith(heads):
                 remove(file)
 
 

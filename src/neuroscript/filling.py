@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion import ABSENT, absent, described, further, given
+from neuroscript.coercion import ABSENT, absent, further, given
 from neuroscript.display import shown
-from neuroscript.errors import UNSET, ArgumentError, CallError, LentError, Problem, ToolFailed
+from neuroscript.errors import LISTED, UNSET, ArgumentError, CallError, LentError, Problem, ToolFailed
+from neuroscript.problems import Rules, problems_of
+from neuroscript.ruletext import expected
 from neuroscript.sources import Lacking, Late, Resolver
 from neuroscript.spec import ArgSpec, ToolSpec
 from neuroscript.templates import Template
@@ -31,13 +33,14 @@ def exact_of(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem
     """Return the exact value of an argument, and what is wrong with it; `UNSET` stands for none that is given."""
     walk = Walk(LAX)
     faults: list[Problem | str] = []
+    rules = Rules((arg,), further=arg) if many else Rules(whole=arg)
     if many:
         items = list(value) if isinstance(value, (list, tuple)) else [] if value is UNSET else [value]
-        exact: Any = [walk.limited(further, arg, each, (ROOT, index)) for index, each in enumerate(items)]
+        exact: Any = [walk.limited(further, arg, each, ((None, arg.name), index)) for index, each in enumerate(items)]
         faults = ["at least one value is needed"] if arg.required and not items else []
     else:
         exact = absent(walk, arg, ROOT) if value is UNSET else walk.limited(given, arg, value, ROOT)
-    return None if exact is ABSENT else exact, [*faults, *walk.problems()]
+    return None if exact is ABSENT else exact, [*faults, *problems_of(walk, rules)[:LISTED]]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -147,7 +150,7 @@ class Filling:
         """Return the exact value of what was found, and what is wrong with it."""
         arg = self.spec.args[index]
         if isinstance(raw, Lacking):
-            return None, [f"expected {described(arg)}, got nothing, for {raw}"]
+            return None, [f"expected {expected(arg)}, got nothing, for {raw}"]
         try:
             exact, problems = exact_of(arg, raw, self.is_tail(index))
             return exact, [*map(_fault, problems)]

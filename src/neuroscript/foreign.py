@@ -33,6 +33,12 @@ STRANGE: Final = "#: holds something that JSON has no word for"
 UNFOLDED: Final = 20_000
 """How many schemas there may be when each reference is replaced by what it names."""
 
+MAX_SCHEMAS_OF_ONE_VALUE: Final = 2_000
+"""How many schemas may describe one value where a schema refers to itself: checking takes the square of that."""
+
+MAX_CHAIN_SCHEMAS: Final = 64
+"""How many schemas of one value may follow each other, by ``$ref``, ``anyOf`` and the like."""
+
 DRAFTS: Final = frozenset(
     {
         "http://json-schema.org/draft-07/schema",
@@ -48,10 +54,11 @@ ONE: Final = (
 )
 MANY: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 NAMED: Final = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+HOLDING: Final = frozenset({*ONE, *MANY, *NAMED})
 SHELVES: Final = frozenset({"$defs", "definitions"})
-"""Keywords that hold one schema, a list of them, schemas by name; and those that only keep them for references."""
+"""Keywords that hold one schema, a list of them, or schemas by name; all of these; and those that references need."""
 
-IN_PLACE: Final = frozenset(
+SAME_VALUE: Final = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 )
 """Keywords whose schemas speak of the same value."""
@@ -70,11 +77,21 @@ class Found:
         faults: Why it can not be taken, one sentence with a path each; none where it can.
         is_recursive: Whether a schema in it refers to itself.
         asks_more: Whether it asks more than the spec that is read off it.
+        is_object: Whether it describes an object, as the arguments of a tool are.
     """
 
     faults: tuple[str, ...] = ()
     is_recursive: bool = False
     asks_more: bool = False
+    is_object: bool = True
+
+    @property
+    def tool_faults(self) -> tuple[str, ...]:
+        """Why it cannot describe the arguments of a tool, one sentence each."""
+        return self.faults or (() if self.is_object else (NO_OBJECT,))
+
+
+NO_OBJECT: Final = "#: a tool takes an object; write type: object"
 
 
 @functools.lru_cache(maxsize=1024)
@@ -91,18 +108,26 @@ def found_in(schema: object) -> Found:
     faults = tuple(size_faults(schema))
     if faults:
         return Found(faults)
-    if not isinstance(schema, dict) or not _is_object(schema):
-        return Found(("#: a tool takes an object; write type: object",))
+    if not isinstance(schema, dict):
+        return Found((NO_OBJECT,))
     faults = tuple(_faults(schema))
     if faults:
         return Found(faults)
-    unfolding = _Unfolding(schema)
-    unfolding.count(schema, ())
-    if unfolding.is_recursive:
-        faults = tuple(unfolding.endless())
-    elif unfolding.counted[id(schema)] > UNFOLDED:
-        faults = (f"#: more than {UNFOLDED} schemas when its references are replaced by what they name",)
-    return Found(faults, unfolding.is_recursive, not _is_plain_root(schema))
+    whole = _Traversal(schema)
+    whole.visit(schema)
+    faults = tuple(_unfolding_faults(schema, whole, whole.of_same_values() if whole.is_cyclic else whole))
+    return Found(faults, whole.is_cyclic, not _is_plain_root(schema), _is_object(schema))
+
+
+def _unfolding_faults(root: dict[str, Any], whole: _Traversal, same: _Traversal) -> Iterator[str]:
+    if same.is_cyclic:
+        yield "#: a $ref comes back to itself without coming to another value"
+    elif max(same.heights.values()) > MAX_CHAIN_SCHEMAS:
+        yield f"#: more than {MAX_CHAIN_SCHEMAS} schemas of one value follow each other by $ref, anyOf and the like"
+    elif whole.is_cyclic and max(same.sizes.values()) > MAX_SCHEMAS_OF_ONE_VALUE:
+        yield f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas of one value in a schema that refers to itself"
+    elif not whole.is_cyclic and whole.sizes[id(root)] > UNFOLDED:
+        yield f"#: more than {UNFOLDED} schemas when its references are replaced by what they name"
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
@@ -141,21 +166,25 @@ def size_faults(schema: object) -> Iterator[str]:
         yield STRANGE
 
 
-def parts(schema: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield each schema in a schema, with the keyword it stands under and its path from there."""
+def parts(schema: Any) -> Iterator[tuple[str, str | int | None, Any]]:
+    """Yield each schema in a schema, with the keyword that holds it, and its name or index there."""
     if not isinstance(schema, dict):
         return
-    for keyword in ONE:
-        if isinstance(schema.get(keyword), (dict, bool)):
-            yield keyword, keyword, schema[keyword]
-    for keyword in MANY:
-        if isinstance(schema.get(keyword), list):
-            yield from ((keyword, f"{keyword}/{index}", each) for index, each in enumerate(schema[keyword]))
-    for keyword in NAMED:
-        if isinstance(schema.get(keyword), dict):
-            for name, each in schema[keyword].items():
+    for keyword, value in schema.items():
+        if keyword not in HOLDING:
+            continue
+        if keyword in ONE and isinstance(value, (dict, bool)):
+            yield keyword, None, value
+        elif keyword in MANY and isinstance(value, list):
+            yield from ((keyword, index, each) for index, each in enumerate(value))
+        elif keyword in NAMED and isinstance(value, dict):
+            for name, each in value.items():
                 if not (keyword == "dependencies" and isinstance(each, list)):
-                    yield keyword, f"{keyword}/{shown(name)}", each
+                    yield keyword, name, each
+
+
+def _step(keyword: str, name: str | int | None) -> str:
+    return keyword if name is None else f"{keyword}/{shown(str(name))}"
 
 
 def _faults(root: dict[str, Any]) -> Iterator[str]:
@@ -172,7 +201,7 @@ def _faults(root: dict[str, Any]) -> Iterator[str]:
             yield f"{path}: expected a schema, got {type(schema).__name__}"
             continue
         seen.add(id(schema))
-        rest.extend((f"{path}/{step}", each) for _, step, each in parts(schema))
+        rest.extend((f"{path}/{_step(keyword, name)}", each) for keyword, name, each in parts(schema))
         yield from (f"{path}/{fault}" for fault in _keyword_faults(root, schema, path))
         if isinstance(schema.get("$ref"), str):
             rest.append((shown(schema["$ref"]), pointed(root, schema["$ref"]) or True))
@@ -232,57 +261,66 @@ def without(text: str, names: Collection[str]) -> str | None:
     return json.dumps(schema)
 
 
-class _Unfolding:
-    """How large a schema is with its references replaced, and where that has no end."""
+class _Traversal:
+    """A depth-first traversal of schemas, without recursion: a hostile schema has more levels than Python has frames.
 
-    def __init__(self, root: dict[str, Any]) -> None:
-        self.root = root
-        self.counted: dict[int, int] = {}
-        self.is_recursive = False
+    Args:
+        root: What references point into.
+        only_same: Whether to follow only schemas of the same value.
 
-    def inner(self, schema: Any) -> Iterator[tuple[bool, Any]]:
-        """Yield each schema that speaks of the value or of a part of it, and whether it is of the very same value."""
-        for keyword, _, each in parts(schema):
-            if keyword not in SHELVES:
-                yield keyword in IN_PLACE, each
-        if isinstance(schema, dict) and "$ref" in schema:
-            yield True, pointed(self.root, schema["$ref"])
+    Attributes:
+        sizes: How many schemas each one unfolds to, itself included, by identity; at most one more than `UNFOLDED`. A
+            schema that is met within itself counts once.
+        heights: How many schemas of the same value the longest chain from each one has, by identity.
+        is_cyclic: Whether a schema is met within itself.
+    """
 
-    def count(self, schema: Any, above: tuple[int, ...]) -> int:
-        """Return how many schemas there are, and remember it; a schema that is met within itself counts once."""
-        if not isinstance(schema, dict):
-            return 1
-        if id(schema) in above or len(above) > 4 * DEPTH:
-            self.is_recursive = True
-            return 1
-        if id(schema) not in self.counted:
-            around = (*above, id(schema))
-            self.counted[id(schema)] = min(
-                UNFOLDED + 1, 1 + sum(self.count(each, around) for _, each in self.inner(schema))
-            )
-        return self.counted[id(schema)]
+    def __init__(self, root: dict[str, Any], *, only_same: bool = False) -> None:
+        self._root = root
+        self._only_same = only_same
+        self._schemas: list[dict[str, Any]] = []
+        self.sizes: dict[int, int] = {}
+        self.heights: dict[int, int] = {}
+        self.is_cyclic = False
 
-    def endless(self) -> Iterator[str]:
-        """Yield a fault where a schema comes back to itself without coming to another value."""
-        done: set[int] = set()
-        rest: list[Any] = [self.root]
+    def visit(self, start: dict[str, Any]) -> None:
+        """Measure a schema, and each one that follows it."""
+        path: dict[int, tuple[list[Any], list[Any], Iterator[Any]]] = {}
+        rest = [start] if id(start) not in self.sizes else []
         while rest:
-            if self._comes_back(rest.pop(), frozenset(), done, rest):
-                yield "#: a $ref comes back to itself without coming to another value, or only after very many others"
-                return
+            schema = rest[-1]
+            if id(schema) not in path:
+                same, every = self._following(schema)
+                path[id(schema)] = same, every, iter(every)
+            same, every, left = path[id(schema)]
+            for each in left:
+                self.is_cyclic = self.is_cyclic or id(each) in path
+                if isinstance(each, dict) and id(each) not in path and id(each) not in self.sizes:
+                    rest.append(each)
+                    break
+            else:
+                del path[id(rest.pop())]
+                self._schemas.append(schema)
+                self.sizes[id(schema)] = min(UNFOLDED + 1, 1 + sum(self.sizes.get(id(each), 1) for each in every))
+                self.heights[id(schema)] = 1 + max((self.heights.get(id(each), 1) for each in same), default=0)
 
-    def _comes_back(self, schema: Any, above: frozenset[int], done: set[int], rest: list[Any]) -> bool:
-        if not isinstance(schema, dict) or id(schema) in done:
-            return False
-        if id(schema) in above or len(above) > 4 * DEPTH:
-            return True
-        for in_place, each in self.inner(schema):
-            if not in_place:
-                rest.append(each)
-            elif self._comes_back(each, above | {id(schema)}, done, rest):
-                return True
-        done.add(id(schema))
-        return False
+    def _following(self, schema: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+        """Return the schemas that describe the same value as a schema, and with them those of its parts."""
+        same: list[Any] = [pointed(self._root, schema["$ref"])] if "$ref" in schema else []
+        of_parts: list[Any] = []
+        for keyword, _, each in parts(schema):
+            if keyword in SAME_VALUE:
+                same.append(each)
+            elif keyword not in SHELVES and not self._only_same:
+                of_parts.append(each)
+        return same, [*same, *of_parts]
+
+    def of_same_values(self) -> _Traversal:
+        """Return a traversal of all schemas that were visited, by the same value alone."""
+        found = _Traversal(self._root, only_same=True)
+        for each in self._schemas:
+            found.visit(each)
+        return found
 
 
 NOTES: Final = frozenset(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from neuroscript.names import is_word
+from neuroscript.names import MAX_SPELLING_CHARS, is_word
 
 HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where a word begins within camelCase."""
@@ -24,7 +24,7 @@ def word_of(text: object) -> str:
     >>> word_of("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
     ('get_http_status', 'pets_list_all', 'n2fa')
     """
-    if not isinstance(text, str):
+    if not isinstance(text, str) or len(text) > MAX_SPELLING_CHARS:
         return ""
     word = OTHERS.sub("_", HUMP.sub("_", text).lower()).strip("_")
     word = f"n{word}" if word[:1].isdigit() else word

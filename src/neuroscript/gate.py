@@ -17,15 +17,16 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.bodies import END, Closed, needs_told
+from neuroscript.bodies import END
 from neuroscript.capability import normal
-from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
+from neuroscript.errors import CallError, LimitError, NeuroScriptError, PolicyError, is_interrupt
 from neuroscript.fingerprints import ArgumentDigests, fingerprint, policy_digest
 from neuroscript.frames import CallFrame
 from neuroscript.given import Kept
 from neuroscript.needs import LASTING
-from neuroscript.policy import ExecutionPolicy, fault
-from neuroscript.record import CLOSED, CallRecord, Kind, PendingCall, ToolFacts
+from neuroscript.policy import ExecutionPolicy
+from neuroscript.record import CallRecord, Kind, PendingCall, ToolFacts
+from neuroscript.refusals import fault, need_text
 from neuroscript.runtime import Repair
 from neuroscript.tools import ToolImplementation
 from neuroscript.values import copied
@@ -200,9 +201,7 @@ class Gate:
             return error
         if isinstance(error, (PolicyError, LimitError)):
             return self.refused(frame, error, values, made)
-        failed = fault(self.tool.name, gate, error)
-        failed.__cause__ = error
-        return self.refused(frame, failed, values, made)
+        return self.refused(frame, fault(self.tool.name, gate, error), values, made)
 
     # After it
 
@@ -213,7 +212,7 @@ class Gate:
             ledger.end(frame.depth == 1)
         if self.tells:
             seconds = perf_counter() - frame.told.started
-            self._watch.end(self._record("outcome", frame, _code(error), self.facts.rule, seconds))
+            self._watch.end(self._record("outcome", frame, self._watch.outcome(error), self.facts.rule, seconds))
             if self._watch.recording is not None:
                 began: Beginning = frame.told
                 items: Any = began.items
@@ -233,7 +232,7 @@ class Gate:
             own = frame.numbered(call)
         own.told = Beginning(*beginning)
         seconds = perf_counter() - own.told.started
-        self._watch.end(self._record("outcome", own, _code(error), self.facts.rule, seconds))
+        self._watch.end(self._record("outcome", own, self._watch.outcome(error), self.facts.rule, seconds))
 
     def refused(
         self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None, made: tuple[Repair, ...] = ()
@@ -244,6 +243,8 @@ class Gate:
             values: The exact values, where the arguments did fit.
         """
         error.tool = error.tool or self.tool.name
+        if error.code == "policy.fault":
+            self._log_fault(frame, error)
         watch = self._watch
         by_host = isinstance(error, (PolicyError, LimitError))
         if by_host or self.tells:
@@ -252,9 +253,22 @@ class Gate:
             types, sizes = self.measured(values or ())
             digest = b"" if values is None else watch.digests.of(values)
             frame.told = Beginning(watch.now() or 0.0, types, sizes, digest, self.repaired(made), 0.0)
-            rule = error.rule if isinstance(error, PolicyError) else error.code
-            watch.refuse(self._record("refused", frame, error.code, rule, 0.0), remembered=by_host)
+            code = watch.outcome(error)
+            rule = watch.text(error.rule) if isinstance(error, PolicyError) else code
+            record = self._record("refused", frame, code, rule, 0.0)
+            if isinstance(error, PolicyError) and error.needs:
+                record = record._replace(needs=tuple(map(watch.text, error.needs)))
+            watch.refuse(record, remembered=by_host)
+        if by_host:
+            frame.session.log_refusal(error)
         return error
+
+    def _log_fault(self, frame: CallFrame, error: CallError) -> None:
+        """Log the traceback of a check that failed; its code is the host's own."""
+        cause = error.__cause__
+        if cause is not None and cause.__traceback__ is not None and not isinstance(cause, NeuroScriptError):
+            error.is_logged = True
+            frame.session.log_failure(f"a check of {self.tool.name}", cause)
 
     # What compiled lines name
 
@@ -295,8 +309,8 @@ class Gate:
         return time
 
     def needs(self, frame: CallFrame) -> tuple[str, ...]:
-        """Return what a call needs, as records tell it."""
-        return needs_told(frame) if frame.needs else ()
+        """Return what a call needs, as records show it."""
+        return tuple(self._watch.text(need_text(need)) for need in frame.needs)
 
     def measured(self, values: tuple[Any, ...]) -> tuple[tuple[type, ...], tuple[int, ...]]:
         """Return the types and the sizes of exact values."""
@@ -315,11 +329,3 @@ class Gate:
             self.needs(frame), began.types, began.sizes, began.digest, began.repairs, code, rule,
             {**frame.spent} if frame.spent else NOTHING, seconds,
         )  # fmt: skip
-
-
-def _code(error: BaseException | None) -> str:
-    if error is None:
-        return "ok"
-    if isinstance(error, Closed):
-        return CLOSED
-    return error.code if isinstance(error, CallError) else "call.interrupted"

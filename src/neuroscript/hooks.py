@@ -15,8 +15,8 @@ from neuroscript.decision import Decision
 from neuroscript.display import escaped
 from neuroscript.errors import PolicyError, Retry, is_interrupt
 from neuroscript.hookspecs import CLOSED, DECIDE, FINISHED, REGISTERED, STARTED, Hook, Plugins
-from neuroscript.policy import fault
 from neuroscript.record import PendingCall
+from neuroscript.refusals import fault
 from neuroscript.runtime import Logger
 from neuroscript.values import copied
 from neuroscript.walk import type_name
@@ -98,22 +98,27 @@ class Hooks:
                 return refused
         return None
 
-    def failed(self, function: Function, error: BaseException, logger: Logger) -> None:
-        """Log that a function of `started`, `finished`, `registered` or `closed` raised something: once, and no text.
+    def failed(self, function: Function, error: BaseException, logger: Logger) -> str:
+        """Log once that a function of `started`, `finished`, `registered` or `closed` has failed.
 
         Args:
-            function: It, as it stands in the tuple, or as it stood in that of other hooks.
+            function: An item of one of these tuples, of this object or of an earlier one.
             error: What it raised; a KeyboardInterrupt of the main thread is raised again.
-            logger: The host's; whether it works is no affair of the call.
+            logger: The host's; whether it works does not affect the call.
+
+        Returns:
+            The hook and its plugin, or ``""`` if a failure of it was logged before.
         """
         if is_interrupt(error):
             raise error
         hook = self._hooks.get(id(function), GONE)
         token = object()
-        if self._told.setdefault(hook, token) is token:
-            with suppress(Exception):
-                sentence = "the hook %s of the plugin %s failed (%s); if it fails again, nothing is said"
-                logger.error(sentence, hook.name, hook.plugin, type_name(error))
+        if self._told.setdefault(hook, token) is not token:
+            return ""
+        with suppress(Exception):
+            sentence = "the hook %s of the plugin %s failed (%s); further failures of it are not logged"
+            logger.error(sentence, hook.name, hook.plugin, type_name(error))
+        return f"the hook {hook.name} of the plugin {hook.plugin}"
 
 
 def _copy(call: PendingCall) -> PendingCall:
@@ -133,14 +138,14 @@ def _refused(answer: Any, tool: str, gate: str) -> PolicyError | None:
         case Decision(allowed=False) | PolicyError():
             return _error(answer.text, tool, gate, answer.need, answer.retry)
         case _:
-            text = f"can not run, for what decides about it answered with {type_name(answer)} ({gate})"
+            text = f"denied because a check returned {type_name(answer)} ({gate})"
             return PolicyError(text, tool=tool, code="policy.fault", rule=gate)
 
 
 def _raised(error: BaseException, tool: str, gate: str) -> PolicyError:
-    refused = fault(tool, gate, error)
-    if isinstance(error, PolicyError):
-        refused = _error(error.text, tool, gate, error.need, error.retry)
+    if not isinstance(error, PolicyError):
+        return fault(tool, gate, error)
+    refused = _error(error.text, tool, gate, error.need, error.retry)
     refused.__cause__ = error
     return refused
 

@@ -24,7 +24,7 @@ import pluggy
 
 from neuroscript.display import shown
 from neuroscript.errors import PluginError, SpecError
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.record import CallRecord, PendingCall
 from neuroscript.runtime import ToolInfo
 from neuroscript.tools import Toolset

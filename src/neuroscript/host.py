@@ -10,10 +10,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 import attrs
 
+from neuroscript.checks import (
+    BY_NAME,
+    FUNCTION,
+    INPUT,
+    OUTPUT,
+    PATH,
+    STRING,
+    Form,
+    field_problems,
+    mapping,
+    optional,
+    require,
+    shaped,
+)
 from neuroscript.display import shown
 from neuroscript.errors import CoercionError, SpecError
 from neuroscript.memory import plain_copy
@@ -21,7 +35,6 @@ from neuroscript.policy import ExecutionPolicy
 from neuroscript.prompting import ConsolePrompter, Prompter
 from neuroscript.runtime import LLM, Logger, Random
 from neuroscript.scopes import SURROGATE, Unfit, key_of
-from neuroscript.walk import type_name
 
 
 @attrs.frozen
@@ -72,7 +85,7 @@ class Host:
     stdin: TextIO | None = None
     stdout: TextIO | None = None
     stderr: TextIO | None = None
-    prompter: Prompter = attrs.Factory(lambda self: ConsolePrompter(self.stdin, self.stderr), takes_self=True)
+    prompter: Prompter = attrs.Factory(lambda self: _console_prompter(self), takes_self=True)
     sandbox_dir: str | os.PathLike[str] | None = None
     llm: LLM | None = None
     variables: Mapping[str, Any] = attrs.field(factory=dict)
@@ -86,7 +99,7 @@ class Host:
         faults = [*_plain_faults(self, "variables"), *_plain_faults(self, "constants"), *_secret_faults(self.secrets)]
         if isinstance(self.secrets, Mapping):
             object.__setattr__(self, "secrets", dict(self.secrets))
-        faults.extend(f"{name} can not be called" for name in ("clock", "progress") if not _fits(getattr(self, name)))
+        faults.extend(field_problems(self, **FORMS))
         if faults:
             raise SpecError("host", faults)
 
@@ -97,6 +110,7 @@ class Host:
 
     def logger_of(self, tool: str) -> Any:
         """Return the logger of one tool."""
+        require("host", tool=(tool, STRING))
         logger: Any = self.logger
         if logger is None:
             from logging import getLogger
@@ -116,14 +130,44 @@ class Host:
         return sandbox_directory()
 
 
-def _fits(part: object) -> bool:
-    return part is None or callable(part)
+# What each field has to be
+
+ASKED: Final = ("ask", "ask_with_tools", "reply")
+"""The methods of a model, of which a model that does less than the protocol has at least one."""
+
+LOGGER: Final = shaped("a logging.Logger", "debug", "info", "warning", "error")
+PROMPTER: Final = shaped("a Prompter", "ask")
+MODEL: Final = Form(
+    "a model (an object with ask or ask_with_tools)",
+    lambda model: not isinstance(model, type) and any(callable(getattr(model, each, None)) for each in ASKED),
+    hint="neuroscript.llm.model(name) makes one",
+)
+SECRETS: Final = mapping(STRING, "strings")
+RANDOM: Final = shaped("a random.Random", "random", "getrandbits", "randrange")
+FORMS: Final = {
+    "logger": optional(LOGGER),
+    "stdin": optional(INPUT),
+    "stdout": optional(OUTPUT),
+    "stderr": optional(OUTPUT),
+    "prompter": PROMPTER,
+    "sandbox_dir": optional(PATH),
+    "llm": optional(MODEL),
+    "clock": FUNCTION,
+    "random": optional(RANDOM),
+    "progress": optional(FUNCTION),
+}
+
+
+def _console_prompter(host: Host) -> ConsolePrompter:
+    """Return the default prompter; a stream that is none is reported with everything else that is wrong."""
+    stdin = host.stdin if INPUT.accepts(host.stdin) else None
+    return ConsolePrompter(stdin, host.stderr if OUTPUT.accepts(host.stderr) else None)
 
 
 def _plain_faults(host: Host, part: str) -> Iterator[str]:
     values = getattr(host, part)
-    if not isinstance(values, Mapping) or not all(type(name) is str for name in values):
-        yield f"{part} must be values by name, not {type_name(values)}"
+    if not BY_NAME.accepts(values):
+        yield from BY_NAME.problems(part, values)
         return
     copies = {}
     for name, value in values.items():
@@ -135,8 +179,9 @@ def _plain_faults(host: Host, part: str) -> Iterator[str]:
 
 
 def _secret_faults(secrets: object) -> Iterator[str]:
-    if not isinstance(secrets, Mapping) or not all(type(each) is str for pair in secrets.items() for each in pair):
-        yield "secrets must be texts by name"
+    faults = [*SECRETS.problems("secrets", secrets)]
+    if faults or not isinstance(secrets, Mapping):
+        yield from faults
         return
     if secrets:  # as most hosts have none, and then nothing is loaded for it
         from neuroscript.forms import SHORTEST
@@ -146,29 +191,12 @@ def _secret_faults(secrets: object) -> Iterator[str]:
             yield f"secrets[{shown(name)!r}] must have {why}"
 
 
-def secrets_of(host: Host, policy: ExecutionPolicy) -> Any:
-    """Return what hides the values that nobody may see, a `Secrets`, or None where there are none to begin with.
-
-    They are the secrets of the host, and of this process's environment what a grant ``env:read:NAME`` names exactly,
-    unless that has fewer than 6 characters.
-    """
-    names = frozenset(_named(policy))
-    if not host.secrets and not names:
-        return None
-    from neuroscript.forms import SHORTEST
-    from neuroscript.redaction import Secrets
-
-    secrets = Secrets()
-    for value in host.secrets.values():
-        secrets.add(value)
-    for name, value in os.environ.items():
-        if name.lower() in names and len(value) >= SHORTEST:
-            secrets.add(value)
-    return None if secrets.is_empty else secrets
+def exact_variables(policy: ExecutionPolicy) -> frozenset[str]:
+    """Return the names, in lower case, of environment variables that a grant names without a glob."""
+    return frozenset(_exact_variables(policy))
 
 
-def _named(policy: ExecutionPolicy) -> Iterator[str]:
-    """Yield the names, in lower case, of environment variables that a grant names without a glob."""
+def _exact_variables(policy: ExecutionPolicy) -> Iterator[str]:
     for grant in (grant for layer in policy.layers for grant in layer.grants):
         if grant.resource not in ("env", "*") or not {"read", "*"}.intersection(grant.verbs):
             continue

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from neuroscript.files import read_json
 from neuroscript.installed import TOOLSETS, Distribution, normalised
-from neuroscript.names import canonical, is_word
+from neuroscript.names import canonical, is_group_name
 from neuroscript.versions import is_api
 
 FORMAT: Final = 1
@@ -171,7 +171,7 @@ def _entry(data: Any) -> IndexedEntry | None:
 
 def _is_name(data: Any) -> bool:
     """Tell whether something is the name of a toolset or a tool, as it would be if it had been made."""
-    return isinstance(data, str) and data == canonical(data) and all(map(is_word, data.split(".")))
+    return isinstance(data, str) and data == canonical(data) and is_group_name(data)
 
 
 def _is_api(data: Any) -> bool:

@@ -18,7 +18,7 @@ from neuroscript.capability import parts
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.filling import Filling, SecretValues, exact_of, filled
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.scopes import Unfit, literal
 from neuroscript.sources import Late, Resolver, Secret, Source, Value
 from neuroscript.spec import ArgSpec, Example, ToolSpec

@@ -9,19 +9,20 @@ Source: contract sections 4 and 5; reliability.md T16.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from neuroscript.capability import Capability
+from neuroscript.checks import FLAG, FUNCTION, NUMBER, STRING, Form, optional, require
 from neuroscript.display import escaped, shown
 from neuroscript.errors import CallError, LLMError, ToolFailed
 from neuroscript.frames import CallFrame
 from neuroscript.host import Progress
 from neuroscript.memory import Handles
-from neuroscript.policy import refused
 from neuroscript.runtime import LLM, Files, Random, Reservation, ToolInfo
 from neuroscript.scalars import Handle
+
+NEED: Final = Form("a string or a Capability", lambda need: isinstance(need, (str, Capability)))
 
 
 class CallRuntime:
@@ -42,6 +43,8 @@ class CallRuntime:
 
     def prompt_user(self, prompt: str, *, secret: bool = False) -> str:
         """Return what a user answers, one line."""
+        if type(prompt) is not str or type(secret) is not bool:
+            require("prompt_user", prompt=(prompt, STRING), secret=(secret, FLAG))
         session = self._alive().session
         answer: str = session.host.prompter.ask(_redacted(session, prompt), secret=secret)
         if secret:
@@ -50,15 +53,9 @@ class CallRuntime:
 
     @property
     def logger(self) -> Any:
-        """The host's logger of this tool; where there are secrets, what keeps them out of it."""
+        """The host's logger of this tool; if there are secrets, one that redacts them."""
         frame = self._alive()
-        logger = frame.session.host.logger_of(frame.tool)
-        secrets = _secrets(frame.session)
-        if secrets is None:
-            return logger
-        from neuroscript.discreet import DiscreetLogger
-
-        return DiscreetLogger(logger, secrets)
+        return frame.session.logger_of(frame.tool)
 
     @property
     def sandbox_dir(self) -> str:
@@ -98,21 +95,27 @@ class CallRuntime:
 
     def spend(self, what: str, amount: object) -> Reservation:
         """Reserve what the tool is about to take of a limit."""
+        if type(what) is not str:
+            require("spend", what=(what, STRING))
         frame = self._alive()
         reserved: Reservation = frame.session.spend(frame, what, amount)
         return reserved
 
     def secret(self, name: str) -> str:
         """Return a value that the host lends under ``secret:read:NAME``."""
+        if type(name) is not str:
+            require("secret", name=(name, STRING))
         self._hold_to(Capability.literal("secret", "read", name))
-        secrets: Mapping[str, str] = self._alive().session.host.secrets
+        session = self._alive().session
+        secrets: Mapping[str, str] = session.host.secrets
         if name not in secrets:
             raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
+        session.receive(secrets[name])
         return secrets[name]
 
     def _hide(self, value: object) -> None:
-        """Let nobody see a value from now on, which the host gave the tool for a secret argument."""
-        self._alive().session.hide(value)
+        """Hide a value that the host has provided for a secret argument."""
+        self._alive().session.receive(value)
 
     def _confine(self, needs: Sequence[Capability], others: Sequence[Capability]) -> None:
         """Hold the tool to what it needs for the values that the host gave it, see `CallFrame.confine`."""
@@ -137,24 +140,33 @@ class CallRuntime:
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Tell the host how far this call is."""
+        if type(text) is not str or type(done) is not int or type(total) is not int:
+            require("progress", done=(done, NUMBER), total=(total, optional(NUMBER)), text=(text, STRING))
         frame = self._alive()
         tell = frame.session.host.progress
         if tell is not None:
-            with suppress(Exception):
+            try:
                 tell(Progress(frame.tool, done, total, _redacted(frame.session, text)))
+            except Exception as error:
+                frame.session.log_failure("the observer of progress", error, "debug")
 
     # The caller's scope
 
     def get_var(self, name: str, default: Any = None) -> Any:
         """Return a copy of the variable *name*, or *default*."""
+        if type(name) is not str:
+            require("get_var", name=(name, STRING))
         return self._alive().session.memory.variables.get(name, default)
 
     def set_var(self, name: str, value: Any) -> None:
         """Set the variable *name* to a copy of *value*."""
+        if type(name) is not str:
+            require("set_var", name=(name, STRING))
         self._alive().session.memory.variables.set(name, value)
 
     def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
         """Set the variable *name* to what *change* makes of its value, and return that."""
+        require("update_var", name=(name, STRING), change=(change, FUNCTION))
         return self._alive().session.memory.variables.update(name, change)
 
     @property
@@ -194,7 +206,11 @@ class CallRuntime:
 
     def require(self, capability: str | Capability) -> None:
         """Raise a `PolicyError` unless this call may do what *capability* says."""
-        self._hold_to(Capability.parse(capability) if isinstance(capability, str) else capability)
+        if isinstance(capability, str):
+            capability = Capability.parse(capability)
+        elif type(capability) is not Capability:
+            require("require", capability=(capability, NEED))
+        self._hold_to(capability)
 
     @property
     def cancelled(self) -> bool:
@@ -218,9 +234,12 @@ class CallRuntime:
     def _hold_to(self, need: Capability) -> None:
         """Raise a `PolicyError` unless the host and every tool in the chain of calls give *need*."""
         frame = self._alive()
-        lacking = frame.session.policy.uncovered((need,)) or frame.uncovered((need,))
-        if lacking is not None:
-            raise refused(frame.tool, lacking)
+        if frame.session.policy.uncovered((need,)) is None and frame.uncovered((need,)) is None:
+            return
+        from neuroscript.refusals import missing, refusal
+
+        chain = [(each.tool, each.held) for each in frame.chain()]
+        raise refusal(frame.tool, missing((need,), [each.grants for each in frame.session.policy.layers], chain))
 
 
 class CountedRuntime(CallRuntime):

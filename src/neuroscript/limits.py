@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
+from neuroscript.checks import BY_NAME, STRING, require
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.names import canonical
@@ -41,6 +42,9 @@ _COUNTS: Final = (
     *("result_bytes", "items", "repeats"),
 )
 _AT_LEAST_ONE: Final = frozenset({"concurrency", "repeats"})
+Amount = Decimal | int | float | str
+"""A number that counts something: ``0.10`` as a string is exact, too."""
+
 _MONEY: Final = ("money", "money_per_call")
 
 
@@ -62,6 +66,16 @@ class Rate:
         if found is None:
             raise ValueError("write calls/period, such as 60/minute; a period is second, minute, hour or day")
         return cls(int(found[1]), PERIODS[found[2]])
+
+
+def _amount(given: Amount | None) -> Decimal | None:
+    """Show type checkers what a field takes; it is converted with the other fields, so that all faults are listed."""
+    return cast(Decimal | None, given)
+
+
+def _amounts(given: Mapping[str, Amount]) -> Mapping[str, Decimal]:
+    """The same for amounts by currency."""
+    return cast(Mapping[str, Decimal], given)
 
 
 @attrs.frozen(kw_only=True)
@@ -105,9 +119,9 @@ class Limits:
     fs_entries: int | None = None
     net_bytes: int | None = None
     net_calls: int | None = None
-    money: Mapping[str, Decimal] = attrs.field(factory=dict)
-    money_per_call: Mapping[str, Decimal] = attrs.field(factory=dict)
-    sleep: Decimal | None = None
+    money: Mapping[str, Decimal] = attrs.field(factory=dict, converter=_amounts)
+    money_per_call: Mapping[str, Decimal] = attrs.field(factory=dict, converter=_amounts)
+    sleep: Decimal | None = attrs.field(default=None, converter=_amount)
     concurrency: int | None = None
     result_bytes: int | None = None
     items: int | None = None
@@ -130,6 +144,8 @@ class Limits:
 
     def rates_of(self, tool: str) -> Iterator[str]:
         """Yield the patterns of *rates* that match a canonical name."""
+        if type(tool) is not str:
+            require("limits", tool=(tool, STRING))
         return (pattern for pattern in self.rates if tool_matcher(pattern)(tool))
 
 
@@ -177,21 +193,23 @@ def _count_faults(limits: Limits) -> Iterator[str]:
 
 def _tool_faults(limits: Limits) -> Iterator[str]:
     calls: dict[str, int] = {}
+    yield from BY_NAME.problems("tool_calls", limits.tool_calls)
     for name, most in _items(limits.tool_calls):
-        if not isinstance(name, str) or not is_exact_tool(canonical(name)):
-            yield f"tool_calls: {_told(name)} is not the name of a tool; a pattern goes to rates"
+        if not is_exact_tool(canonical(name)):
+            yield f"tool_calls: {shown(name)} is not the name of a tool; a pattern goes to rates"
         elif type(most) is not int or not 0 <= most <= LARGEST:
             yield f"tool_calls[{shown(name)!r}] must be a whole number, 0 or more, not {_told(most)}"
         else:
             calls[canonical(name)] = min(most, calls.get(canonical(name), most))
-    yield from _kept(limits, "tool_calls", calls)
+    object.__setattr__(limits, "tool_calls", calls)
 
 
 def _rate_faults(limits: Limits) -> Iterator[str]:
     rates: dict[str, str] = {}
+    yield from BY_NAME.problems("rates", limits.rates)
     for pattern, rate in _items(limits.rates):
-        if not isinstance(pattern, str) or not is_tool_pattern(canonical(pattern)):
-            yield f"rates: {_told(pattern)} matches no tool; write a name, or a pattern such as http.*"
+        if not is_tool_pattern(canonical(pattern)):
+            yield f"rates: {shown(pattern)} matches no tool; write a name, or a pattern such as http.*"
             continue
         try:
             Rate.parse(rate if isinstance(rate, str) else "")
@@ -200,20 +218,21 @@ def _rate_faults(limits: Limits) -> Iterator[str]:
         if canonical(pattern) in rates:
             yield f"rates[{shown(pattern)!r}] stands there twice, in another spelling"
         rates[canonical(pattern)] = rate
-    yield from _kept(limits, "rates", rates)
+    object.__setattr__(limits, "rates", rates)
 
 
 def _amount_faults(limits: Limits) -> Iterator[str]:
     for name in _MONEY:
         sums: dict[str, Decimal] = {}
+        yield from BY_NAME.problems(name, getattr(limits, name))
         for currency, given in _items(getattr(limits, name)):
-            if not isinstance(currency, str) or CURRENCY.fullmatch(currency) is None:
-                yield f"{name}: {_told(currency)} is no currency; write three capitals, such as EUR"
+            if CURRENCY.fullmatch(currency) is None:
+                yield f"{name}: {shown(currency)} is no currency; write three capitals, such as EUR"
             elif (most := amount(given)) is None:
                 yield f"{name}[{currency!r}] must be a number, 0 or more, not {_told(given)}"
             else:
                 sums[currency] = most
-        yield from _kept(limits, name, sums)
+        object.__setattr__(limits, name, sums)
     for name, made in (("seconds", float), ("sleep", Decimal)):
         given = getattr(limits, name)
         if given is None:
@@ -225,16 +244,9 @@ def _amount_faults(limits: Limits) -> Iterator[str]:
             object.__setattr__(limits, name, made(most))
 
 
-def _items(given: object) -> list[tuple[Any, Any]]:
-    return list(given.items()) if isinstance(given, Mapping) else [(given, None)]
-
-
-def _kept(limits: Limits, name: str, exact: dict[str, Any]) -> Iterator[str]:
-    """Keep a mapping in its exact form."""
-    if isinstance(getattr(limits, name), Mapping):
-        object.__setattr__(limits, name, exact)
-    else:
-        yield f"{name} must be values by name"
+def _items(given: Any) -> list[tuple[Any, Any]]:
+    """Return the items of a mapping by strings; of anything else, which has been refused, none."""
+    return list(given.items()) if BY_NAME.accepts(given) else []
 
 
 def _told(value: object) -> str:

@@ -34,10 +34,10 @@ from neuroscript.bodies import (
     outcome,
 )
 from neuroscript.capability import Capability, Grant, uncovered
-from neuroscript.errors import ArgumentError, CallError, LimitError, ReturnError, is_interrupt
+from neuroscript.errors import ArgumentError, CallError, LimitError, PolicyError, ReturnError, is_interrupt
 from neuroscript.frames import CallFrame
 from neuroscript.given import Given
-from neuroscript.policy import ExecutionPolicy, fault, refused
+from neuroscript.policy import ExecutionPolicy
 from neuroscript.repairs import repairs
 from neuroscript.runtime import Repair
 from neuroscript.spec import MAYBE
@@ -148,16 +148,18 @@ class Line:
         """
         try:
             needs = self._filled(values)
-            lacking = self._lacking(needs, frame)
+            refused = self._refusal(needs, frame, values) if self._lacks(needs, frame) else None
         except ArgumentError as error:
             error.tool = self.tool.name
             raise self.refused(frame, error) from None
         except BaseException as error:
             if is_interrupt(error):
                 raise
+            from neuroscript.refusals import fault
+
             raise self.refused(frame, fault(self.tool.name, "needs", error), values) from error
-        if lacking is not None:
-            raise self.refused(frame, refused(self.tool.name, lacking), values)
+        if refused is not None:
+            raise self.refused(frame, refused, values)
         return CallFrame(
             frame.session, frame.tool, frame.depth, frame.parent, needs, frame.timeout, frame.deadline, frame.tools
         )
@@ -169,12 +171,20 @@ class Line:
             raise TypeError
         return filled[0] if len(filled) == 1 else tuple(chain.from_iterable(filled))
 
-    def _lacking(self, needs: tuple[Capability, ...], frame: CallFrame) -> Capability | None:
+    def _lacks(self, needs: tuple[Capability, ...], frame: CallFrame) -> bool:
+        """Return whether a layer of the policy, or a tool above, does not cover one of the needs."""
         for grants in self._granted:
-            lacking = uncovered(needs, grants)
-            if lacking is not None:
-                return lacking
-        return None if frame.parent is None else frame.parent.uncovered(needs)
+            if uncovered(needs, grants) is not None:
+                return True
+        return frame.parent is not None and frame.parent.uncovered(needs) is not None
+
+    def _refusal(self, needs: tuple[Capability, ...], frame: CallFrame, values: tuple[Any, ...]) -> PolicyError:
+        from neuroscript.refusals import missing, refusal
+        from neuroscript.templates import filled_by
+
+        above = [] if frame.parent is None else [(each.tool, each.held) for each in frame.parent.chain()]
+        lacks = missing(needs, [layer.grants for layer in self.policy.layers], above)
+        return refusal(self.tool.name, lacks, filled_by(self.tool.spec.secret_names, self.tool.templates, values))
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
         """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
@@ -326,10 +336,10 @@ class Line:
     def _fitted(self, walk: Walk, result: object, frame: CallFrame) -> Any:
         exact = fit_result(walk, self.tool.spec, result)
         if walk.noted:
+            from neuroscript.problems import sentences
+
             close(result)
-            text = "; ".join(
-                f"result{problem}" if problem.where else f"result: {problem}" for problem in walk.problems()
-            )
+            text = "; ".join(sentences(walk, subject="result"))
             secrets = frame.session.secrets
             raise ReturnError(text if secrets is None else secrets.text(text), tool=self.tool.name)
         return exact

@@ -14,6 +14,7 @@ from neuroscript.display import shown
 from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.installed import TOOLSETS, Distribution, EntryPoint
 from neuroscript.tools import ToolImplementation, Toolset
+from neuroscript.tracebacks import error_summary
 from neuroscript.versions import FIRST_API, misfit
 from neuroscript.walk import type_name
 
@@ -86,10 +87,10 @@ def _offered(distribution: Distribution, entry: EntryPoint) -> Any:
         raise
     except (SpecError, RegistryError) as error:
         code = "plugin.spec" if isinstance(error, SpecError) else "plugin.duplicate"
-        _refuse(distribution, entry, code, f"can not be loaded ({error})", error)
+        _refuse(distribution, entry, code, f"cannot be loaded: {error}", error)
     except BaseException as error:
         code = "plugin.import" if isinstance(error, Exception) else "plugin.exit"
-        _refuse(distribution, entry, code, f"can not be loaded ({type_name(error)})", error)
+        _refuse(distribution, entry, code, f"cannot be loaded: {error_summary(error)}", error)
     return offered
 
 
@@ -99,7 +100,7 @@ def _computed(distribution: Distribution, entry: EntryPoint, plugin: object) -> 
     try:
         return computed((plugin,))
     except PluginError as error:
-        _refuse(distribution, entry, "plugin.hook", f"can not be used ({error.reason})", error)
+        _refuse(distribution, entry, "plugin.hook", f"cannot be used: {error.reason}", error)
 
 
 def computed(plugins: Iterable[object]) -> tuple[Toolset, ...]:
@@ -118,7 +119,7 @@ def computed(plugins: Iterable[object]) -> tuple[Toolset, ...]:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise PluginError(hook.plugin, f"{hook.name} failed ({_told(error)})", code="plugin.hook") from error
+            raise PluginError(hook.plugin, f"{hook.name} failed: {_summary(error)}", code="plugin.hook") from error
         wrong = [type_name(each) for each in given if not isinstance(each, Toolset)]
         if wrong:
             raise PluginError(hook.plugin, f"{hook.name} gave no Toolset but a {wrong[0]}", code="plugin.hook")
@@ -126,9 +127,9 @@ def computed(plugins: Iterable[object]) -> tuple[Toolset, ...]:
     return tuple(toolsets)
 
 
-def _told(error: BaseException) -> str:
-    """Return our own sentences whole, and of all else the type."""
-    return str(error) if isinstance(error, (SpecError, RegistryError)) else type_name(error)
+def _summary(error: BaseException) -> str:
+    """Return our own errors in full, and any other with its message, file and line."""
+    return str(error) if isinstance(error, (SpecError, RegistryError)) else error_summary(error)
 
 
 def _copies(distribution: Distribution, entry: EntryPoint, toolset: Toolset) -> tuple[ToolImplementation, ...]:
@@ -139,7 +140,7 @@ def _copies(distribution: Distribution, entry: EntryPoint, toolset: Toolset) -> 
     except (KeyboardInterrupt, PluginError):
         raise
     except BaseException as error:
-        _refuse(distribution, entry, "plugin.spec", f"can not be used ({_told(error)})", error)
+        _refuse(distribution, entry, "plugin.spec", f"cannot be used: {_summary(error)}", error)
 
 
 def _check_api(distribution: Distribution, entry: EntryPoint, declared: Any) -> None:

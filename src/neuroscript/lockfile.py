@@ -16,12 +16,13 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.catalog import Offer
+from neuroscript.checks import PATH, STRING, STRINGS, as_tuple, collection, instance, require, require_fields
 from neuroscript.display import shown_path
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.fingerprints import digest_of
 from neuroscript.installed import known, normalised
 from neuroscript.jsontext import NotJSON, parsed
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.pinned import Pinned, PinnedTool, compared, summed
 from neuroscript.textfile import text_of, write_whole
 from neuroscript.tomlfaults import named
@@ -38,8 +39,13 @@ LONGEST: Final = 16 * 1024 * 1024
 """How many bytes a file may have."""
 
 
+PINNED: Final = collection(instance(Pinned), "Pinned distributions")
+
+
 def _in_order(distributions: Iterable[Pinned]) -> tuple[Pinned, ...]:
-    return tuple(sorted(distributions, key=lambda each: each.key))
+    found = as_tuple(distributions)
+    require("lock", distributions=(found, PINNED))
+    return tuple(sorted(found, key=lambda each: each.key))
 
 
 @attrs.frozen
@@ -54,6 +60,9 @@ class Lock:
     distributions: tuple[Pinned, ...] = attrs.field(converter=_in_order)
     source: str = attrs.field(default=FILE, eq=False)
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("lock", self, source=STRING)
+
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Lock:
         """Return what a file holds.
@@ -61,12 +70,14 @@ class Lock:
         Raises:
             SpecError: It can not be read, or with everything that is wrong with it.
         """
+        require("lock", path=(path, PATH))
         name = shown_path(os.fspath(path))
         return cls.of_text(text_of(path, name, LONGEST), name)
 
     @classmethod
     def of_text(cls, text: str, source: str = FILE) -> Lock:
         """Return what a text holds, which errors call *source*; raises as `read` does."""
+        require("lock", text=(text, STRING), source=(source, STRING))
         try:
             data = parsed(text)
         except NotJSON as error:
@@ -91,10 +102,12 @@ class Lock:
         Raises:
             OSError: It can not be written; what was there is there still.
         """
+        require("lock", path=(path, PATH))
         write_whole(path, self.text)
 
     def of(self, name: str) -> Pinned | None:
         """Return what is locked of the distribution that any spelling of its name means, or None."""
+        require("lock", name=(name, STRING))
         return next((each for each in self.distributions if each.key == normalised(name)), None)
 
     def check(self, offer: Offer) -> None:
@@ -103,12 +116,14 @@ class Lock:
         Raises:
             PluginError: It is something else.
         """
+        require("lock", offer=(offer, instance(Offer)))
         error = self.refusal(Pinned.of(offer))
         if error is not None:
             raise error
 
     def refusal(self, found: Pinned) -> PluginError | None:
         """Return why a distribution, as it is installed, is not taken, or None where it is what the lock holds."""
+        require("lock", found=(found, instance(Pinned)))
         old = self.of(found.name)
         if old is None:
             return PluginError(str(found), f"is not in {self.source}", code="plugin.locked")
@@ -119,7 +134,9 @@ class Lock:
 
     def missing(self, without: Iterable[str] = ()) -> tuple[PluginError, ...]:
         """Return an error for each locked distribution that is not installed, but for those of these names."""
-        keys = {*(each.key for each in known()), *map(normalised, without)}
+        names = as_tuple(without)
+        require("lock", without=(names, STRINGS))
+        keys = {*(each.key for each in known()), *map(normalised, names)}
         gone = (each for each in self.distributions if each.key not in keys)
         reason = f"is in {self.source}, and is not installed"
         return tuple(PluginError(str(each), reason, code="plugin.missing") for each in gone)

@@ -14,6 +14,8 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.argtypes import ELEMENTS, ArgType
+from neuroscript.checks import FLAG, NUMBER, STRING, WHOLE, optional, require_fields
+from neuroscript.errors import SpecError
 
 FIELDS: Final = {
     "description": "description",
@@ -51,6 +53,9 @@ class Arg:
         max_length: The greatest.
         secret: Whether its value must be seen nowhere.
 
+    Raises:
+        SpecError: With everything that is wrong with it.
+
     Source: contract section 1, `ArgSpec`.
     """
 
@@ -60,6 +65,11 @@ class Arg:
     min_length: int | None = attrs.field(default=None, kw_only=True)
     max_length: int | None = attrs.field(default=None, kw_only=True)
     secret: bool = attrs.field(default=False, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        number, length = optional(NUMBER), optional(WHOLE)
+        bounds = {"minimum": number, "maximum": number, "min_length": length, "max_length": length}
+        require_fields("Arg", self, description=STRING, secret=FLAG, **bounds)
 
 
 UNMARKED: Final = Arg()
@@ -79,7 +89,10 @@ def marked(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
             found.update(attrs.asdict(mark, filter=lambda field, value: value != field.default))
         elif type(mark).__module__.partition(".")[0] in OTHERS:
             found.update(_read(mark, kind))
-    return Arg(**found)
+    try:
+        return Arg(**found)
+    except SpecError as error:  # of the mark of another package
+        raise Unmarkable("; ".join(error.problems)) from None
 
 
 def _read(mark: Any, kind: ArgType) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript.argtypes import ArgType
 from neuroscript.display import shown
-from neuroscript.errors import CoercionError, ToolFailed
+from neuroscript.errors import ToolFailed
 from neuroscript.scalars import Handle, lax_handle
 from neuroscript.values import copied, exact
 from neuroscript.walk import RESULT, ROOT, Walk
@@ -88,7 +88,9 @@ def plain_copy(value: object) -> Any:
     walk = Walk(RESULT)
     plain = walk.limited(exact, ArgType.ANY, value, ROOT)
     if walk.noted:
-        raise CoercionError(walk.problems, found=walk.noted)
+        from neuroscript.problems import value_error
+
+        raise value_error(walk)
     return plain
 
 
@@ -165,8 +167,13 @@ def _id(handle: Handle | str) -> str:
 
 
 class Memory:
-    """The variables and handles of one caller."""
+    """The variables, the handles and the secrets of one caller.
+
+    Attributes:
+        secrets: The secrets that it has received or sent, a `SecretSet`, or None as long as there are none.
+    """
 
     def __init__(self, initial: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
         self.variables = Variables(initial, constants)
         self.handles = Handles()
+        self.secrets: Any = None

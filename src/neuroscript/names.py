@@ -1,4 +1,4 @@
-"""What tools are called: one canonical spelling, the spelling for wires that know no dot, and names spelt alike.
+"""What tools are called: one canonical spelling, the spelling for wires that know no dot, and how long they may be.
 
 Source: contract sections 1 and 2; upstream ``canonicalizer.go``.
 """
@@ -6,7 +6,6 @@ Source: contract sections 1 and 2; upstream ``canonicalizer.go``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 WORD: Final = re.compile(r"[a-z](?:_?[a-z0-9])*_?")
@@ -15,19 +14,23 @@ WORD: Final = re.compile(r"[a-z](?:_?[a-z0-9])*_?")
 WIRE_DOT: Final = re.compile(r"__(?=[a-z])")
 """A dot on the wire; what follows it begins a word, so that a segment may end in ``_``."""
 
-LONGEST: Final = 64
-"""How many characters of a name are compared with others."""
+MAX_NAME_CHARS: Final = 512
+"""How many characters the canonical name of a tool may have, with its group; a pattern of tools likewise."""
 
-COMPARED: Final = 2_000
-"""How many names are compared letter by letter; of more, only those that begin or end alike."""
+MAX_SPELLING_CHARS: Final = 2 * MAX_NAME_CHARS
+"""How many characters of a spelling are read: dots may be doubled on the wire, and ``tool.`` may stand before it."""
 
 
 def canonical(name: str) -> str:
     """Return the one spelling of a tool's name: lower case, without any leading ``tool.``
 
+    A text of more than `MAX_SPELLING_CHARS` names no tool and is returned as it is.
+
     >>> canonical("Tool.tool.Math.Add")
     'math.add'
     """
+    if len(name) > MAX_SPELLING_CHARS:
+        return name
     spelling = name.lower()
     while spelling.startswith("tool."):
         spelling = spelling[5:]
@@ -47,10 +50,12 @@ def wire_name(name: str) -> str:
 def from_wire(name: str) -> str:
     """Return the canonical spelling of a name as a model API sends it, with dots or without.
 
+    A text of more than `MAX_SPELLING_CHARS` names no tool and is returned as it is.
+
     >>> from_wire("system__io__get")
     'system.io.get'
     """
-    return canonical(WIRE_DOT.sub(".", name.lower()))
+    return name if len(name) > MAX_SPELLING_CHARS else canonical(WIRE_DOT.sub(".", name.lower()))
 
 
 def is_word(text: str) -> bool:
@@ -58,16 +63,11 @@ def is_word(text: str) -> bool:
     return WORD.fullmatch(text) is not None
 
 
+def is_group_name(text: str) -> bool:
+    """Tell whether *text*, already canonical, can be a group: one word, or several with dots between them."""
+    return len(text) <= MAX_NAME_CHARS and all(map(is_word, text.split(".")))
+
+
 def is_full_name(text: str) -> bool:
     """Tell whether *text*, already canonical, can be the whole name of a tool, ``group.name``."""
-    return "." in text and all(map(is_word, text.split(".")))
-
-
-def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return at most three of the *known* names that are spelt like *name*, the nearest first."""
-    from difflib import get_close_matches
-
-    wanted, names = name[:LONGEST].lower(), list(known)
-    if len(names) > COMPARED:
-        names = [each for each in names if each[:3] == wanted[:3] or each[-3:] == wanted[-3:]][:COMPARED]
-    return tuple(get_close_matches(wanted, names, n=3, cutoff=0.6))
+    return "." in text and is_group_name(text)

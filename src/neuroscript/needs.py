@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import attrs
 
 from neuroscript.capability import Capability
+from neuroscript.checks import FLAG, SECONDS, STRINGS, Form, collection, field_problems, optional
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 
@@ -83,24 +84,18 @@ class ToolPolicy:
 
 
 def _settled(policy: ToolPolicy) -> Iterator[str]:
-    for name in ("requires_trust", "requires_approval"):
-        if type(getattr(policy, name)) is not bool:
-            yield f"{name} must be True or False"
-    if policy.blocking is not None and type(policy.blocking) is not bool:
-        yield "blocking must be True, False or None"
+    yield from field_problems(
+        policy, requires_trust=FLAG, requires_approval=FLAG, blocking=optional(FLAG), timeout=optional(SECONDS)
+    )
     yield from _capabilities(policy)
     yield from _effects(policy)
-    if "pure" in policy.effects and not {"pure", "idempotent"}.issuperset(policy.effects):
-        yield "a pure tool has no other effect but idempotent"
-    if policy.timeout is not None and not _is_duration(policy.timeout):
-        yield "timeout must be a finite number of seconds above 0"
 
 
 def _capabilities(policy: ToolPolicy) -> Iterator[str]:
-    needs = listed(policy.capabilities, str, Capability)
-    if needs is None:
-        yield "capabilities must be a tuple of texts"
+    if not NEEDS.holds(policy.capabilities):
+        yield from NEEDS.problems("capabilities", policy.capabilities)
         return
+    needs = listed(policy.capabilities)
     if needs:  # most tools need nothing, and then nothing is loaded for it
         from neuroscript.templates import normal
     texts: list[str] = []
@@ -113,21 +108,22 @@ def _capabilities(policy: ToolPolicy) -> Iterator[str]:
 
 
 def _effects(policy: ToolPolicy) -> Iterator[str]:
-    words = listed(policy.effects, str)
-    if words is None:
-        yield "effects must be a tuple of texts"
+    if not STRINGS.holds(policy.effects):
+        yield from STRINGS.problems("effects", policy.effects)
         return
+    words = listed(policy.effects)
     object.__setattr__(policy, "effects", words)
     known = ", ".join(sorted(EFFECTS))
     yield from (f"{shown(word)} is not an effect ({known})" for word in words if word not in EFFECTS)
+    if "pure" in words and not {"pure", "idempotent"}.issuperset(words):
+        yield "a pure tool has no other effect but idempotent"
 
 
-def _is_duration(seconds: object) -> bool:
-    return type(seconds) in (int, float) and 0 < seconds < float("inf")  # type: ignore[operator]
+def listed(values: Collection[Any]) -> tuple[Any, ...]:
+    """Return values once each, those of a set in the order of their texts."""
+    return tuple(dict.fromkeys(sorted(values, key=str) if isinstance(values, (set, frozenset)) else values))
 
 
-def listed(values: object, *kinds: type) -> tuple[Any, ...] | None:
-    """Return values of these types once each, a set in the order of its texts, or None where there are others."""
-    if not isinstance(values, (tuple, list, set, frozenset)) or not all(isinstance(each, kinds) for each in values):
-        return None
-    return tuple(dict.fromkeys(values if isinstance(values, (tuple, list)) else sorted(values, key=str)))
+NEEDS: Final = collection(
+    Form("a string or a Capability", lambda need: isinstance(need, (str, Capability))), "strings or Capabilities"
+)

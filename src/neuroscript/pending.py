@@ -16,6 +16,7 @@ import attrs
 
 from neuroscript.approval import Approval, ApprovalRequest
 from neuroscript.argtypes import ArgType
+from neuroscript.checks import DURATION, PATH, STRING, WHOLE, instance, optional, require, require_fields
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.fingerprints import canonical_text
@@ -26,6 +27,9 @@ from neuroscript.runtime import ToolCall
 from neuroscript.values import exact
 from neuroscript.walk import LAX, ROOT, Walk, type_name
 
+WHERE: Final = "pending approval"
+CALL: Final = instance(ToolCall)
+REQUEST: Final = instance(ApprovalRequest)
 VERSION: Final = 1
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes of a file; more than the arguments of one call can have."""
@@ -77,6 +81,10 @@ class PendingApproval:
     reason: str = attrs.field(default="", kw_only=True)
     created: float = attrs.field(factory=time.time, kw_only=True)
 
+    def __attrs_post_init__(self) -> None:
+        texts = dict.fromkeys((*BOUND, "reason"), STRING)
+        require_fields(WHERE, self, call=CALL, approver=WHOLE, created=DURATION, **texts)
+
     @classmethod
     def of(cls, request: ApprovalRequest, *, reason: str = "", created: float | None = None) -> PendingApproval:
         """Return what is to be kept of a request.
@@ -87,6 +95,8 @@ class PendingApproval:
         Raises:
             SpecError: Arguments of it are secret: they are not to be written down.
         """
+        parts = {"request": (request, REQUEST), "reason": (reason, STRING), "created": (created, optional(DURATION))}
+        require(WHERE, **parts)
         given = [name for name, value in request.arguments.items() if name in request.secrets and value is not None]
         if given:
             raise _unfit(f"{shown(name)} is secret, and is not written down" for name in given)
@@ -110,6 +120,7 @@ class PendingApproval:
             digest: That of the tool and the exact values, bound once more.
         """
         now = {"fingerprint": fingerprint, "policy": policy, "session": session, "digest": digest}
+        require(WHERE, **{name: (value, STRING) for name, value in now.items()})
         return tuple(name for name, value in now.items() if getattr(self, name) != value)
 
     def save(self, place: str | os.PathLike[str]) -> Path:
@@ -126,6 +137,7 @@ class PendingApproval:
         """
         import json
 
+        require(WHERE, place=(place, PATH))
         if faults := [*_inexact(self.call)]:
             raise _unfit(faults)
         data = json.dumps(_data(self), allow_nan=False).encode("ascii")
@@ -146,7 +158,8 @@ class PendingApproval:
                 user, it is a link, no file or too large, or what stands in it is no pending approval.
             OSError: It can not be opened, for example because it is not there.
         """
-        data = _parsed(read_private(Path(path), "pending approval", LARGEST))
+        require(WHERE, path=(path, PATH))
+        data = _parsed(read_private(Path(path), WHERE, LARGEST))
         if faults := [*_faults(data)]:
             raise _unfit(faults)
         arguments = {name: restored(value) for name, value in data["arguments"].items()}
@@ -163,6 +176,7 @@ def suspending(directory: str | os.PathLike[str]) -> Callable[[ApprovalRequest],
 
     What can not be written is rejected. The reason of the answer holds the name of the file and nothing of its path.
     """
+    require("suspending", directory=(directory, PATH))
     folder = Path(directory)
 
     def suspend(request: ApprovalRequest) -> Approval:
@@ -179,7 +193,7 @@ def suspending(directory: str | os.PathLike[str]) -> Callable[[ApprovalRequest],
 
 
 def _unfit(faults: Iterable[str]) -> SpecError:
-    return SpecError("pending approval", [*faults])
+    return SpecError(WHERE, [*faults])
 
 
 def _data(pending: PendingApproval) -> dict[str, Any]:

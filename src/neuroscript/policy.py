@@ -7,18 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import attrs
 
-from neuroscript.capability import Capability, Grant, scope_key, uncovered
+from neuroscript.capability import Capability, Grant, uncovered
+from neuroscript.checks import (
+    FLAG,
+    FUNCTION,
+    STRING,
+    STRINGS,
+    Form,
+    as_tuple,
+    collection,
+    field_problems,
+    instance,
+    optional,
+    require,
+    sequence,
+)
 from neuroscript.decision import Decision
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, PolicyError, SpecError
 from neuroscript.names import canonical
 from neuroscript.needs import ToolPolicy, listed
 from neuroscript.scopes import Covers, is_exact_tool, is_tool_pattern, tool_matcher
-from neuroscript.walk import type_name
+
+if TYPE_CHECKING:
+    from neuroscript.limits import Limits
 
 
 def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
@@ -27,6 +43,15 @@ def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
 
 
 NEEDLESS: Final = ToolPolicy()
+
+# What parameters and fields have to be
+
+GRANT: Final = Form("a string or a Grant", lambda grant: isinstance(grant, (str, Grant)))
+GRANTS: Final = collection(GRANT, "strings or Grants")
+HELD: Final = sequence(sequence(instance(Grant), "Grants"), "lists of Grants")
+NEEDS: Final = instance(ToolPolicy)
+TOOL: Final = Form("a ToolImplementation", lambda tool: isinstance(getattr(tool, "policy", None), ToolPolicy))
+VALUES: Final = Form("a list or tuple", lambda values: isinstance(values, (list, tuple)))
 
 
 class Implementation(Protocol):
@@ -73,7 +98,7 @@ class ExecutionPolicy:
     deny: tuple[str, ...] = ()
     grants: tuple[Grant, ...] = attrs.field(default=(), converter=_permits)
     trusted: bool = False
-    limits: Any = attrs.field(default=None, hash=False)
+    limits: Limits | None = attrs.field(default=None, hash=False)
     preapproved: tuple[str, ...] = ()
     approver: Callable[..., Any] | None = None
     within: ExecutionPolicy | None = None
@@ -82,12 +107,7 @@ class ExecutionPolicy:
     def __attrs_post_init__(self) -> None:
         faults = [*_patterns(self, "allow"), *_patterns(self, "deny"), *_grants(self), *_preapproved(self)]
         faults.extend(_limit_faults(self.limits))
-        if type(self.trusted) is not bool:
-            faults.append("trusted must be True or False")
-        if self.approver is not None and not callable(self.approver):
-            faults.append("approver can not be called")
-        if self.within is not None and not isinstance(self.within, ExecutionPolicy):
-            faults.append("within must be an ExecutionPolicy")
+        faults.extend(field_problems(self, trusted=FLAG, approver=optional(FUNCTION), within=optional(POLICY)))
         if faults:
             raise SpecError("execution policy", faults)
         self._matchers.update((each, tool_matcher(each)) for each in (*self.allow, *self.deny))
@@ -101,6 +121,11 @@ class ExecutionPolicy:
         >>> ExecutionPolicy(deny=("fs.*",)).narrowed(deny=()).verdict("fs.read", ToolPolicy()).code
         'policy.denied'
         """
+        known = [field.name for field in attrs.fields(ExecutionPolicy) if field.init and field.name != "within"]
+        unknown = [name for name in changes if name not in known]
+        if unknown:
+            names = ", ".join(map(shown, unknown))
+            raise SpecError("execution policy", [f"it has no field {names}; the fields are {', '.join(known)}"])
         return attrs.evolve(self, within=self, **{"limits": None, **changes})
 
     @property
@@ -110,7 +135,12 @@ class ExecutionPolicy:
 
     def least(self, limit: str, otherwise: Any = None) -> Any:
         """Return the lowest of a limit of one call, such as ``seconds`` or ``items``, by all layers."""
-        given = (getattr(layer.limits, limit) for layer in self.layers if layer.limits is not None)
+        if type(limit) is not str:
+            require("execution policy", limit=(limit, STRING))
+        try:
+            given = [getattr(layer.limits, limit) for layer in self.layers if layer.limits is not None]
+        except AttributeError:
+            raise SpecError("execution policy", [f"{shown(limit)} is not a limit"]) from None
         return min((each for each in given if each is not None), default=otherwise)
 
     @property
@@ -125,6 +155,7 @@ class ExecutionPolicy:
 
     def inside(self, ceiling: ExecutionPolicy) -> ExecutionPolicy:
         """Return the same policy with *ceiling* as its outermost layer."""
+        require("execution policy", ceiling=(ceiling, POLICY))
         if any(layer is ceiling for layer in self.layers):
             return self
         return attrs.evolve(self, within=ceiling if self.within is None else self.within.inside(ceiling))
@@ -137,6 +168,7 @@ class ExecutionPolicy:
 
         Source: the order is that of contract section 2; upstream ``CanCall``.
         """
+        require("execution policy", name=(name, STRING), needs=(needs, NEEDS))
         tool = canonical(name)
         for asked in (ExecutionPolicy._trust, ExecutionPolicy._denied, ExecutionPolicy._allowed):
             for layer in self.layers:
@@ -145,7 +177,9 @@ class ExecutionPolicy:
                     return refusal
         if needs.requires_approval and self.approvers(tool) is None:
             text = "needs an approval, and nobody here can give it"
-            return PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
+            refusal = PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
+            refusal.remedy = f"{tool}: {text}; pass an approver, or preapproved=({tool!r},)"
+            return refusal
         return None
 
     def denial(self, old: str, tool: str) -> PolicyError | None:
@@ -154,30 +188,38 @@ class ExecutionPolicy:
         Args:
             tool: What it is called now.
         """
+        require("execution policy", old=(old, STRING), tool=(tool, STRING))
         for layer in self.layers:
             refusal = layer._denied(canonical(old), NEEDLESS)
             if refusal is not None:
-                return PolicyError("is denied by the host", tool=tool, code=refusal.code, rule=refusal.rule)
+                return _denial(tool, refusal.rule)
         return None
 
     def _trust(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
         if self.trusted or not needs.requires_trust:
             return None
-        return PolicyError("needs a host that trusts it", tool=tool, code="policy.trust", need="trust", rule="trust")
+        text = "requires a trusted host"
+        refused = PolicyError(text, tool=tool, code="policy.trust", need="trust", rule="trust")
+        refused.remedy = f"{tool}: {text}; pass trusted=True"
+        return refused
 
     def _denied(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
         denied = next((pattern for pattern in self.deny if self._matchers[pattern](tool)), None)
         if denied is None:
             return None
-        return PolicyError("is denied by the host", tool=tool, code="policy.denied", rule=denied)
+        return _denial(tool, denied)
 
     def _allowed(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
         if self.allowing(tool):
             return None
-        return PolicyError("is not allowed by the host", tool=tool, code="policy.not_allowed", rule="allow")
+        refused = PolicyError("is not allowed by the host", tool=tool, code="policy.not_allowed", rule="allow")
+        refused.remedy = f"{tool}: no pattern of allow matches it; add {tool!r} to allow"
+        return refused
 
     def allowing(self, name: str) -> str:
         """Return the first pattern of *allow* that matches a tool, or ``""``."""
+        if type(name) is not str:
+            require("execution policy", name=(name, STRING))
         tool = canonical(name)
         return next((pattern for pattern in self.allow if self._matchers[pattern](tool)), "")
 
@@ -187,6 +229,8 @@ class ExecutionPolicy:
         A layer that lists the tool in *preapproved* asks nobody; one that is within another and has no approver leaves
         it to that one.
         """
+        if type(name) is not str:
+            require("execution policy", name=(name, STRING))
         asking = [layer for layer in self.layers if canonical(name) not in layer.preapproved]
         if any(layer.approver is None and layer.within is None for layer in asking):
             return None
@@ -202,26 +246,44 @@ class ExecutionPolicy:
         held = chain((layer.grants for layer in self.layers), above)
         return next((lacking for grants in held if (lacking := uncovered(asked, grants)) is not None), None)
 
-    def check(self, tool: Implementation, values: Sequence[Any], above: Iterable[Sequence[Grant]] = ()) -> Decision:
+    def check(
+        self,
+        tool: Implementation,
+        values: Sequence[Any],
+        above: Iterable[Sequence[Grant]] = (),
+        *,
+        hidden: Collection[str] = (),
+    ) -> Decision:
         """Return whether a call may run, and what decides it; nothing is changed by asking.
 
         Args:
             tool: Its name, what it needs, and the templates of that.
             values: One coerced value for each argument, in order.
             above: What the tools above in a chain of calls hold, see `CallFrame.held`.
+            hidden: The names of secret arguments; scopes that they fill are not shown.
 
         Limits are not asked, for they depend on what was called before.
         """
-        refusal = self.verdict(tool.name, tool.policy)
-        if refusal is not None:
-            return Decision.of(refusal)
+        above = as_tuple(above)
+        require(
+            "execution policy",
+            tool=(tool, TOOL),
+            values=(values, VALUES),
+            above=(above, HELD),
+            hidden=(hidden, STRINGS),
+        )
+        refused = self.verdict(tool.name, tool.policy)
+        if refused is not None:
+            return Decision.of(refused)
         try:
             needs = tuple(need for template in tool.templates for need in template.fill(values))
         except ArgumentError as error:
             return Decision.of(error, tool.name)
-        lacking = self.uncovered(needs, above)
-        if lacking is not None:
-            return Decision.of(refused(tool.name, lacking))
+        if self.uncovered(needs, above) is not None:
+            from neuroscript.refusals import missing, refusal
+
+            lacks = missing(needs, [layer.grants for layer in self.layers], [(tool.name, each) for each in above])
+            return Decision.of(refusal(tool.name, lacks, _filled_by(hidden, tool.templates, values)))
         asks = tool.policy.requires_approval and bool(self.approvers(tool.name))
         return Decision(tool.name, True, rule=self.allowing(tool.name), asks=asks)
 
@@ -231,6 +293,8 @@ class ExecutionPolicy:
         Args:
             old: Names that tools had before; *deny* holds for them too.
         """
+        names, old = as_tuple(names), as_tuple(old)
+        require("execution policy", names=(names, STRINGS), old=(old, STRINGS))
         former = {canonical(name) for name in old}
         denied = {each for each in self.deny if any(map(self._matchers[each], former))}
         tools = {canonical(name) for name in names}
@@ -243,46 +307,35 @@ class ExecutionPolicy:
         """Return the grants that can cover none of these needs, which are templates as tools write them."""
         from neuroscript.templates import may_cover
 
+        needs = as_tuple(needs)
+        require("execution policy", needs=(needs, STRINGS))
         texts = tuple(dict.fromkeys(needs))
         return tuple(grant for grant in self.grants if not any(may_cover(grant, text) for text in texts))
 
 
-def refused(tool: str, need: Capability) -> PolicyError:
-    """Return the refusal of a tool for a single need that no grant covers.
-
-    A scope that no grant can cover is the caller's to mend.
-
-    Source: contract section 6.
-    """
-    text = told(need)
-    if scope_key(need) is None:
-        said = f"needs {text} of something that no grant can mean, such as a path that leaves the sandbox"
-        return PolicyError(said, tool=tool, code="policy.capability", need=text, rule="grants", retry="model")
-    return PolicyError(f"needs {text}", tool=tool, code="policy.capability", need=text, rule="grants")
+POLICY: Final = instance(ExecutionPolicy, "write ExecutionPolicy(...) or load_policy(path)")
 
 
-def told(need: Capability) -> str:
-    """Return a single need as errors and records tell it: the resource and the verb.
+def _filled_by(names: Collection[str], templates: Iterable[Any], values: Sequence[Any]) -> Collection[Capability]:
+    if not names:
+        return ()
+    from neuroscript.templates import filled_by
 
-    The scope may be a value of the call, so it is shown of a path alone, and only if that stays below the sandbox.
-    """
-    text = f"{need.resource}:{need.verbs[0]}"
-    if need.resource == "fs" and need.scopes and scope_key(need) is not None:
-        return f"{text}:{shown(need.scopes[0])}"
-    return text
+    return filled_by(names, templates, values)
 
 
-def fault(tool: str, gate: str, error: BaseException) -> PolicyError:
-    """Return the refusal of a call for a gate that failed."""
-    text = f"can not run, for what decides about it failed ({gate}, {type_name(error)})"
-    return PolicyError(text, tool=tool, code="policy.fault", rule=gate)
+def _denial(tool: str, pattern: str) -> PolicyError:
+    refused = PolicyError("is denied by the host", tool=tool, code="policy.denied", rule=pattern)
+    refused.remedy = f"{tool}: denied by the pattern {pattern!r} of deny"
+    return refused
 
 
 def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
-    patterns = listed(getattr(policy, name), str)
-    if patterns is None:
-        yield f"{name} must be a tuple of texts"
+    given = getattr(policy, name)
+    if not STRINGS.holds(given):
+        yield from STRINGS.problems(name, given)
         return
+    patterns = listed(given)
     object.__setattr__(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
     for pattern in patterns:
         if not is_tool_pattern(canonical(pattern)):
@@ -290,10 +343,10 @@ def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
 
 
 def _grants(policy: ExecutionPolicy) -> Iterator[str]:
-    grants = listed(policy.grants, str, Grant)
-    if grants is None:
-        yield "grants must be a tuple of texts or Grants"
+    if not GRANTS.holds(policy.grants):
+        yield from GRANTS.problems("grants", policy.grants)
         return
+    grants = listed(policy.grants)
     parsed: list[Grant] = []
     for grant in grants:
         try:
@@ -304,10 +357,10 @@ def _grants(policy: ExecutionPolicy) -> Iterator[str]:
 
 
 def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
-    names = listed(policy.preapproved, str)
-    if names is None:
-        yield "preapproved must be a tuple of texts"
+    if not STRINGS.holds(policy.preapproved):
+        yield from STRINGS.problems("preapproved", policy.preapproved)
         return
+    names = listed(policy.preapproved)
     object.__setattr__(policy, "preapproved", tuple(dict.fromkeys(map(canonical, names))))
     for name in names:
         if not is_exact_tool(canonical(name)):
@@ -319,5 +372,4 @@ def _limit_faults(limits: object) -> Iterator[str]:
         return
     from neuroscript.limits import Limits
 
-    if not isinstance(limits, Limits):
-        yield "limits must be Limits"
+    yield from instance(Limits, "write Limits(calls=100)").problems("limits", limits)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.checks import PATH, STRING, optional, require
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.limits import Limits
@@ -53,6 +54,7 @@ def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> 
 
     Source: issue "Authority", policy as a file.
     """
+    require("load_policy", path=(path, PATH), profile=(profile, optional(STRING)))
     name = Path(path).name or str(path)
     return policy_of_toml(text_of(path, shown(name), LONGEST), source=name, profile=profile)
 

@@ -35,8 +35,9 @@ def exact(session: Any, call: ToolCall) -> tuple[Any, tuple[Any, ...]]:
     name = from_wire(call.name) if isinstance(call.name, str) else call.name
     known = session._resolved(name if isinstance(name, str) else None, name)
     spec = known.line.tool.spec
-    given = arguments_of(call.arguments, spec.full_name)
-    return known, bound(spec, known.line.coercion, given, by_name=isinstance(given, dict))
+    coercion = known.line.coercion
+    given = arguments_of(call.arguments, spec.full_name, coercion.sizes)
+    return known, bound(spec, coercion, given, by_name=isinstance(given, dict))
 
 
 def _decided(session: Any, call: ToolCall) -> Decision:
@@ -46,7 +47,7 @@ def _decided(session: Any, call: ToolCall) -> Decision:
         return Decision.of(error, shown(str(call.name)))
     line = known.line
     line.hidden(known.frame, values)
-    decision: Decision = session.policy.check(line.tool, values)
+    decision: Decision = session.policy.check(line.tool, values, hidden=line.tool.spec.secret_names)
     if decision.allowed:
         refusal = _refused_by_hooks(session, line, values)
         if refusal is not None:

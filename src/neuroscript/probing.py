@@ -23,7 +23,7 @@ import attrs
 from neuroscript.errors import PluginError
 from neuroscript.indexes import IndexedEntry, entries_of, written
 from neuroscript.installed import Distribution, from_plain
-from neuroscript.walk import type_name
+from neuroscript.tracebacks import error_summary
 
 LIMIT: Final = 10.0
 """Seconds that a distribution is given."""
@@ -222,7 +222,7 @@ def answer(folder: str) -> None:
     except PluginError as error:
         found["code"], found["reason"] = error.code, error.reason
     except BaseException as error:
-        found["code"], found["reason"] = "plugin.exit", f"can not be loaded ({type_name(error)})"
+        found["code"], found["reason"] = "plugin.exit", f"cannot be loaded: {error_summary(error)}"
     seconds = round(monotonic() - start, 3)
     _write(os.path.join(folder, ANSWER), {**found, "seconds": seconds, "roots": [*_roots(distribution)]})
     os._exit(0)  # whatever the distribution has started does not keep it

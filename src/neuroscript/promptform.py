@@ -6,12 +6,16 @@ Source: AgentHeaven's ``to_prompt``, row AH-32 of seed-systems.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
+from neuroscript.checks import FUNCTION, as_tuple, collection, instance, require
 from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET
 from neuroscript.sent import by_name
 from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.synopsis import asked, returned, signature, written
+
+SPECS: Final = collection(instance(ToolSpec), "ToolSpecs")
 
 
 def to_prompt(specs: ToolSpec | Iterable[ToolSpec], *, spelt: Callable[[str], str] = str) -> str:
@@ -36,7 +40,9 @@ def to_prompt(specs: ToolSpec | Iterable[ToolSpec], *, spelt: Callable[[str], st
       Arguments:
         host: string, required.
     """
-    found = [specs] if isinstance(specs, ToolSpec) else sorted(specs, key=lambda spec: spec.full_name)
+    given = (specs,) if isinstance(specs, ToolSpec) else as_tuple(specs)
+    require("to_prompt", specs=(given, SPECS), spelt=(spelt, FUNCTION))
+    found = [specs] if isinstance(specs, ToolSpec) else sorted(given, key=lambda spec: spec.full_name)
     return "\n\n".join("\n".join(_lines(spec, spelt(spec.full_name))) for spec in found)
 
 

@@ -14,6 +14,7 @@ from stat import S_ISFIFO, S_ISREG, S_ISSOCK
 from threading import Lock
 from typing import Any, Final, Protocol, TextIO, TypeGuard
 
+from neuroscript.checks import FLAG, INPUT, OUTPUT, STRING, optional, require
 from neuroscript.display import escaped
 from neuroscript.errors import PromptError
 
@@ -49,6 +50,7 @@ class ConsolePrompter:
     """
 
     def __init__(self, stdin: TextIO | None = None, output: TextIO | None = None) -> None:
+        require("ConsolePrompter", stdin=(stdin, optional(INPUT)), output=(output, optional(OUTPUT)))
         self._stdin = stdin
         self._output = output
         self._lock = Lock()
@@ -64,6 +66,7 @@ class ConsolePrompter:
                 write to; prompt.eof; prompt.toolong, for an answer above `LONGEST`, of which nothing is left over.
             KeyboardInterrupt: Ctrl-C.
         """
+        require("ConsolePrompter", prompt=(prompt, STRING), secret=(secret, FLAG))
         with self._lock:
             stdin = sys.stdin if self._stdin is None else self._stdin
             descriptor = _descriptor(stdin)

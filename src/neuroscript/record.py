@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 import attrs
 
 from neuroscript.capability import Capability
+from neuroscript.checks import FLAG, STRING, STRINGS, require_fields
 from neuroscript.needs import ToolPolicy
 from neuroscript.runtime import Repair
 
@@ -68,6 +69,10 @@ class ToolFacts:
     secret: bool = False
     effects: tuple[str, ...] = ()
     injected: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        texts = dict.fromkeys(("tool", "fingerprint", "distribution", "version", "rule"), STRING)
+        require_fields("tool facts", self, secret=FLAG, effects=STRINGS, injected=STRINGS, **texts)
 
 
 class CallRecord(NamedTuple):

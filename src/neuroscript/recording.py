@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 from neuroscript.argtypes import ArgType
+from neuroscript.checks import FUNCTION, PATH, STRING, Form, instance, optional, require
 from neuroscript.display import shown
 from neuroscript.errors import ArgumentError, CallError, ReturnError, SpecError, ToolFailed
 from neuroscript.private import is_foreign, is_shared
@@ -43,6 +44,12 @@ LONGEST: Final = 16 * 1024 * 1024
 Reason = Literal["secret", "handle", "form", "size", "host"]
 """Why a call is left out: it holds a secret or a handle, something that would not come back exactly, or too much; or
 how it ended was the host's affair and not the tool's, as with a limit."""
+
+# What parameters have to be
+
+ERROR: Final = instance(CallError)
+TOOL: Final = instance(ToolImplementation)
+VALUES: Final = Form("a list or tuple", lambda values: isinstance(values, (list, tuple)))
 
 _FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -67,6 +74,7 @@ class Recording:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        require("Recording", path=(path, PATH))
         self.written = self.left_out = self.lost = 0
         self._lock = threading.Lock()
         self._file: int | None = _opened(os.fspath(path))
@@ -91,6 +99,8 @@ class Recording:
             error: Why there is no result.
             is_secret: Tells whether a value holds a secret of the host's; where it fails, each does.
         """
+        parts = {"tool": (tool, TOOL), "fingerprint": (fingerprint, STRING), "values": (values, VALUES)}
+        require("Recording", **parts, error=(error, optional(ERROR)), is_secret=(is_secret, optional(FUNCTION)))
         head = {"recording": FORM, "tool": tool.name}
         try:
             _refuse_secrets(tool.spec, values, result, is_secret)
@@ -106,6 +116,7 @@ class Recording:
 
     def leave_out(self, tool: ToolImplementation, reason: str) -> None:
         """Write down that a call was left out, for a `Reason`."""
+        require("Recording", tool=(tool, TOOL), reason=(reason, STRING))
         with self._lock:
             self.left_out += 1
             self._append(_line({"recording": FORM, "tool": tool.name, "left_out": reason}))

@@ -1,127 +1,158 @@
-"""Values that must not be seen, and what hides them in whatever form they are met.
-
-A form is found by its first characters, all of them in one compiled alternation, and then compared as a whole: so what
-it costs to look through a text does not grow with the length of a secret, and hardly with their number.
-
-Source: contract section 6; reliability.md T19 and parts 4.5 and 5.5.
-"""
+"""Secrets, the sessions in which each is hidden, and their removal from texts, values and errors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from threading import Lock
 from typing import Any, Final
 
-import attrs
-
 from neuroscript.errors import ArgumentError, CallError, Problem
+from neuroscript.form_finder import FormFinder, Span
 from neuroscript.forms import SHORTEST, Form, forms_of
 
-MOST: Final = 1_000
-"""How many secrets of calls are kept; those of the host are kept for good."""
+MAX_CALL_SECRETS: Final = 1_000
+"""Secrets of calls that one set retains; secrets of the host are retained as long as the engine."""
 
-MOST_TEXT: Final = 256 * 1024
-"""How many characters the secrets of calls may have together; of a longer one so many are hidden."""
+MAX_CALL_SECRET_CHARS: Final = 256 * 1024
+"""Characters that the secrets of calls in one set may have together; of a longer secret, this many are hidden."""
+
+GUESSABLE_CHARS: Final = 16
+"""Length below which a secret can be guessed by trying values."""
+
+MAX_PASSES: Final = 4
+"""Passes over one text: a mark that replaces a secret may complete another one."""
 
 MARK: Final = "[secret]"
-"""What stands where a secret stood."""
+"""The replacement of a secret."""
 
 FIELD: Final = re.compile(r"[A-Za-z][A-Za-z_.-]*")
-"""A key that only says what stands under it: to hide ``Authorization`` everywhere would hide no secret."""
+"""A key that only names what it holds: to hide ``Authorization`` everywhere would hide no secret."""
 
 SAME: Final = frozenset({"tool", "state", "_code", "_retry", "seconds", "_has_ended"})
-"""Attributes of an error that hosts decide by; a tool that writes a secret into one of its own has made it up."""
+"""Attributes of an error on which hosts base decisions; they are never redacted in place."""
 
-BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]")
+CLASSES: Final = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", "[^a-zA-Z0-9]")))
+"""The character classes that `is_guessable` counts."""
 
 
-class Secrets:
-    """Values that must not be seen, and what hides them; it may be used from several threads.
+def is_guessable(secret: str | bytes) -> bool:
+    """Return whether a secret can be found by trying values: it is short, or all of one character class."""
+    text = secret if isinstance(secret, str) else secret.decode("latin-1")
+    return len(text) < GUESSABLE_CHARS or sum(each.search(text) is not None for each in CLASSES) < 2
 
-    Attributes:
-        is_empty: Whether there is nothing to hide; then everything is passed on untouched.
 
-    >>> secrets = Secrets()
-    >>> secrets.add("open sesame")
-    True
-    >>> secrets.text("say=open+sesame&to=the%20door")
-    'say=[secret]&to=the%20door'
-    """
+class SecretSet:
+    """Secrets that are hidden in the same texts. Thread-safe."""
 
     def __init__(self) -> None:
-        self.is_empty = True
-        self._kept: dict[str | bytes, frozenset[Form]] = {}
-        self._hidden: dict[str | bytes, frozenset[Form]] = {}
-        self._size = 0
-        self._finder: Finder | None = None
+        self._permanent: dict[str | bytes, frozenset[Form]] = {}
+        self._recent: dict[str | bytes, frozenset[Form]] = {}
+        self._recent_chars = 0
+        self._finder: FormFinder | None = None
         self._lock = Lock()
 
-    def add(self, value: str | bytes) -> bool:
-        """Keep a value for good, and tell whether it is a new one.
+    def __bool__(self) -> bool:
+        return bool(self._permanent or self._recent)
+
+    def add(self, secret: str | bytes) -> bool:
+        """Hide a secret for as long as this set exists, and return whether it is new.
 
         Raises:
             ValueError: It has fewer than `SHORTEST` characters.
         """
-        if len(value) < SHORTEST:
-            raise ValueError(f"a secret has {SHORTEST} characters or more, for hiding it would hide much else")
+        if len(secret) < SHORTEST:
+            raise ValueError(f"a secret needs {SHORTEST} characters or more: hiding a shorter one would hide much else")
         with self._lock:
-            is_new = value not in self._kept
+            is_new = secret not in self._permanent
             if is_new:
-                self._kept[value] = forms_of(value)
-                self._changed()
+                self._permanent[secret] = forms_of(secret)
+                self._finder = None
         return is_new
 
-    def hide(self, value: object) -> None:
-        """Hide what is in a secret argument: texts, bytes and numbers, at any depth.
-
-        What is shorter than `SHORTEST` is ignored, and so are keys that are plain words. The `MOST` latest are kept.
-        """
-        texts = dict.fromkeys(each[:MOST_TEXT] for each in _texts_in(value) if len(each) >= SHORTEST)
+    def add_recent(self, secrets: Iterable[str | bytes]) -> None:
+        """Hide secrets until `MAX_CALL_SECRETS` or `MAX_CALL_SECRET_CHARS` newer ones replace them."""
         with self._lock:
-            for each in list(texts)[-MOST:]:
-                self._hide(each)
-            while len(self._hidden) > MOST or self._size > MOST_TEXT:
-                oldest = next(iter(self._hidden))
-                del self._hidden[oldest]
-                self._size -= len(oldest)
+            for each in secrets:
+                self._add_recent(each)
+            while len(self._recent) > MAX_CALL_SECRETS or self._recent_chars > MAX_CALL_SECRET_CHARS:
+                oldest = next(iter(self._recent))
+                del self._recent[oldest]
+                self._recent_chars -= len(oldest)
 
-    def _hide(self, text: str | bytes) -> None:
-        forms = self._hidden.pop(text, None)
+    def _add_recent(self, secret: str | bytes) -> None:
+        forms = self._recent.pop(secret, None)
         if forms is None:
-            if text in self._kept:
+            if secret in self._permanent:
                 return
-            forms = forms_of(text)
-            self._size += len(text)
-            self._changed()
-        self._hidden[text] = forms
+            forms = forms_of(secret)
+            self._recent_chars += len(secret)
+            self._finder = None
+        self._recent[secret] = forms
 
-    def _changed(self) -> None:
-        self._finder = None
-        self.is_empty = False
+    def spans(self, text: str) -> Iterable[Span]:
+        """Return spans that cover every form of every secret in *text*."""
+        finder = self._finder or self._make_finder()
+        return finder.spans(text)
+
+    def _make_finder(self) -> FormFinder:
+        with self._lock:
+            if self._finder is None:
+                self._finder = FormFinder(chain(*self._permanent.values(), *self._recent.values()))
+            return self._finder
+
+
+class Redactor:
+    """Replaces the secrets of some sets, in every form, by `MARK`. Thread-safe.
+
+    >>> redactor = Redactor(SecretSet())
+    >>> redactor.sets[0].add("open sesame")
+    True
+    >>> redactor.text("say=open+sesame&to=the%20door")
+    'say=[secret]&to=the%20door'
+    """
+
+    def __init__(self, *sets: SecretSet) -> None:
+        self.sets = sets
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no secret, so that every value is returned unchanged."""
+        return not any(self.sets)
 
     def text(self, text: str) -> str:
-        """Return a text with `MARK` in the place of every form of every secret, the very same where there is none."""
-        if self.is_empty or len(text) < SHORTEST:
-            return text
-        finder = self._finder or self._made()
-        while (hidden := finder.hidden(text)) != text:  # the mark itself may have completed a secret
-            text = hidden
-        return text
+        """Return *text* with `MARK` in place of every form of every secret, or *text* itself if it holds none.
 
-    def _made(self) -> Finder:
-        with self._lock:
-            finder = self._finder
-            if finder is None:
-                forms = chain([Form(MARK)], *self._kept.values(), *self._hidden.values())
-                finder = self._finder = Finder.of(forms)
-        return finder
+        The time grows linearly with the length of the text.
+        """
+        if len(text) < SHORTEST:
+            return text
+        for _ in range(MAX_PASSES):
+            redacted = self._redact_once(text)
+            if redacted == text:
+                return text
+            text = redacted
+        return MARK
+
+    def _redact_once(self, text: str) -> str:
+        spans = [span for each in self.sets if each for span in each.spans(text)]
+        if not spans:
+            return text
+        spans += ((found.start(), found.end()) for found in re.finditer(re.escape(MARK), text))
+        pieces: list[str] = []
+        begin = end = 0
+        for first, last in sorted(spans):
+            if first >= end:
+                pieces += (text[begin:end] and MARK, text[end:first])
+                begin = first
+            end = max(end, last)
+        return "".join((*pieces, MARK, text[end:]))
 
     def plain(self, value: Any) -> Any:
-        """Return a copy of a plain value with every text, bytes and key redacted, the very same where there is none.
+        """Return plain data with every string, bytes and key redacted, or *value* itself if it holds no secret.
 
-        Keys that become alike are numbered. A number stays a number, whatever it is.
+        Keys that become equal are numbered. A number stays a number, whatever it is.
         """
         if self.is_empty:
             return value
@@ -144,22 +175,23 @@ class Secrets:
 
     def _map(self, value: dict[Any, Any]) -> dict[Any, Any]:
         redacted: dict[Any, Any] = {}
+        numbers: dict[Any, int] = {}
         is_same = True
         for key, each in value.items():
             shown_key, shown_value = self.plain(key), self.plain(each)
             is_same = is_same and shown_key is key and shown_value is each
-            redacted[_free(shown_key, redacted)] = shown_value
+            redacted[_free(shown_key, redacted, numbers)] = shown_value
         return value if is_same else redacted
 
     def error(self, error: CallError) -> CallError:
-        """Return the same error, all its texts redacted; type, code, retry and cause stay as they are.
+        """Redact every text of *error* in place, and return it; its type, code, retry and cause stay as they are.
 
-        A code or a retry with a secret in it is none, and gives way to that of the type.
+        A code or a retry that holds a secret is replaced by the default of the error's type.
         """
         if self.is_empty:
             return error
         if isinstance(error, ArgumentError):
-            _ = error.problems  # which writes them out, where nobody has looked at them so far
+            _ = error.problems  # makes the error create them now
         told = vars(error)
         for name in told.keys() - SAME:
             told[name] = self.plain(told[name])
@@ -168,6 +200,16 @@ class Secrets:
                 told[name] = usual
         error.args = self.plain(error.args)
         return error
+
+
+def secrets_in(value: object) -> list[str | bytes]:
+    """Return what has to be hidden of a secret value: strings, bytes and numbers, at any depth, each once.
+
+    Anything shorter than `SHORTEST` is left out, and so are keys that only name what they hold. Of more than
+    `MAX_CALL_SECRETS` the last are returned, and of a longer one the first `MAX_CALL_SECRET_CHARS`.
+    """
+    found = (each[:MAX_CALL_SECRET_CHARS] for each in _texts_in(value) if len(each) >= SHORTEST)
+    return list(dict.fromkeys(found))[-MAX_CALL_SECRETS:]
 
 
 def _texts_in(value: object) -> Iterator[str | bytes]:
@@ -189,82 +231,16 @@ def _is(one: object, other: object) -> bool:
     return one is other
 
 
-def _free(key: Any, taken: dict[Any, Any]) -> Any:
+def _free(key: Any, taken: dict[Any, Any], numbers: dict[Any, int]) -> Any:
+    """Return *key*, or a numbered one where *key* is taken; *numbers* has the last number of each."""
     if key not in taken or not isinstance(key, (str, bytes)):
         return key
-    number = 2
+    number = numbers.get(key, 1) + 1
     while (numbered := _numbered(key, number)) in taken:
         number += 1
+    numbers[key] = number
     return numbered
 
 
 def _numbered(key: str | bytes, number: int) -> str | bytes:
     return f"{key} {number}" if isinstance(key, str) else b"%s %d" % (key, number)
-
-
-@attrs.frozen(eq=False, repr=False)
-class Finder:
-    """What finds forms in a text.
-
-    Attributes:
-        search: Finds the next of all beginnings of forms, each `SHORTEST` long, from a position on.
-        forms: The forms that have a beginning, the longest first.
-    """
-
-    search: Callable[[str, int], re.Match[str] | None]
-    forms: dict[str, list[Form]]
-
-    @classmethod
-    def of(cls, forms: Iterable[Form]) -> Finder:
-        """Return what finds these forms."""
-        by_beginning: dict[str, list[Form]] = {}
-        for form in sorted(set(forms), key=_length, reverse=True):
-            by_beginning.setdefault(form.text[:SHORTEST], []).append(form)
-        return cls(re.compile(_alternation(by_beginning)).search, by_beginning)
-
-    def hidden(self, text: str) -> str:
-        """Return a text with `MARK` in the place of each run of forms that overlap."""
-        pieces: list[str] = []
-        start = end = 0
-        for first, last in self._spans(text):
-            if first >= end:
-                pieces += (text[start:end] and MARK, text[end:first])
-                start = first
-            end = max(end, last)
-        if not pieces:
-            return text
-        return "".join((*pieces, MARK, text[end:]))
-
-    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where the longest form stands at each place where one begins, in order."""
-        found = self.search(text, 0)
-        while found:
-            at = found.start()
-            for form in self.forms[found[0]]:
-                if text.startswith(form.text, at):
-                    yield _span(text, at, form)
-                    break
-            found = self.search(text, at + 1)
-
-
-def _span(text: str, start: int, form: Form) -> tuple[int, int]:
-    end = start + len(form.text)
-    if form.before and BASE64.match(text, start - 1 if start else len(text)):
-        start -= 1
-    if form.after:
-        end += BASE64.match(text, end) is not None
-        end += text.startswith("=", end)
-        end += text.startswith("=", end)
-    return start, end
-
-
-def _length(form: Form) -> int:
-    return len(form.text)
-
-
-def _alternation(beginnings: Iterable[str]) -> str:
-    """Return a pattern of literals, by their first character: it is then tried only where one of these stands."""
-    rests: dict[str, list[str]] = {}
-    for each in sorted(beginnings):
-        rests.setdefault(each[0], []).append(re.escape(each[1:]))
-    return "|".join(f"{re.escape(first)}(?:{'|'.join(each)})" for first, each in rests.items())

@@ -6,8 +6,9 @@ Source: contract section 2; upstream ``tools_registration.go``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
@@ -15,6 +16,9 @@ from neuroscript.errors import PluginError, RegistryError, ToolFailed
 from neuroscript.needs import ToolPolicy
 from neuroscript.spec import ToolSpec
 from neuroscript.tools import ToolImplementation
+
+if TYPE_CHECKING:
+    from neuroscript.nearnames import NearNames
 
 HOST: Final = "host"
 """The origin of tools that no plugin brought."""
@@ -54,8 +58,23 @@ def implementation(tool: Any) -> ToolImplementation:
 
 
 def failure(tool: str, error: PluginError) -> ToolFailed:
-    """Return what the call of a tool ends with that can not be loaded."""
-    return ToolFailed(f"can not be loaded ({error})", tool=tool, code=error.code, retry="host")
+    """Return the error of a call whose tool cannot be loaded; why is for the host alone, in its cause."""
+    failed = ToolFailed(f"cannot be loaded ({error.code})", tool=tool, code=error.code, retry="host")
+    failed.remedy = f"{tool}: cannot be loaded: {error}"
+    return failed
+
+
+def by_needs(tools: Iterable[Listed]) -> list[str]:
+    """Return the names of tools, those first that need nothing, because most callers may call them."""
+    return [tool.name for tool in sorted(tools, key=_needs)]
+
+
+def _needs(tool: Listed) -> bool:
+    try:
+        policy = tool.policy
+    except PluginError:  # it cannot be loaded
+        return True
+    return bool(policy.capabilities) or policy.requires_trust or policy.requires_approval
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -106,4 +125,18 @@ class Registry:
 
     def old_names(self, name: str) -> tuple[str, ...]:
         """Return the names that a tool had before."""
-        return tuple(old for old, now in self.aliases.items() if now == name)
+        return tuple(self._old_names.get(name, ()))
+
+    @cached_property
+    def near_names(self) -> NearNames:
+        """The names of all tools, to find those spelled like one that no tool has."""
+        from neuroscript.nearnames import NearNames
+
+        return NearNames(by_needs(self.tools.values()))
+
+    @cached_property
+    def _old_names(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for old, now in self.aliases.items():
+            found.setdefault(now, []).append(old)
+        return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import attrs
@@ -21,6 +20,7 @@ from neuroscript.fingerprints import fingerprint
 from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.recording import FORM, LONGEST, read
 from neuroscript.runtime import ToolCall
+from neuroscript.textfile import open_at_once
 from neuroscript.tools import ToolImplementation
 from neuroscript.walk import Where, place, type_name
 
@@ -95,9 +95,9 @@ def replay(path: str | os.PathLike[str], engine: Engine) -> Replayed:
     """Run the calls of a recording again that are calls of pure tools, up to the first difference.
 
     Raises:
-        OSError: The file can not be read.
+        OSError: The file can not be read, or is a named pipe.
     """
-    with Path(path).open("rb") as file:
+    with open(path, "rb", opener=open_at_once) as file:
         return replayed(file.readline, engine)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Final, Literal, Protocol
 
 import attrs
 
 from neuroscript.capability import Capability
+from neuroscript.checks import BY_NAME, STRING, instance, one_of, optional, require_fields, sequence
 from neuroscript.errors import CallError
 from neuroscript.needs import ToolPolicy
 from neuroscript.scalars import Handle
@@ -149,6 +150,9 @@ class Turn:
     tool_results: tuple[ToolResult, ...] = ()
     native: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True, repr=False)
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("turn", self, role=ROLE, content=STRING, tool_calls=CALLS, tool_results=RESULTS, native=NATIVE)
+
 
 class LLM(Protocol):
     """A model that a host lends; whatever goes wrong is an `LLMError`."""
@@ -174,6 +178,9 @@ class ToolInfo:
     spec: ToolSpec
     policy: ToolPolicy
     origin: str
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("tool info", self, spec=instance(ToolSpec), policy=instance(ToolPolicy), origin=STRING)
 
 
 class Logger(Protocol):
@@ -344,3 +351,11 @@ class ToolResult:
     def ok(self) -> bool:
         """Whether there is a result."""
         return self.error is None
+
+
+# What the fields of a turn have to be
+
+ROLE: Final = one_of("system", "user", "assistant", "tool")
+CALLS: Final = sequence(instance(ToolCall), "ToolCalls")
+RESULTS: Final = sequence(instance(ToolResult), "ToolResults")
+NATIVE: Final = optional(BY_NAME)

@@ -19,6 +19,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
+from neuroscript.checks import FLAG, STRING, instance, optional, require
 from neuroscript.coercion import fit
 from neuroscript.data import spec_to_data
 from neuroscript.errors import UNSET, SpecError
@@ -43,6 +44,8 @@ FACTS: Final[Mapping[str, str]] = {
 }
 """Fields of a tool, and their words under ``x-neuroscript`` at the root."""
 
+SPEC: Final = instance(ToolSpec)
+
 
 def spec_to_schema(spec: ToolSpec, *, exact: bool = True) -> dict[str, Any]:
     """Return what a tool takes, by name, as JSON Schema 2020-12.
@@ -61,6 +64,7 @@ def spec_to_schema(spec: ToolSpec, *, exact: bool = True) -> dict[str, Any]:
     >>> spec_to_schema(ToolSpec("ping", "net", (ArgSpec("host", ArgType.STRING),)))["properties"]
     {'host': {'type': 'string'}}
     """
+    require("spec_to_schema", spec=(spec, SPEC), exact=(exact, FLAG))
     key = "schema" if exact else "schema, plain"
     kept = spec.exports.get(key)
     if kept is None:
@@ -89,6 +93,9 @@ def spec_from_schema(
         SpecError: With every problem, each with its path: it is too large, refers to what is not in it, has a property
             whose name no argument can have, or asks what needs the ``schema`` extra, which is not installed.
     """
+    parts: dict[str, Any] = {"name": (name, STRING), "group": (group, STRING)}
+    parts |= {"description": (description, optional(STRING)), "return_type": (return_type, optional(STRING))}
+    require("spec_from_schema", **parts)
     group, word = (group, name) if group else canonical(name).rpartition(".")[::2]
     plainly = data_of(schema, name)
     found = read(plainly, name)
@@ -112,6 +119,7 @@ def result_schema(spec: ToolSpec) -> dict[str, Any]:
     >>> result_schema(ToolSpec("ping", "net", return_type=ArgType.FLOAT))
     {'type': 'number'}
     """
+    require("result_schema", spec=(spec, SPEC))
     kind = ArgType.NIL if spec.return_type is ArgType.VOID else spec.return_type
     has_null = spec.return_nullable or kind in (ArgType.NIL, ArgType.ANY)
     schema = _rule(ArgSpec("result", kind), has_null=has_null, exact=False)

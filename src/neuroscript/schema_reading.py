@@ -34,6 +34,9 @@ SCALARS: Final = {word: kind for kind, word in SCALAR_WORDS.items()}
 LISTS: Final = {element: kind for kind, element in ELEMENTS.items()} | {ArgType.ANY: ArgType.SLICE_ANY}
 MAPS: Final = {element: kind for kind, element in VALUES.items()} | {ArgType.ANY: ArgType.MAP}
 
+OUTER: Final = {**SCALARS, "array": ArgType.SLICE_ANY, "object": ArgType.MAP, "null": ArgType.NIL}
+"""The type for each word of a schema, whatever is in it."""
+
 PLAINLY: Final = frozenset({*SCALAR_WORDS, *LISTS.values(), *MAPS.values(), ArgType.ANY, ArgType.NIL})
 """Types that a schema says by its own words; all others are named under ``x-neuroscript``."""
 
@@ -50,9 +53,18 @@ FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-MOST_RULES: Final = 2_000
-MOST_LEVELS: Final = 32
-"""Beyond these a map is read without its keys, which are left to the schema."""
+MAX_PROPERTIES: Final = 2_000
+"""How many arguments a schema may describe. A map that would bring the count of rules above it is read without keys."""
+
+MAX_MAPS: Final = 16
+"""How many maps are read within each other; the keys of further ones are left to the schema."""
+
+WORDS: Final = (
+    *("type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf", "allOf"),
+    *("$ref", "default", "description", "writeOnly", "nullable", "minimum", "maximum", "minLength", "maxLength"),
+    *("minItems", "maxItems", "minProperties", "maxProperties", MARK),
+)
+"""The keywords that are read; a schema may have any number of others, and none of those is copied."""
 
 
 @attrs.frozen
@@ -79,13 +91,15 @@ def data_of(schema: object, name: str) -> Any:
 
 def read(schema: Mapping[str, Any], name: str) -> Reading:
     """Return what a schema says of a tool, or raise a `SpecError` with everything that is wrong with it."""
-    faults = found_in(schema).faults
+    faults = found_in(schema).tool_faults
     if faults:
         raise SpecError(shown(name), faults)
     facts = facts_of(schema)
     if isinstance(facts.get("spec"), dict):
         kept = spec_from_data(facts["spec"])
         return Reading(kept.args, _fields_of(kept))
+    if len(schema.get("properties", ())) > MAX_PROPERTIES:
+        raise SpecError(shown(name), [f"#/properties: more than {MAX_PROPERTIES} properties"])
     reader = _Reader(schema)
     try:
         args = tuple(reader.arguments(facts.get("variadic") is True))
@@ -119,6 +133,10 @@ def _example(said: dict[str, Any]) -> Example:
 class _Reader:
     """One pass over a schema.
 
+    The type of an argument depends on the schemas of its own value and of that value's parts, and on nothing deeper.
+    So a recursive schema needs no cycle detection there; only `keys` descends further, and it stops at a map that
+    contains itself.
+
     Attributes:
         root: What its references point into.
         faults: What no argument can be.
@@ -129,6 +147,7 @@ class _Reader:
         self.root = root
         self.count = 0
         self.faults: list[str] = []
+        self._bare: dict[int, tuple[Any, dict[str, Any], bool]] = {}
 
     def arguments(self, variadic: bool) -> Iterator[ArgSpec]:
         """Yield the arguments in their order."""
@@ -142,12 +161,15 @@ class _Reader:
                 yield arg
 
     def rule(self, name: str, schema: Any, required: bool, path: str, above: tuple[int, ...]) -> ArgSpec | None:
-        """Return an argument or a key, or None where its name can not be one."""
+        """Return an argument or a key, or None where its name can not be one.
+
+        Args:
+            above: The identity of the properties of each map that it is in.
+        """
         self.count += 1
-        around = (*above, id(schema))
         bare, has_null = self.without_null(schema)
         facts = facts_of(schema) or facts_of(bare)
-        fields = self.fields(bare, facts, path, around)
+        fields = self.fields(bare, facts, path, above)
         fields["nullable"] = facts.get("nullable", has_null)
         default = schema.get("default", UNSET) if isinstance(schema, dict) else UNSET
         if not required and default is not UNSET:
@@ -199,14 +221,14 @@ class _Reader:
     def keys(self, schema: dict[str, Any], path: str, above: tuple[int, ...]) -> dict[str, Any]:
         """Return the keys of a map; those of a map that holds itself are left to the schema."""
         properties = schema.get("properties")
-        if not isinstance(properties, dict) or not properties or id(schema) in above[:-1]:
+        if not isinstance(properties, dict) or not properties or id(properties) in above:
             return {}
-        if self.count > MOST_RULES or len(above) > MOST_LEVELS:
+        if self.count + len(properties) > MAX_PROPERTIES or len(above) == MAX_MAPS:
             return {}
+        around = (*above, id(properties))
         properties = _ordered(properties, facts_of(schema))
         required = set(schema.get("required", ()))
         before = len(self.faults)
-        around = (*above, id(schema))
         keys = [
             self.rule(name, each, name in required, f"{path}/properties/{shown(name)}", around)
             for name, each in properties.items()
@@ -218,26 +240,12 @@ class _Reader:
 
     def kind(self, schema: dict[str, Any]) -> ArgType:
         """Return the type that a schema without null names; `any` where it names several."""
-        words = schema.get("type")
-        words = words if isinstance(words, list) else [words]
-        if words == [None] and not ("enum" in schema or "const" in schema):
-            return ArgType.ANY
-        if words == [None]:
-            return _kind_of_choices(_choices(schema))
-        if {*words} == {"integer", "number"}:
-            return ArgType.FLOAT
-        if len(words) != 1:
-            return ArgType.ANY
-        match words[0]:
-            case "array":
-                return LISTS[self.part(schema.get("items"), maps=True)]
-            case "object":
-                is_named = isinstance(schema.get("properties"), dict) and schema["properties"]
-                return ArgType.MAP if is_named else MAPS[self.part(schema.get("additionalProperties"), maps=False)]
-            case "null":
-                return ArgType.NIL
-            case word:
-                return SCALARS.get(word, ArgType.ANY)
+        kind = _outer_kind(schema)
+        if kind is ArgType.SLICE_ANY:
+            return LISTS[self.part(schema.get("items"), maps=True)]
+        if kind is ArgType.MAP and not (isinstance(schema.get("properties"), dict) and schema["properties"]):
+            return MAPS[self.part(schema.get("additionalProperties"), maps=False)]
+        return kind
 
     def part(self, schema: Any, *, maps: bool) -> ArgType:
         """Return the type of the parts of a list or a map; `any` where a typed one would refuse some of them."""
@@ -252,10 +260,18 @@ class _Reader:
         return SCALARS.get(word, ArgType.ANY) if isinstance(word, str) else ArgType.ANY
 
     def without_null(self, schema: Any) -> tuple[dict[str, Any], bool]:
-        """Return a schema without null, in whichever way it says it, and whether it lets null in."""
+        """Return a schema without null, however it is spelt, and whether it permits null.
+
+        Each schema is read once, however many others refer to it.
+        """
         if not isinstance(schema, dict):
             return {}, schema is not False
-        bare = self.resolved(schema)
+        if id(schema) not in self._bare:
+            self._bare[id(schema)] = (schema, *self._without_null(self.resolved(schema)))
+        _, bare, has_null = self._bare[id(schema)]
+        return bare, has_null
+
+    def _without_null(self, bare: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         for word in ("anyOf", "oneOf"):
             ways = bare.get(word)
             if isinstance(ways, list) and "type" not in bare:
@@ -267,7 +283,7 @@ class _Reader:
             return bare, (None in listed) if asked else True
         if isinstance(words, list) and "null" in words and len(words) > 1:
             left = [word for word in words if word != "null"]
-            bare = {**bare, "type": left[0] if len(left) == 1 else left}
+            bare = {**_read(bare), "type": left[0] if len(left) == 1 else left}
             return bare, "enum" not in bare or None in _choices(bare)
         return bare, bare.get("nullable") is True or words == "null"
 
@@ -276,10 +292,10 @@ class _Reader:
         found = [self.without_null(way) for way in ways]
         left = [way for way, _ in found if way.get("type") != "null"]
         has_null = any(null for _, null in found)
-        rest = {key: each for key, each in bare.items() if key != word}
+        rest = _read(bare, but=word)
         if len(left) == 1:
-            return {**left[0], **rest}, has_null
-        kinds = {self.kind(way) for way in left}
+            return {**_read(left[0]), **rest}, has_null
+        kinds = {_outer_kind(way) for way in left}
         if len(kinds) == 1 and kinds <= {*SCALAR_WORDS}:
             return {**rest, "type": SCALAR_WORDS[kinds.pop()]}, has_null
         if kinds == {ArgType.MAP}:
@@ -291,15 +307,32 @@ class _Reader:
         while isinstance(schema, dict):
             if "$ref" in schema:
                 target = pointed(self.root, schema["$ref"])
-                rest = {key: each for key, each in schema.items() if key != "$ref"}
-                schema = {**target, **rest} if rest and isinstance(target, dict) else target
+                rest = _read(schema, but="$ref")
+                schema = {**_read(target), **rest} if rest and isinstance(target, dict) else target
             elif isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1 and "type" not in schema:
-                rest = {key: each for key, each in schema.items() if key != "allOf"}
-                inner = schema["allOf"][0]
-                schema = {**inner, **rest} if isinstance(inner, dict) else rest
+                inner, rest = schema["allOf"][0], _read(schema, but="allOf")
+                schema = {**_read(inner), **rest} if isinstance(inner, dict) else rest
             else:
                 return schema
         return {}
+
+
+def _read(schema: dict[str, Any], but: str = "") -> dict[str, Any]:
+    """Return the keywords of a schema that are read, but one."""
+    return {word: schema[word] for word in WORDS if word in schema and word != but}
+
+
+def _outer_kind(schema: dict[str, Any]) -> ArgType:
+    """Return the type that a schema without null names, whatever its parts are; `any` where it names several."""
+    words = schema.get("type")
+    words = words if isinstance(words, list) else [words]
+    if words == [None]:
+        return _kind_of_choices(_choices(schema)) if "enum" in schema or "const" in schema else ArgType.ANY
+    if {*words} == {"integer", "number"}:
+        return ArgType.FLOAT
+    if len(words) != 1:
+        return ArgType.ANY
+    return OUTER.get(words[0], ArgType.ANY)
 
 
 def _ordered(properties: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from neuroscript.errors import SandboxError
+from neuroscript.names import MAX_NAME_CHARS
 from neuroscript.paths import host_port, relative
 
 Key = str
@@ -45,8 +46,13 @@ TOOLS: Final = re.compile(r"[a-z0-9_.*?]+")
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MARKED: Final = re.compile("[\\\\*?[\ud800-\udfff]")
-MARK: Final = re.compile(r"\\(.)|(\*+)|([?\[])", re.DOTALL)
+STARS: Final = re.compile(r"\*+")
 SPECIAL: Final = re.compile(r"[\\:,*?\[{}]|\A/")
+SYNTAX: Final = "\\:,*?[{}"
+"""The characters that mean something in a scope; a backslash before one makes it literal."""
+
+BEHIND: Final = {"\\\\": "\ud805", "\\*": "\ud806", "\\?": "\ud807", "\\[": "\ud808"}
+"""What escaped characters become while the globs around them are read, the backslash first."""
 
 PLACE: Final = r"(\[[^\]]*\]|(?:\\.|[^\\:\[])+)(?::(\*|[0-9]{1,5}))?"
 LABEL: Final = r"[a-z0-9_-]+"
@@ -66,7 +72,11 @@ def literal(text: str) -> str:
     >>> print(literal("a:b*"))
     a\:b\*
     """
-    return SPECIAL.sub(r"\\\g<0>", text) if SPECIAL.search(text) else text
+    if not SPECIAL.search(text):
+        return text
+    for mark in SYNTAX:  # a value may consist of them, and a call for each of its characters would take seconds
+        text = text.replace(mark, f"\\{mark}")
+    return f"\\{text}" if text[0] == "/" else text
 
 
 def key_of(resource: str, scope: str) -> Key:
@@ -90,7 +100,7 @@ def covers(resource: str, key: Key) -> Covers:
 
 def is_tool_pattern(text: str) -> bool:
     """Tell whether *text*, already canonical, can match the name of a tool: it is a name or a glob over names."""
-    return TOOLS.fullmatch(text) is not None
+    return len(text) <= MAX_NAME_CHARS and TOOLS.fullmatch(text) is not None
 
 
 def is_exact_tool(text: str) -> bool:
@@ -109,16 +119,16 @@ def _marked(scope: str) -> str:
         return scope
     if SURROGATE.search(scope):
         raise Unfit("a scope must be valid Unicode, without lone surrogates")
-    return MARK.sub(_mark, scope)
-
-
-def _mark(found: re.Match[str]) -> str:
-    escaped, stars, other = found.groups()
-    if other == "[":
+    for escaped, symbol in BEHIND.items():
+        scope = scope.replace(escaped, symbol)
+    if "[" in scope:
         raise Unfit(r"classes of characters are not known; write \[ for a bracket")
-    if stars:
-        return MANY if stars == "**" else ANY
-    return escaped or ONE
+    if "*" in scope:
+        scope = STARS.sub(lambda stars: MANY if stars[0] == "**" else ANY, scope)
+    scope = scope.replace("?", ONE).replace("\\", "")
+    for escaped, symbol in BEHIND.items():
+        scope = scope.replace(symbol, escaped[1])
+    return scope
 
 
 def _text_key(scope: str) -> Key:

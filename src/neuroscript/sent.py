@@ -12,7 +12,7 @@ from typing import Any
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.spec import ToolSpec
-from neuroscript.walk import type_name
+from neuroscript.walk import LAX, SizeLimits, type_name
 
 
 def seconds_of(timeout: Any) -> float:
@@ -22,20 +22,33 @@ def seconds_of(timeout: Any) -> float:
     return float(timeout)
 
 
-def arguments_of(given: Any, tool: str) -> Any:
-    """Return the arguments of a call as a dict, a list or a tuple; a blank text and None stand for none."""
+def arguments_of(given: Any, tool: str, sizes: SizeLimits = LAX.sizes) -> Any:
+    """Return the arguments of a call as a dict, a list or a tuple; a blank text and None stand for none.
+
+    Args:
+        sizes: How many values JSON text may hold; the object or array around all of them does not count.
+
+    Raises:
+        ArgumentError: It is a text that is no JSON, or JSON of something else.
+    """
     if given is None or (isinstance(given, str) and not given.strip()):
         return {}
     if not isinstance(given, str):
         return given
     try:
-        decoded = parsed(given)
+        decoded = parsed(given, sizes.nodes + 1)
     except NotJSON as error:
-        raise ArgumentError([Problem("", error.code, "arguments as JSON", "str", error.hint)], tool=tool) from None
+        raise ArgumentError([_problem(error, sizes)], tool=tool) from None
     if not isinstance(decoded, (dict, list)):
         problem = Problem("", "arg.type", "a JSON object or array of arguments", type_name(decoded))
         raise ArgumentError([problem], tool=tool)
     return decoded
+
+
+def _problem(error: NotJSON, sizes: SizeLimits) -> Problem:
+    if error.code == "limit.nodes":
+        return Problem("", error.code, f"at most {sizes.nodes} values in one call", "more")
+    return Problem("", error.code, "arguments as JSON", "str", error.hint)
 
 
 def by_name(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
-from neuroscript.names import canonical, is_word
+from neuroscript.names import canonical, is_group_name
 from neuroscript.scopes import is_tool_pattern
 from neuroscript.sources import Secret
 from neuroscript.tomlfaults import Faults
@@ -152,7 +152,7 @@ def is_url(value: object) -> bool:
 
 def is_group(value: object) -> bool:
     """Tell whether a value is the name of a group, in any spelling."""
-    return isinstance(value, str) and all(map(is_word, canonical(value).split(".")))
+    return isinstance(value, str) and is_group_name(canonical(value))
 
 
 def is_seconds(value: object) -> bool:

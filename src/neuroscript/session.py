@@ -9,15 +9,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from weakref import WeakKeyDictionary
 
 import attrs
 
 from neuroscript.bodies import Steps
+from neuroscript.checks import (
+    BY_NAME,
+    FUNCTION,
+    SECONDS,
+    STRING,
+    Form,
+    as_tuple,
+    collection,
+    instance,
+    optional,
+    require,
+)
 from neuroscript.compiled import Compiled, binder
 from neuroscript.decision import Decision
 from neuroscript.display import shown
@@ -27,11 +40,18 @@ from neuroscript.frames import CallFrame
 from neuroscript.host import Host
 from neuroscript.memory import Memory
 from neuroscript.names import canonical, from_wire
-from neuroscript.policy import ExecutionPolicy
+from neuroscript.policy import POLICY, ExecutionPolicy
 from neuroscript.repairs import repairs
 from neuroscript.running import adrive, adrive_stream, drive, drive_stream
 from neuroscript.runtime import Repair, ToolCall, ToolInfo, ToolResult
 from neuroscript.sent import arguments_of, seconds_of
+
+if TYPE_CHECKING:
+    from neuroscript.approval import Approval
+    from neuroscript.pending import PendingApproval
+
+Call = ToolCall | Mapping[str, Any]
+"""A call as a model sends it: as a `ToolCall`, or as a dict of ``name``, ``arguments`` and ``id``."""
 
 SPELLINGS: Final = 10_000
 """How many spellings of names are remembered beyond the canonical ones."""
@@ -125,6 +145,8 @@ class Session:
         ledger: What counts its calls and what they spend against its limits, a `Ledger`; None where nothing is limited.
     """
 
+    _is_engine: bool = False
+
     def __init__(
         self,
         entries: Entries,
@@ -145,6 +167,7 @@ class Session:
         self.is_stopped = False
         self.approved: set[tuple[int, str]] = set()
         self.answers: dict[tuple[int, str], Any] = {}
+        self._redactor: Any = None
         self._same: WeakKeyDictionary[Session, None] = WeakKeyDictionary({self: None})
         world.join(self)
 
@@ -252,7 +275,11 @@ class Session:
         return CallFrame(self, known.frame.tool, timeout=seconds_of(timeout), tools=known.frame.tools)
 
     def execute(
-        self, call: ToolCall, timeout: float | None = None, *, on_item: Callable[[Any], object] | None = None
+        self,
+        call: Call,
+        timeout: float | None = None,
+        *,
+        on_item: Callable[[Any], object] | None = None,
     ) -> ToolResult:
         """Take a call as a model sent it, and return its result or its error; a `CallError` is never raised.
 
@@ -260,16 +287,21 @@ class Session:
         returned.
 
         Args:
+            call: A `ToolCall`, or a dict of ``name``, ``arguments`` and ``id``, of which only the name is needed.
+                `neuroscript.interop.read_call` reads the calls of model APIs.
             timeout: Seconds for the whole call.
             on_item: Is told each item of a stream as it comes; all of them are the result all the same. What it raises
                 ends the tool, and passes.
 
         Raises:
-            SpecError: *on_item* is a coroutine function, which only `aexecute` awaits.
+            SpecError: A parameter has the wrong type, or *on_item* is a coroutine function, which only `aexecute`
+                awaits.
         """
         if on_item is not None:
             _refuse_coroutine(on_item)
-        sent = Sent(call)
+        if timeout is not None:
+            require("execute", timeout=(timeout, SECONDS))
+        sent = Sent(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
         try:
             result = sent.result(drive(self._sent_steps(sent, timeout), self._world.threads, collected))
@@ -278,14 +310,20 @@ class Session:
         return self._told(result)
 
     async def aexecute(
-        self, call: ToolCall, timeout: float | None = None, *, on_item: Callable[[Any], object] | None = None
+        self,
+        call: Call,
+        timeout: float | None = None,
+        *,
+        on_item: Callable[[Any], object] | None = None,
     ) -> ToolResult:
         """Return what `execute` returns, without holding up the loop that awaits it.
 
         Args:
             on_item: May be a coroutine function; the next item is made when it has ended.
         """
-        sent = Sent(call)
+        if timeout is not None or on_item is not None:
+            require("aexecute", timeout=(timeout, optional(SECONDS)), on_item=(on_item, optional(FUNCTION)))
+        sent = Sent(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._world.spill is None else self._collected(on_item, on_loop=True)
         try:
             result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world.threads, collected))
@@ -316,7 +354,7 @@ class Session:
         known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
         line, sent.tool = known.line, known.frame.tool
         frame = self._timed(known, timeout)
-        given = arguments_of(call.arguments, sent.tool)
+        given = arguments_of(call.arguments, sent.tool, line.coercion.sizes)
         values = line.bind(frame, given, isinstance(given, dict))
         sent.repairs = repairs(line.tool.spec, given, values)
         return line.steps(values, frame, sent.repairs)
@@ -332,7 +370,7 @@ class Session:
 
         return spilled(self, self._world.spill, result)
 
-    def resume(self, pending: Any, answer: Any, timeout: float | None = None) -> ToolResult:
+    def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
         """Take a call that waited for an approval into the line from its start, with the answer that came.
 
         The answer counts once, and only if the call, the definition of its tool, what the host permits and this session
@@ -345,8 +383,12 @@ class Session:
         Returns:
             What `execute` returns; an error ``policy.stale`` says what is no longer the same.
         """
+        from neuroscript.approval import Approval
         from neuroscript.asking import stale
+        from neuroscript.pending import PendingApproval
 
+        parts = {"pending": (pending, instance(PendingApproval)), "answer": (answer, instance(Approval))}
+        require("resume", **parts, timeout=(timeout, optional(SECONDS)))
         error = stale(self, pending)
         if error is not None:
             return ToolResult(pending.call.id, pending.tool, error=error)
@@ -356,7 +398,7 @@ class Session:
         finally:
             self.answers.pop((pending.approver, pending.digest), None)
 
-    def check(self, calls: Iterable[ToolCall]) -> tuple[Decision, ...]:
+    def check(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
         """Return for each call whether it may run and what decides that; no tool is run, and nobody approves anything.
 
         The calls are taken as `execute` takes them, and each is looked at as if it were the next one: what one of them
@@ -365,7 +407,9 @@ class Session:
         """
         from neuroscript.preflight import foreseen
 
-        return tuple(foreseen(self, call) for call in calls)
+        found = as_tuple(calls)
+        require("check", calls=(found, CALLS))
+        return tuple(foreseen(self, _call_of(call)) for call in found)
 
     def call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
         """Make the call that the tool of *frame* asks for, through its Runtime, with the tools of its own moment."""
@@ -377,6 +421,36 @@ class Session:
             text = f"calls may stand {self._entries.depth} deep in each other, no deeper"
             raise self.refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
         return known.function(by_name)(given, inner)
+
+    def logger_of(self, tool: str) -> Any:
+        """Return the host's logger of one tool; if there are secrets, one that redacts them.
+
+        The engine's log hides every secret that the engine knows, and a logger of this session's own what this session
+        hides.
+        """
+        logger, redactor = self.host.logger_of(tool), self._log_redactor
+        if redactor is None or redactor.is_empty:
+            return logger
+        from neuroscript.discreet import DiscreetLogger
+
+        return DiscreetLogger(logger, redactor)
+
+    @property
+    def _log_redactor(self) -> Any:
+        return self._world.redactor if self.host.logger is self._world.host.logger else self.secrets
+
+    def log_refusal(self, error: CallError) -> None:
+        """Log at level INFO, to the host's logger ``refusal``, why a call was refused and what would permit it."""
+        from neuroscript.refusals import LOGGER, Refusal
+
+        with suppress(Exception):  # whether the log works does not affect the call
+            self.host.logger_of(LOGGER).info("%s", Refusal.of(error, self._log_redactor))
+
+    def log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
+        """Log that code of a tool or of the host has failed, with its traceback, see `tracebacks.log_failure`."""
+        from neuroscript.tracebacks import log_failure
+
+        log_failure(self.host, what, error, self._log_redactor, level)
 
     def spend(self, frame: CallFrame, what: str, amount: object) -> Any:
         """Count what the tool of *frame* spends, in this session and in the calls that the frame stands in.
@@ -403,8 +477,14 @@ class Session:
 
     @property
     def secrets(self) -> Any:
-        """What hides the values that must not be seen, a `Secrets`; None as long as there are none."""
-        return self._world.secrets
+        """Replaces the secrets that are hidden in this session, a `Redactor`; None as long as the engine knows none."""
+        known = self._world.secrets
+        if known is None or self._redactor is not None:
+            return self._redactor
+        from neuroscript.redaction import Redactor
+
+        self._redactor = Redactor(known.everywhere, self._entries.secrets, known.received(self.memory))
+        return self._redactor
 
     @property
     def spills(self) -> bool:
@@ -416,8 +496,12 @@ class Session:
         return value if self.secrets is None else self.secrets.plain(value)
 
     def hide(self, value: object) -> None:
-        """Let nobody see a value of a call from now on, in any session of this engine."""
-        self._world.hide(value)
+        """Hide a secret that the caller has sent, in this session and in its child sessions."""
+        self._world.known_secrets().hide(value, None if self._is_engine else self.memory)
+
+    def receive(self, value: object) -> None:
+        """Hide a secret of the host that a tool has received in this session."""
+        self._world.known_secrets().receive(value, self.memory)
 
     @property
     def sandbox(self) -> Any:
@@ -483,6 +567,8 @@ class Session:
             self.forget()
             names = self._names
         known = names.known.get(tool) or Known(entry, CallFrame(self, tool, tools=moment))
+        for value in entry.line.tool.secrets:
+            self.receive(value)
         for each in {tool, spelling or tool}:
             names.known[each] = known
         return known
@@ -503,8 +589,10 @@ class Session:
         It has the id, the variables, the handles, the ledger and the approvals of this one; both end together, and an
         approver that stops one of them has stopped the other.
         """
+        require("narrowed", policy=(policy, POLICY))
         within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger, host=self.host)
         within.memory, within.approved, within.answers = self.memory, self.approved, self.answers
+        within._is_engine = self._is_engine
         within._same = self._same
         within._same[within] = None
         if self.is_stopped:
@@ -561,8 +649,32 @@ class Session:
         self.close()
 
 
+def _call_of(call: object) -> ToolCall:
+    """Return a call that may be written as a dict of name, arguments and id; what they are is left to the call.
+
+    Raises:
+        SpecError: It is something else.
+    """
+    if isinstance(call, ToolCall):
+        return call
+    require("execute", call=(call, CALL))
+    members: Mapping[str, Any] = call  # type: ignore[assignment]
+    require("execute", id=(members.get("id", ""), STRING))
+    return ToolCall(members["name"], members.get("arguments", ()), id=members.get("id", ""))
+
+
+CALL: Final = Form(
+    "a ToolCall, or a dict of name, arguments and id",
+    lambda call: isinstance(call, ToolCall) or BY_NAME.accepts(call),
+    lambda call: isinstance(call, ToolCall) or {"name"} <= call.keys() <= {"name", "arguments", "id"},
+    hint="neuroscript.interop.read_call reads the calls of model APIs",
+)
+CALLS: Final = collection(CALL, "ToolCalls, or dicts of name, arguments and id")
+
+
 def _refuse_coroutine(on_item: Callable[[Any], object]) -> None:
     from neuroscript.callables import is_coroutine
 
+    require("execute", on_item=(on_item, FUNCTION))
     if is_coroutine(on_item):
         raise SpecError("execute", ["on_item is a coroutine function, which only aexecute awaits"])

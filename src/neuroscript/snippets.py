@@ -13,11 +13,12 @@ from functools import partial
 from types import CodeType, ModuleType
 from typing import Any, Final, TypeVar
 
+from neuroscript.checks import BY_NAME, STRING, optional, require
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.needs import ToolPolicy
 from neuroscript.spec import Example
-from neuroscript.tools import NEEDS_NOTHING, ToolImplementation, tool
+from neuroscript.tools import NEEDS_NOTHING, ToolImplementation, require_options, tool
 from neuroscript.walk import type_name
 
 Made = TypeVar("Made")
@@ -65,6 +66,8 @@ def from_code(
 
     Source: contract section 1; AH-8.
     """
+    options = {"group": group, "name": name, "policy": policy, "description": description, "when_to_use": when_to_use}
+    require_options(WHERE, **options, category=category, examples=examples)
     make = partial(
         tool,
         group=group,
@@ -86,6 +89,7 @@ def made_from(
     Raises:
         SpecError: The text is no Python, raises something or has no such function, or nothing can be made of it.
     """
+    require(WHERE, text=(text, STRING), func_name=(func_name, optional(STRING)), env=(env, optional(BY_NAME)))
     given = dict(env or {})
     module = _run(text, given)
     try:
@@ -97,8 +101,6 @@ def made_from(
 
 def _run(text: str, env: dict[str, Any]) -> ModuleType:
     """Return a module of a new name in which the text has been run; where that raises, nothing of it is left."""
-    if not isinstance(text, str):
-        raise SpecError(WHERE, [f"expected the text of a function, got {type_name(text)}"])
     module = ModuleType(f"{PREFIX}{os.urandom(8).hex()}")
     module.__dict__.update(env, __name__=module.__name__, __file__=_file(module))
     code = _compiled(text, _file(module))

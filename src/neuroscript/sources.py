@@ -13,11 +13,18 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.checks import BY_NAME, FUNCTION, STRING, WORD, Form, require_fields
 from neuroscript.display import shown
-from neuroscript.errors import SpecError
 
 NOTHING: Final = object()
 """Stands for what is not there; no host and no tool can have it."""
+
+
+HELD: Final = Form(
+    "a mapping with strings as keys, or a function that returns one",
+    lambda each: BY_NAME.accepts(each) or callable(each),
+)
+KEY: Final = Form("names with dots between them, as in config.api.key", STRING.accepts, lambda key: all(key.split(".")))
 
 
 class Lacking(Exception):
@@ -47,8 +54,7 @@ class Resolver:
     resolve: Callable[[Any], Any]
 
     def __attrs_post_init__(self) -> None:
-        if not callable(self.resolve):
-            raise SpecError("Resolver", ["resolve must be a function that takes the Runtime"])
+        require_fields("Resolver", self, resolve=FUNCTION)
 
     @property
     def is_coroutine(self) -> bool:
@@ -72,7 +78,7 @@ class Variable:
     name: str
 
     def __attrs_post_init__(self) -> None:
-        _hold_to_text("Variable", "name", self.name)
+        require_fields("Variable", self, name=WORD)
 
     def found(self, rt: Any) -> Any:
         """Return the value of the variable, or raise `Lacking`."""
@@ -96,11 +102,7 @@ class State:
     key: str
 
     def __attrs_post_init__(self) -> None:
-        _hold_to_text("State", "key", self.key)
-        if not all(self.key.split(".")):
-            raise SpecError("State", ["key must be names with dots between them, as in config.api.key"])
-        if not isinstance(self.mapping, Mapping) and not callable(self.mapping):
-            raise SpecError("State", ["mapping must be a mapping, or a function that returns one"])
+        require_fields("State", self, mapping=HELD, key=KEY)
 
     def found(self, rt: Any) -> Any:
         """Return what stands there, or raise `Lacking`."""
@@ -124,7 +126,7 @@ class Secret:
     name: str
 
     def __attrs_post_init__(self) -> None:
-        _hold_to_text("Secret", "name", self.name)
+        require_fields("Secret", self, name=WORD)
 
     def found(self, rt: Any) -> Any:
         """Return the secret, or raise what ``rt.secret`` raises."""
@@ -136,8 +138,3 @@ Late = Resolver | Variable | State | Secret
 
 Source = Value | Late
 """What an argument can come from that no caller gives."""
-
-
-def _hold_to_text(what: str, field: str, text: object) -> None:
-    if type(text) is not str or not text:
-        raise SpecError(what, [f"{field} must be a text"])

@@ -6,6 +6,7 @@ Source: contract section 1; upstream ``tools_types.go``.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Literal
@@ -14,10 +15,25 @@ import attrs
 
 from neuroscript import values
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
+from neuroscript.checks import (
+    BY_NAME,
+    FLAG,
+    NUMBER,
+    STRING,
+    WHOLE,
+    Form,
+    field_problems,
+    instance,
+    optional,
+    problems,
+    require,
+    require_fields,
+    sequence,
+)
 from neuroscript.coercion import fit, named_type
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.names import canonical, is_word, upstream_name, wire_name
+from neuroscript.names import MAX_NAME_CHARS, canonical, is_group_name, is_word, upstream_name, wire_name
 from neuroscript.scalars import is_unicode
 from neuroscript.walk import LAX, RESULT, ROOT, Walk
 
@@ -37,6 +53,32 @@ CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.B
 NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
 DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
 LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
+
+# What a field has to be
+
+ARGUMENT: Final = Form(
+    "1 to 128 printable characters without blanks, braces, brackets and quotes",
+    STRING.accepts,
+    lambda name: name.isprintable() and ARGUMENT_NAME.fullmatch(name) is not None,
+)
+ARGUMENTS: Final = Form(
+    "a list or tuple, or a mapping with strings as keys",
+    lambda args: isinstance(args, (list, tuple)) or BY_NAME.accepts(args),
+)
+CLASS: Final = optional(instance(type))
+FINITE: Final = Form("a finite number", NUMBER.accepts, lambda number: _exactly(ArgType.FLOAT, number) is not None)
+BOUNDS: Final = {NUMBERS: FINITE, LONG: WHOLE}
+ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
+STREAM: Final = Form(
+    f"True, False or {MAYBE!r}",
+    lambda stream: isinstance(stream, (bool, str)),
+    lambda stream: stream in (True, False, MAYBE),
+)
+TEXT: Final = Form("a string of valid Unicode, without lone surrogates", STRING.accepts, is_unicode)
+TEXTS: Final = dict.fromkeys(
+    ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated", "schema"), TEXT
+)
+TYPE: Final = Form("an ArgType or its word", STRING.accepts)
 
 
 @attrs.frozen
@@ -102,18 +144,16 @@ class ArgSpec:
 
 def _settled(arg: ArgSpec) -> Iterator[str]:
     """Bring the fields into their exact form, and yield a sentence for each that can not be."""
-    yield from _name_faults(arg.name)
-    try:
-        _set(arg, "type", named_type(arg.type))
-    except SpecError as error:
-        yield from error.problems
+    yield from field_problems(arg, name=ARGUMENT)
+    type_faults = list(_settled_type(arg, "type"))
+    if type_faults:
+        yield from type_faults
         return
     if arg.type is ArgType.VOID:
         yield "void is a type of results alone"
     if arg.type is ArgType.NIL:
         _set(arg, "nullable", True)
-    yield from _not_bool(arg, "nullable", "extra_keys", "secret")
-    yield from _not_text(arg, "description")
+    yield from field_problems(arg, nullable=FLAG, extra_keys=FLAG, secret=FLAG, cls=CLASS, description=TEXT)
     if isinstance(arg.cls, type) and issubclass(arg.cls, Enum):
         yield from _settled_members(arg, arg.cls)
     else:
@@ -123,24 +163,16 @@ def _settled(arg: ArgSpec) -> Iterator[str]:
     yield from _settled_default(arg)
 
 
-def _name_faults(name: object) -> Iterator[str]:
-    if not isinstance(name, str) or not name.isprintable() or ARGUMENT_NAME.fullmatch(name) is None:
-        yield "a name is 1 to 128 printable characters without blanks, braces, brackets and quotes"
-
-
-def _not_bool(thing: object, *names: str) -> Iterator[str]:
-    for name in names:
-        if type(getattr(thing, name)) is not bool:
-            yield f"{name} must be True or False"
-
-
-def _not_text(thing: object, *names: str) -> Iterator[str]:
-    for name in names:
-        text = getattr(thing, name)
-        if not isinstance(text, str):
-            yield f"{name} must be a text"
-        elif not is_unicode(text):
-            yield f"{name} must be valid Unicode, without lone surrogates"
+def _settled_type(thing: Any, name: str) -> Iterator[str]:
+    """Bring a field that names an `ArgType` into its exact form, and yield a sentence where it cannot be."""
+    word = getattr(thing, name)
+    if not isinstance(word, str):
+        yield from TYPE.problems(name, word)
+        return
+    try:
+        _set(thing, name, named_type(word))
+    except SpecError as error:
+        yield from error.problems
 
 
 def _tuple_of(kind: type, values: object) -> tuple[Any, ...] | None:
@@ -152,7 +184,7 @@ def _tuple_of(kind: type, values: object) -> tuple[Any, ...] | None:
 def _settled_keys(arg: ArgSpec) -> Iterator[str]:
     keys = _tuple_of(ArgSpec, arg.keys)
     if keys is None:
-        yield "keys must be a tuple of ArgSpecs"
+        yield from _SPECS.problems("keys", arg.keys)
         return
     if (keys or arg.cls is not None or arg.extra_keys) and arg.type not in DECLARED:
         yield f"keys, extra_keys and cls belong to map and slice_map, not to {arg.type}"
@@ -175,7 +207,7 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
 
 
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    for name in sorted(name for name, count in Counter(names).items() if count > 1):
         yield f"two {what}s are called {_label(name)}"
 
 
@@ -191,7 +223,7 @@ def _settled_members(arg: ArgSpec, cls: type[Enum]) -> Iterator[str]:
 def _settled_choices(arg: ArgSpec) -> Iterator[str]:
     choices = _tuple_of(object, arg.choices)
     if choices is None:
-        yield "choices must be a tuple"
+        yield from ITEMS.problems("choices", arg.choices)
         return
     if choices and arg.element not in CHOSEN:
         yield f"choices belong to texts, numbers, truth values and slices of them, not to {arg.type}"
@@ -209,22 +241,16 @@ def _bound_faults(arg: ArgSpec) -> Iterator[str]:
         kind = arg.element if fitting is NUMBERS else arg.type
         if bounds and kind not in fitting:
             yield f"{low} and {high} do not belong to {arg.type}"
-        elif not all(_is_bound(bound, fitting) for bound in bounds.values()):
-            yield f"{low} and {high} must be {'finite numbers' if fitting is NUMBERS else 'whole numbers from 0'}"
+        elif faults := [*problems(**{name: (bound, BOUNDS[fitting]) for name, bound in bounds.items()})]:
+            yield from faults
         elif len(bounds) == 2 and bounds[low] > bounds[high]:
             yield f"{low} is above {high}"
-
-
-def _is_bound(bound: object, fitting: frozenset[ArgType]) -> bool:
-    if fitting is NUMBERS:
-        return _exactly(ArgType.FLOAT, bound) is not None
-    return type(bound) is int and bound >= 0
 
 
 def _settled_default(arg: ArgSpec) -> Iterator[str]:
     if arg.required is None:
         _set(arg, "required", arg.default is UNSET)
-    yield from _not_bool(arg, "required")
+    yield from FLAG.problems("required", arg.required)
     if arg.default is UNSET:
         return
     if arg.required:
@@ -232,7 +258,10 @@ def _settled_default(arg: ArgSpec) -> Iterator[str]:
     elif arg.default is not None:
         walk = Walk(LAX)
         _set(arg, "default", walk.limited(fit, arg, _plain_default(arg), ROOT))
-        yield from (f"the default does not fit: {problem}" for problem in walk.problems())
+        if walk.noted:
+            from neuroscript.problems import sentences
+
+            yield from (f"the default does not fit: {problem}" for problem in sentences(walk, arg))
 
 
 def _plain_default(arg: ArgSpec) -> Any:
@@ -314,15 +343,12 @@ class Example:
     note: str = attrs.field(default="", kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        faults = [*_not_text(self, "error", "note")]
-        if isinstance(self.args, Mapping):
-            _set(self, "args", dict(self.args))
-        elif isinstance(self.args, (list, tuple)):
-            _set(self, "args", tuple(self.args))
-        else:
-            faults.append("args must be a tuple, or a dict by name")
-        if faults:
-            raise SpecError("example", faults)
+        require_fields("example", self, args=ARGUMENTS, error=TEXT, note=TEXT)
+        _set(self, "args", dict(self.args) if isinstance(self.args, Mapping) else tuple(self.args))
+
+
+_SPECS: Final = sequence(instance(ArgSpec), "ArgSpecs")
+_EXAMPLES: Final = sequence(instance(Example), "Examples")
 
 
 @attrs.frozen
@@ -390,8 +416,24 @@ class ToolSpec:
         """The spelling for model APIs that allow no dot, ``group__name``."""
         return wire_name(self.full_name)
 
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """The names of the arguments that are secret, or hold a secret."""
+        return frozenset(arg.name for arg in self.args if arg.holds_secret)
+
     def by_name(self, values: Sequence[Any]) -> dict[str, Any]:
-        """Return exact values in order as a dict by name; of a variadic argument the list of its values."""
+        """Return exact values in order as a dict by name; of a variadic argument the list of its values.
+
+        Raises:
+            SpecError: There is not one value for each argument.
+        """
+        least = len(self.args) - self.variadic
+        form = Form(
+            "a list or tuple of one value for each argument",
+            ITEMS.accepts,
+            lambda values: len(values) >= least if self.variadic else len(values) == least,
+        )
+        require(self.full_name, values=(values, form))
         if not self.variadic:
             return {arg.name: value for arg, value in zip(self.args, values, strict=True)}
         count = len(self.args) - 1
@@ -401,23 +443,16 @@ class ToolSpec:
 
 def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     yield from _settled_name(spec)
-    try:
-        _set(spec, "return_type", named_type(spec.return_type))
-    except SpecError as error:
-        yield from error.problems
-    yield from _not_text(
-        spec, "description", "when_to_use", "return_help", "category", "error_conditions", "deprecated", "schema"
-    )
+    yield from _settled_type(spec, "return_type")
+    yield from field_problems(spec, **TEXTS)
     args, examples = _tuple_of(ArgSpec, spec.args), _tuple_of(Example, spec.examples)
     if args is None or examples is None:
-        yield "args must be a tuple of ArgSpecs, and examples one of Examples"
+        yield from field_problems(spec, args=_SPECS, examples=_EXAMPLES)
         return
     _set(spec, "args", args)
     _set(spec, "examples", examples)
     yield from _repeated("argument", [arg.name for arg in args])
-    yield from _not_bool(spec, "variadic", "return_nullable")
-    if type(spec.stream) is not bool and spec.stream != MAYBE:
-        yield f"stream must be True, False or {MAYBE!r}"
+    yield from field_problems(spec, variadic=FLAG, return_nullable=FLAG, stream=STREAM)
     if spec.variadic and (not args or args[-1].default is not UNSET):
         yield "variadic needs a last argument without a default"
     if spec.schema and isinstance(spec.schema, str):
@@ -427,11 +462,14 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
 
 
 def _settled_name(spec: ToolSpec) -> Iterator[str]:
-    if not isinstance(spec.name, str) or not isinstance(spec.group, str):
-        yield "name and group must be texts"
+    faults = list(field_problems(spec, name=STRING, group=STRING))
+    if faults:
+        yield from faults
         return
     _set(spec, "name", spec.name.lower())
     _set(spec, "group", canonical(f"{spec.group}.").removesuffix("."))
     _set(spec, "full_name", f"{spec.group}.{spec.name}")
-    if not all(map(is_word, [*spec.group.split("."), spec.name])):
+    if len(spec.full_name) > MAX_NAME_CHARS:
+        yield f"a name has at most {MAX_NAME_CHARS} characters, its group included"
+    elif not is_group_name(spec.group) or not is_word(spec.name):
         yield "a name, and each part of a group, is a-z, 0-9 and _, starts with a letter and has no __"

@@ -5,11 +5,11 @@ Source: issue "neurosurfer and Smith run here", streams to their ends; docs/deci
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import Final
 
 import attrs
 
+from neuroscript.checks import STRING, WHOLE, Form, optional, require_fields
 from neuroscript.errors import SandboxError, SpecError
 from neuroscript.paths import relative
 
@@ -34,9 +34,9 @@ class Spill:
     most: int = 1024 * 1024 * 1024
 
     def __attrs_post_init__(self) -> None:
-        faults = [*_faults(self)]
-        if faults:
-            raise SpecError("spill", faults)
+        require_fields("spill", self, over=SIZE, folder=FOLDER, shown=CHARS, most=SIZE)
+        if self.most < self.over:
+            raise SpecError("spill", ["most must be a whole number of bytes, no less than over"])
 
 
 @attrs.frozen
@@ -53,21 +53,17 @@ class Spilled:
     size: int
     items: int | None = None
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("spilled", self, path=STRING, size=SIZE, items=optional(WHOLE))
 
-def _faults(spill: Spill) -> Iterator[str]:
-    if not _counts(spill.over):
-        yield "over must be a whole number of bytes, 0 or more"
-    elif not _counts(spill.most) or spill.most < spill.over:
-        yield "most must be a whole number of bytes, no less than over"
-    if not _counts(spill.shown):
-        yield "shown must be a whole number of characters, 0 or more"
+
+def _is_below(folder: str) -> bool:
     try:
-        is_below = bool(relative(spill.folder))
+        return bool(relative(folder))
     except SandboxError:
-        is_below = False
-    if not is_below:
-        yield "folder must be a path below the sandbox"
+        return False
 
 
-def _counts(number: Any) -> bool:
-    return type(number) is int and number >= 0
+SIZE: Final = Form("a whole number of bytes, 0 or more", WHOLE.accepts, WHOLE.fits)
+CHARS: Final = Form("a whole number of characters, 0 or more", WHOLE.accepts, WHOLE.fits)
+FOLDER: Final = Form("a path below the sandbox", STRING.accepts, _is_below)

@@ -12,10 +12,10 @@ from typing import Final
 import attrs
 
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
-from neuroscript.coercion import described
 from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET
 from neuroscript.pynames import attribute, free, parameters
+from neuroscript.ruletext import described
 from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 
 HEAD: Final = '''\

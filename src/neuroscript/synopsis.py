@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript.argtypes import ArgType, worded
-from neuroscript.coercion import described
 from neuroscript.errors import UNSET
 from neuroscript.jsonable import plain
 from neuroscript.jsontext import json_text
+from neuroscript.ruletext import described
 from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 
 SHORT: Final = 24

@@ -10,7 +10,7 @@ Source: contract section 5.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -38,6 +38,9 @@ URL: Final = re.compile(
 """A URL that every client reads alike: one ``@`` at most, a host in ASCII, no blanks, no backslashes."""
 
 PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
+
+MAX_SCOPE_CHARS: Final = 8 * 1024 * 1024
+"""How many characters the needs of one call may have that a scope with several arguments asks for."""
 
 FITTING: Final[dict[ArgType, Callable[[Any], str]]] = {
     ArgType.STRING: literal,
@@ -108,6 +111,16 @@ def may_cover(grant: Grant, text: str) -> bool:
     if any(name is not None for scope in parts(text)[2] for _, name in slots(scope)):
         return True
     return any(grant.covers(each) for each in singles(need))
+
+
+def filled_by(names: Collection[str], templates: Iterable[Template], values: Values) -> frozenset[Capability]:
+    """Return the needs of a call that are filled from one of some arguments.
+
+    Args:
+        values: One coerced value for each argument, in order.
+    """
+    chosen = (each for each in templates if names and not named_in(each.text).isdisjoint(names))
+    return frozenset(need for each in chosen for need in each.fill(values))
 
 
 def named_in(text: str) -> frozenset[str]:
@@ -255,18 +268,33 @@ def _of_one_text(resource: str, verb: str, index: int) -> Fill:
 
 def _scope(scope: Sequence[_Piece], arguments: _Arguments) -> Texts:
     """Return what gives the texts of one scope."""
-    pieces = [_piece(text, name, arguments) for text, name in scope]
+    pieces = [(_piece(text, name, arguments), name or "") for text, name in scope]
     if len(pieces) == 1:
-        return pieces[0]
+        return pieces[0][0]
 
     def joined(values: Values) -> list[str | None]:
         texts: list[str | None] = [""]
-        for piece in pieces:
+        for piece, name in pieces:
             added = tuple(piece(values))
+            _require_room(texts, added, name)
             texts = [None if None in (text, each) else f"{text}{each}" for text in texts for each in added]
         return texts
 
     return joined
+
+
+def _require_room(texts: Sequence[str | None], added: Sequence[str | None], name: str) -> None:
+    """Raise an `ArgumentError` where texts and what is added to each of them would be too long together.
+
+    Only one argument of a scope is a list, but a long text beside it is repeated for each of its items.
+    """
+    if _chars(texts) * len(added) + _chars(added) * len(texts) > MAX_SCOPE_CHARS:
+        expected = f"at most {MAX_SCOPE_CHARS} characters in what the tool needs"
+        raise ArgumentError([Problem(name, "limit.text", expected, "more")])
+
+
+def _chars(texts: Iterable[str | None]) -> int:
+    return sum(len(text) for text in texts if text)
 
 
 def _piece(text: str, name: str | None, arguments: _Arguments) -> Texts:

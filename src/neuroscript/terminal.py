@@ -14,6 +14,7 @@ import attrs
 
 from neuroscript.approval import Approval, ApprovalRequest
 from neuroscript.card import card
+from neuroscript.checks import INPUT, OUTPUT, optional, require
 from neuroscript.display import escaped, shown
 from neuroscript.errors import PromptError
 from neuroscript.jsontext import NotJSON, parsed
@@ -52,6 +53,7 @@ class TerminalApprover:
     """
 
     def __init__(self, stdin: TextIO | None = None, output: TextIO | None = None) -> None:
+        require("TerminalApprover", stdin=(stdin, optional(INPUT)), output=(output, optional(OUTPUT)))
         self._stdin = stdin
         self._output = output
 

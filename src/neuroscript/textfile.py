@@ -9,8 +9,45 @@ import errno
 import os
 import stat
 from contextlib import suppress
+from typing import Final
 
 from neuroscript.errors import SpecError
+
+NOT_WAITING: Final = getattr(os, "O_NONBLOCK", 0)
+
+HELD: Final = ("/dev/fd/", "/proc/")
+"""Where the real paths begin of pipes that this process has open, such as /dev/stdin."""
+
+
+def open_at_once(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
+    """Open a file, a device or a pipe that this process has open, without waiting for another process.
+
+    Args:
+        flags: Those of `os.open`.
+        mode: The permissions of a file that is created.
+
+    Returns:
+        A descriptor.
+
+    Raises:
+        OSError: It is a named pipe, or the system refuses.
+    """
+    with suppress(FileNotFoundError):
+        _refuse_named_pipe(path, os.stat(path))  # noqa: PTH116
+    descriptor = os.open(path, flags | NOT_WAITING, mode)
+    try:
+        _refuse_named_pipe(path, os.fstat(descriptor))  # it may have been put there meanwhile
+        if NOT_WAITING:
+            os.set_blocking(descriptor, True)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _refuse_named_pipe(path: str | os.PathLike[str], status: os.stat_result) -> None:
+    if stat.S_ISFIFO(status.st_mode) and not os.path.realpath(path).startswith(HELD):
+        raise OSError(errno.EINVAL, "it is a named pipe")
 
 
 def text_of(path: str | os.PathLike[str], name: str, most: int) -> str:
@@ -48,8 +85,8 @@ def _opened(path: str, flags: int) -> int:
     raise OSError(0, "it is no file")
 
 
-def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file of ASCII anew, whole or not at all, whenever the process or the machine dies.
+def write_whole(path: str | os.PathLike[str], text: str, *, encoding: str = "ascii") -> None:
+    """Replace a text file, whole or not at all, even if the process or the machine dies meanwhile.
 
     Raises:
         OSError: It can not be written, or is a directory or a device; what was there is there still.
@@ -65,7 +102,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
             raise OSError(code, os.strerror(code) if code == errno.EISDIR else "it is no file")
     unfinished = file.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
-        with unfinished.open("x", encoding="ascii", newline="\n") as opened:
+        with unfinished.open("x", encoding=encoding, newline="\n") as opened:
             opened.write(text)
             opened.flush()
             os.fsync(opened.fileno())

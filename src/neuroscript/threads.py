@@ -29,7 +29,7 @@ LOOK: Final = 1.0
 """Seconds between two looks whether a loop still runs."""
 
 IDLE: Final = 5.0
-"""Seconds after which a thread without work ends."""
+"""Seconds after which a thread without work ends, so that a burst of cancelled calls leaves none behind for long."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -252,14 +252,21 @@ class Threads:
                 threading.Thread(target=self._work, args=(self._jobs,), name="neuroscript-worker", daemon=True).start()
 
     def _work(self, jobs: Any) -> None:
-        """Do jobs until there is none for a while; ``_free`` counts the workers that wait for one."""
+        """Do jobs until there has been none for `IDLE` seconds; ``_free`` counts the workers that wait for one.
+
+        A worker is counted only while no job is queued, under the lock under which jobs are queued. Otherwise it could
+        take a job that was queued for a new worker and count as free all the same, and a later job would have none.
+        """
         from queue import Empty
 
         while True:
             try:
                 context, job = jobs.get_nowait()
             except Empty:
-                self._free.release()
+                with self._lock:
+                    if not jobs.empty():
+                        continue
+                    self._free.release()
                 try:
                     context, job = jobs.get(timeout=IDLE)
                 except Empty:

@@ -13,7 +13,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import LISTED, SpecError
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.tomltext import Document, Place
 
 BARE: Final = re.compile(r"[A-Za-z0-9_-]+")

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from neuroscript.coercion import described
 from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET
 from neuroscript.needs import ToolPolicy
+from neuroscript.ruletext import described
 from neuroscript.runtime import ToolInfo
 from neuroscript.spec import ArgSpec, Example, ToolSpec
 from neuroscript.synopsis import given, returned, signature, written

@@ -7,15 +7,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 import attrs
 
 from neuroscript.binding import bind, bind_named
 from neuroscript.callables import by_position, is_coroutine
+from neuroscript.checks import (
+    FUNCTION,
+    STRING,
+    STRINGS,
+    Form,
+    field_problems,
+    instance,
+    mapping,
+    optional,
+    require,
+    sequence,
+)
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, ArgumentError, RegistryError, SpecError
-from neuroscript.names import canonical, is_full_name, is_word
+from neuroscript.names import canonical, is_full_name, is_group_name, is_word
 from neuroscript.needs import ToolPolicy
 from neuroscript.spec import RUNTIME, ArgSpec, Example, ToolSpec
 from neuroscript.values import exact
@@ -25,6 +37,17 @@ from neuroscript.walk import RESULT, ROOT, Walk
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NEEDS_NOTHING: Final = ToolPolicy()
+
+# What parameters and fields have to be
+
+API: Final = Form("two whole numbers, as in (1, 0)", lambda version: isinstance(version, tuple), is_api)
+CHOICE: Final = Form("a pattern (a string) or a function", callable)
+ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
+WRAP: Final = "a function becomes a tool by @toolset.tool, or by tool(function, group='my')"
+"""What to do with a function where tools are wanted."""
+
+POLICY: Final = instance(ToolPolicy, "write ToolPolicy(...)")
+SPEC: Final = instance(ToolSpec)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -113,6 +136,8 @@ class ToolImplementation:
             SpecError: One of them is not injected, or none is named.
         """
         from neuroscript.injection import restoring
+
+        require(self.name, names=(names, STRINGS))
         from neuroscript.masking import secret_values
 
         made: ToolImplementation = restoring(self, names, secret_values)
@@ -120,8 +145,9 @@ class ToolImplementation:
 
 
 def _faults(tool: ToolImplementation) -> Iterator[str]:
-    if not isinstance(tool.spec, ToolSpec) or not isinstance(tool.policy, ToolPolicy):
-        yield "a tool is made of a ToolSpec, a function and a ToolPolicy"
+    faults = [*field_problems(tool, spec=SPEC, func=FUNCTION, policy=POLICY, secrets=ITEMS)]
+    if faults:
+        yield from faults
         return
     yield from _parameter_faults(tool)
     yield from _need_faults(tool)
@@ -178,7 +204,10 @@ def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
     if example.result is not UNSET:
         walk = Walk(RESULT)
         fit_result(walk, spec, example.result)
-        yield from (f"its result does not fit: {problem}" for problem in walk.problems())
+        if walk.noted:
+            from neuroscript.problems import sentences
+
+            yield from (f"its result does not fit: {problem}" for problem in sentences(walk))
 
 
 def fit_result(walk: Walk, spec: ToolSpec, result: object) -> Any:
@@ -214,6 +243,8 @@ def tool(
 
     Source: contract section 1; design.md, "a tool, two ways".
     """
+    options = {"name": name, "policy": policy, "description": description, "when_to_use": when_to_use}
+    require_options("tool", **options, category=category, examples=examples, func=func, group=group)
     from neuroscript.signature import read  # not for tools that are written out by hand
 
     found = read(func)
@@ -239,8 +270,29 @@ def tool(
     return ToolImplementation(spec, func if found.takes_runtime else WithoutRuntime(func), policy)
 
 
+OPTIONS: Final = {
+    "func": FUNCTION,
+    "group": STRING,
+    "name": optional(STRING),
+    "policy": POLICY,
+    "description": STRING,
+    "when_to_use": STRING,
+    "category": STRING,
+    "examples": sequence(instance(Example), "Examples"),
+}
+"""What each option has to be that says how a function becomes a tool."""
+
+
+def require_options(subject: str, **options: Any) -> None:
+    """Raise a `SpecError` for options that are not what `OPTIONS` says."""
+    require(subject, **{name: (value, OPTIONS[name]) for name, value in options.items()})
+
+
 from_function = tool
 """`tool`, by the name that it has among its neighbours: `from_code`, and the importers."""
+
+
+IMPLEMENTATIONS: Final = sequence(instance(ToolImplementation, WRAP), "ToolImplementations")
 
 
 class Toolset:
@@ -265,11 +317,16 @@ class Toolset:
         origin: str = "",
         runtime_api: tuple[int, int] = FIRST_API,
     ) -> None:
+        require(
+            "toolset",
+            name=(name, STRING),
+            tools=(tools, IMPLEMENTATIONS),
+            origin=(origin, STRING),
+            runtime_api=(runtime_api, API),
+        )
         self.name = canonical(name)
-        if not all(map(is_word, self.name.split("."))):
+        if not is_group_name(self.name):
             raise SpecError(f"toolset {shown(name)}", ["its name is not that of a group"])
-        if not is_api(runtime_api):
-            raise SpecError(f"toolset {self.name}", ["runtime_api is two whole numbers, as in (1, 0)"])
         self.origin = origin
         self.runtime_api = runtime_api
         self._tools: dict[str, ToolImplementation] = {}
@@ -286,8 +343,11 @@ class Toolset:
         """
         return self._put(ToolImplementation(spec, func, policy))
 
+    @overload
     def tool(
         self,
+        func: Function,
+        /,
         *,
         name: str | None = None,
         group: str | None = None,
@@ -296,25 +356,62 @@ class Toolset:
         when_to_use: str = "",
         category: str = "",
         examples: tuple[Example, ...] = (),
-    ) -> Callable[[Function], Function]:
-        """Return a decorator that adds the tool that a function describes, and leaves the function as it is."""
+    ) -> Function: ...
+    @overload
+    def tool(
+        self,
+        func: None = None,
+        /,
+        *,
+        name: str | None = None,
+        group: str | None = None,
+        policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
+        when_to_use: str = "",
+        category: str = "",
+        examples: tuple[Example, ...] = (),
+    ) -> Callable[[Function], Function]: ...
+    def tool(
+        self,
+        func: Function | None = None,
+        /,
+        *,
+        name: str | None = None,
+        group: str | None = None,
+        policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
+        when_to_use: str = "",
+        category: str = "",
+        examples: tuple[Example, ...] = (),
+    ) -> Function | Callable[[Function], Function]:
+        """Add the tool that a function describes, and leave the function as it is.
+
+        Use it as a decorator, ``@toolset.tool``, or with options, ``@toolset.tool(name="count")``. The options are
+        those of `tool`; the group is by default the name of the set.
+
+        Returns:
+            The function; without a function, a decorator.
+
+        Raises:
+            SpecError: The function cannot be a tool, or an option has the wrong type.
+            RegistryError: The set has a tool of that name.
+        """
+        options: dict[str, Any] = {
+            "group": self.name if group in (None, "") else group,
+            "name": name,
+            "policy": policy,
+            "description": description,
+            "when_to_use": when_to_use,
+            "category": category,
+            "examples": examples,
+        }
+        require_options(f"toolset {self.name}", **options)
 
         def added(func: Function) -> Function:
-            self._put(
-                tool(
-                    func,
-                    group=group or self.name,
-                    name=name,
-                    policy=policy,
-                    description=description,
-                    when_to_use=when_to_use,
-                    category=category,
-                    examples=examples,
-                )
-            )
+            self._put(tool(func, **options))
             return func
 
-        return added
+        return added if func is None else added(func)
 
     @property
     def tools(self) -> tuple[ToolImplementation, ...]:
@@ -360,6 +457,7 @@ class Toolset:
         Raises:
             RegistryError: There is no such tool, or the old name means something else.
         """
+        require(f"toolset {self.name}", old=(old, STRING), new=(new, STRING))
         old, tool = canonical(old), self._named(new)
         if not is_full_name(old):
             raise SpecError(f"toolset {self.name}", [f"{shown(old)} is no name of a tool"])
@@ -379,6 +477,7 @@ class Toolset:
         """Return the set with *prefix* before the group of each tool, and before each old name."""
         from neuroscript.algebra import renamed
 
+        require(f"toolset {self.name}", prefix=(prefix, STRING))
         group = canonical(f"{prefix}.").removesuffix(".")
         pairs = [(each, renamed(each, f"{group}.{each.name}")) for each in self]
         return self._changed(pairs, f"{group}.{self.name}", lambda old: f"{group}.{old}")
@@ -394,6 +493,7 @@ class Toolset:
         """
         from neuroscript.algebra import full_name, renamed
 
+        require(f"toolset {self.name}", names=(names, mapping(STRING, "strings")))
         changed = {self._named(old).name: full_name(self._named(old), new) for old, new in names.items()}
         return self._changed((each, renamed(each, changed.get(each.name, each.name))) for each in self)
 
@@ -404,6 +504,7 @@ class Toolset:
 
             matches = matching(chosen)
             return self._changed((each, each) for each in self if matches(each.name))
+        require(f"toolset {self.name}", chosen=(chosen, CHOICE))
         return self._changed((each, each) for each in self if chosen(each))
 
     def with_policy(self, pattern: str, /, **changes: Any) -> Toolset:
@@ -429,6 +530,7 @@ class Toolset:
         """
         from neuroscript.algebra import described
 
+        require(f"toolset {self.name}", texts=(texts, mapping(STRING, "strings")))
         return self._mapped(pattern, lambda each: described(each, texts))
 
     def hiding(self, tool: str, /, **values: Any) -> Toolset:
@@ -471,6 +573,7 @@ class Toolset:
     def _mapped(self, pattern: str, change: Callable[[ToolImplementation], ToolImplementation]) -> Toolset:
         from neuroscript.algebra import matching
 
+        require(f"toolset {self.name}", pattern=(pattern, STRING))
         matches = matching(pattern)
         if not any(matches(each.name) for each in self):
             raise RegistryError(f"toolset {self.name} has no tool that {shown(pattern)} matches")
@@ -497,6 +600,7 @@ class Toolset:
         return changed
 
     def _named(self, name: str) -> ToolImplementation:
+        require(f"toolset {self.name}", tool=(name, STRING))
         found = self._tools.get(canonical(name))
         if found is None:
             raise RegistryError(f"toolset {self.name} has no tool called {shown(canonical(name))}")
@@ -508,6 +612,14 @@ class Toolset:
         if self._tools.setdefault(each.name, each) is not each:
             raise RegistryError(f"toolset {self.name} has two tools called {each.name}")
         return each
+
+
+TOOLS: Final = Form(
+    "a Toolset or a ToolImplementation",
+    lambda tools: isinstance(tools, (Toolset, ToolImplementation)),
+    hint=WRAP,
+)
+"""What an engine and a registrar register."""
 
 
 def _copy(tool: ToolImplementation) -> ToolImplementation | None:

@@ -71,7 +71,7 @@ def items_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
         return list.__getitem__(value, _WHOLE)
     if walk.terms.mode != "strict" and issubclass(cls, tuple):
         return [*tuple.__getitem__(value, _WHOLE)]
-    return _decoded(walk, kind, value, list, "a text must be a JSON array", where)
+    return _decoded(walk, kind, value, list, where)
 
 
 def pairs_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
@@ -80,29 +80,61 @@ def pairs_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
     cls = type(value)
     if cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict)):
         return [*dict.items(value)]
-    decoded = _decoded(walk, kind, value, dict, "a text must be a JSON object", where)
+    decoded = _decoded(walk, kind, value, dict, where)
     return decoded if decoded is FAILED else [*decoded.items()]
 
 
-def _decoded(walk: Walk, kind: ArgType, value: Any, wanted: type, hint: str, where: Where) -> Any:
+def _decoded(walk: Walk, kind: ArgType, value: Any, wanted: type, where: Where) -> Any:
     text = flattened(value)
     if walk.terms.mode != "lax" or type(text) is not str:
         return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
     if len(text) > walk.text_left:
         raise walk.too_much_text(where)
     try:
-        decoded = parsed(text)
+        decoded = parsed(text, walk.nodes_left)
     except NotJSON as error:
-        if error.code != "arg.not_json":
-            return walk.note(where, Misfit(error.code, worded(kind), error.hint), "str")
-        decoded = None
-    if type(decoded) is not wanted:
-        return walk.note(where, Misfit("coercion.type", worded(kind), hint), "str")
-    return decoded
+        if error.code == "limit.nodes":
+            raise walk.too_many_values(where) from None
+        return walk.note(where, _broken(kind, text, error), "str")
+    return decoded if type(decoded) is wanted else walk.note(where, _no_container(kind), "str")
+
+
+def _broken(kind: ArgType, text: str, error: NotJSON) -> Misfit:
+    """Return what is wrong with a text: where its JSON is broken, or, of other text, how to write JSON."""
+    if error.code != "arg.not_json":
+        return Misfit(error.code, worded(kind), error.hint)
+    is_meant = text.lstrip(scalars.BLANKS)[:1] in ("[", "{")
+    return Misfit("coercion.type", worded(kind), error.hint) if is_meant else _no_container(kind)
+
+
+def _no_container(kind: ArgType) -> Misfit:
+    what = "object" if kind in VALUES else "array"
+    return Misfit("coercion.type", worded(kind), f"write a JSON {what}, such as {_EXAMPLES.get(kind, _LIST_EXAMPLE)}")
+
+
+_LIST_EXAMPLE: Final = '["a", 1]'
+
+_EXAMPLES: Final[Mapping[ArgType, str]] = {
+    ArgType.SLICE_STRING: '["a", "b"]',
+    ArgType.SLICE_INT: "[1, 2]",
+    ArgType.SLICE_FLOAT: "[0.5, 1.5]",
+    ArgType.SLICE_BOOL: "[true, false]",
+    ArgType.SLICE_MAP: '[{"key": "value"}]',
+    ArgType.EMBEDDING: "[0.5, 1.5]",
+    **dict.fromkeys(VALUES, '{"key": "value"}'),
+    ArgType.MAP_STRING_INT: '{"key": 1}',
+    ArgType.MAP_STRING_FLOAT: '{"key": 0.5}',
+    ArgType.MAP_STRING_BOOL: '{"key": true}',
+}
+"""The JSON form of each container. An error shows it in place of a text that a caller sent, which it never repeats."""
 
 
 def by_text(walk: Walk, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
     """Return pairs as a dict with exact texts as keys; a key that is none is noted."""
+    text = bulk_text(ArgType.STRING, [key for key, _ in pairs])
+    if text >= 0:
+        walk.spend(where, 0, text)
+        return dict(pairs)
     found: dict[str, Any] = {}
     for key, each in pairs:
         _put(walk, found, _key(walk, key, where), each, where)

@@ -10,8 +10,11 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from neuroscript.checks import WHOLE, require_fields
+from neuroscript.display import name_of as name_of
 from neuroscript.display import shown
-from neuroscript.errors import LISTED, Problem, SpecError
+from neuroscript.display import type_name as type_name
+from neuroscript.errors import MAX_PROBLEMS
 from neuroscript.scalars import READINGS, Misfit, Reading
 
 Mode = Literal["lax", "strict", "result"]
@@ -42,13 +45,7 @@ class SizeLimits:
     text: int = 8 * 1024 * 1024
 
     def __attrs_post_init__(self) -> None:
-        faults = [
-            f"{name} must be a whole number from 0"
-            for name, limit in attrs.asdict(self).items()
-            if type(limit) is not int or limit < 0
-        ]
-        if faults:
-            raise SpecError("SizeLimits", faults)
+        require_fields("SizeLimits", self, depth=WHOLE, nodes=WHOLE, text=WHOLE)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -78,6 +75,14 @@ RESULT: Final = Coercion(mode="result", sizes=SizeLimits(nodes=2_000_000, text=6
 """A tool may return more than a caller may send."""
 
 
+UNKNOWN: Final = Misfit("arg.unknown", "")
+MISSING: Final = Misfit("arg.missing", "")
+LENGTH: Final = Misfit("coercion.length", "")
+CHOICE: Final = Misfit("coercion.choice", "")
+BOUNDS: Final = Misfit("coercion.bounds", "")
+"""Faults that the rule of their place describes."""
+
+
 class Exceeded(Exception):
     """The walk has met a limit of size and can not go on."""
 
@@ -86,7 +91,8 @@ class Walk:
     """The state of one pass: its terms, its notes, and what it has spent of its limits.
 
     Attributes:
-        noted: How many problems have been noted.
+        noted: How many problems there are.
+        notes: The first `MAX_PROBLEMS` of them: the place, the fault, and the type that was given, or words for it.
         nodes: How many values have been counted.
         text: How many bytes of text have been counted.
     """
@@ -98,21 +104,14 @@ class Walk:
 
     def __init__(self, terms: Coercion) -> None:
         self.terms = terms
-        self._notes: list[tuple[Where, Misfit, object]] = []
+        self.notes: list[tuple[Where, Misfit, str | type]] = []
 
     def note(self, where: Where, misfit: Misfit, got: str | type) -> Any:
         """Remember one problem and return `FAILED`; *got* is the type of what was given, or words for it."""
         self.noted += 1
-        if self.noted <= LISTED:
-            self._notes.append((where, misfit, got))
+        if self.noted <= MAX_PROBLEMS:
+            self.notes.append((where, misfit, got))
         return FAILED
-
-    def problems(self) -> list[Problem]:
-        """Return the listed problems, with their places written out."""
-        return [
-            Problem(place(where), each.code, each.expected, got if type(got) is str else name_of(got), each.hint)
-            for where, each, got in self._notes
-        ]
 
     def within(self, where: Where, fill: Callable[..., Any], *parts: Any) -> Any:
         """Fill a container, one level deeper; a part that does not fit makes it `FAILED`."""
@@ -130,7 +129,7 @@ class Walk:
         self.nodes += nodes
         self.text += text
         if self.nodes > self.terms.sizes.nodes:
-            raise self._exceed(where, "limit.nodes", self.terms.sizes.nodes, "values in one call")
+            raise self.too_many_values(where)
         if self.text > self.terms.sizes.text:
             raise self.too_much_text(where)
 
@@ -138,6 +137,15 @@ class Walk:
     def text_left(self) -> int:
         """How many more bytes of text there may be."""
         return self.terms.sizes.text - self.text
+
+    @property
+    def nodes_left(self) -> int:
+        """How many more values there may be."""
+        return self.terms.sizes.nodes - self.nodes
+
+    def too_many_values(self, where: Where) -> Exceeded:
+        """Note that there are more values than there may be, and return what ends the walk."""
+        return self._exceed(where, "limit.nodes", self.terms.sizes.nodes, "values in one call")
 
     def too_much_text(self, where: Where) -> Exceeded:
         """Note that there is more text than there may be, and return what ends the walk."""
@@ -159,19 +167,6 @@ class Walk:
         if isinstance(end, RecursionError):  # the caller itself stands near its end
             self.note(None, Misfit("limit.depth", "fewer levels"), "more than the stack holds")
         return FAILED
-
-
-def type_name(value: object) -> str:
-    """Return the name of a value's type, escaped and cut, without running code of that type."""
-    return name_of(type(value))
-
-
-def name_of(kind: Any) -> str:
-    """Return the name of a type, escaped and cut, without running code of it."""
-    return "None" if kind is type(None) else shown(_name_of_type(kind))
-
-
-_name_of_type: Final = type.__dict__["__name__"].__get__
 
 
 def place(where: Where) -> str:

@@ -15,13 +15,15 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, Literal
 
+from neuroscript.bodies import Closed
 from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
 from neuroscript.fingerprints import KEY_BYTES, ArgumentDigests
 from neuroscript.frames import CallFrame
 from neuroscript.host import Host
-from neuroscript.record import AuditSink, CallRecord, PendingCall, ToolFacts
+from neuroscript.record import CLOSED, AuditSink, CallRecord, PendingCall, ToolFacts
 from neuroscript.runtime import Repair, ToolInfo
 from neuroscript.tools import ToolImplementation
+from neuroscript.tracebacks import log_failure
 from neuroscript.walk import type_name
 
 Required = Literal["effects", "all", "none"]
@@ -57,8 +59,9 @@ class Watch:
         hooks: Any = None,
         required: Required = "effects",
         recording: Any = None,
-        secrets: Callable[[], Any] = lambda: None,
+        redactor: Callable[[], Any] = lambda: None,
     ) -> None:
+        self._host = host
         self.run = os.urandom(8).hex()
         self.numbers = count(1)
         self.clock = host.clock
@@ -70,8 +73,8 @@ class Watch:
         self.sinks = tuple(sinks)
         self._logger: Callable[[], Any] = lambda: host.logger_of("audit")
         self._intents: tuple[Tell, ...] = tuple(each.write for each in sinks if getattr(each, "intents", True))
-        self._lost: set[str] = set()
-        self._secrets = secrets
+        self._logged: set[str] = set()
+        self._redactor = redactor
         self.listeners: tuple[tuple[Tell, Callable[[BaseException], None]], ...] = ()
         self.listen(hooks)
 
@@ -84,16 +87,29 @@ class Watch:
         self.listeners = (*((sink.write, self._lose) for sink in self.sinks), *observers)
 
     def _is_secret(self, value: Any) -> bool:
-        """Tell whether a value holds a secret."""
-        secrets = self._secrets()
-        return secrets is not None and secrets.plain(value) is not value
+        """Return whether a value holds a secret that the engine knows."""
+        redactor = self._redactor()
+        return redactor is not None and redactor.plain(value) is not value
+
+    def text(self, text: str) -> str:
+        """Return a text for a record, without any secret that the engine knows, in whatever session."""
+        redactor = self._redactor()
+        redacted: str = text if redactor is None else redactor.text(text)
+        return redacted
+
+    def outcome(self, error: BaseException | None) -> str:
+        """Return the code that a record shows of a call that ended with *error*, or with a result."""
+        if error is None:
+            return "ok"
+        if isinstance(error, Closed):
+            return CLOSED
+        if not isinstance(error, CallError):
+            return "call.interrupted"
+        return error.code if self.text(error.code) == error.code else error.CODE
 
     def repaired(self, made: tuple[Repair, ...]) -> tuple[Repair, ...]:
         """Return what was converted, without any secret among the keys that say where."""
-        secrets = self._secrets()
-        if secrets is None:
-            return made
-        return tuple(Repair(secrets.text(each.where), each.got, each.became) for each in made)
+        return tuple(Repair(self.text(each.where), each.got, each.became) for each in made)
 
     @property
     def decides(self) -> bool:
@@ -127,7 +143,7 @@ class Watch:
             except BaseException as error:
                 self._lose(error)
                 if required:
-                    text = "can not run, for the audit can not keep a record of it"
+                    text = "denied because the audit cannot record it"
                     raise PolicyError(text, tool=record.tool, code="audit.unavailable", rule="audit") from None
         for tell in self._started:
             self._observe(tell, record)
@@ -148,13 +164,12 @@ class Watch:
 
     def refused(self, frame: CallFrame, error: CallError, values: object = None) -> CallError:
         """Tell that a call of no tool was refused, and return the error that its caller gets."""
-        rule = error.rule if isinstance(error, PolicyError) else error.code
-        secrets = self._secrets()
-        name = frame.tool if secrets is None else secrets.text(frame.tool)
+        code = self.outcome(error)
+        rule = self.text(error.rule) if isinstance(error, PolicyError) else code
         record = CallRecord(
-            "refused", ToolFacts(name), self.run, frame.session.id, next(self.numbers),
+            "refused", ToolFacts(self.text(frame.tool)), self.run, frame.session.id, next(self.numbers),
             0 if frame.parent is None else frame.parent.call, frame.depth, "", self.now() or 0.0, (), (), (), b"", (),
-            error.code, rule, {}, 0.0,
+            code, rule, {}, 0.0,
         )  # fmt: skip
         self.refuse(record, remembered=isinstance(error, (PolicyError, LimitError)))
         return error
@@ -166,6 +181,7 @@ class Watch:
         except BaseException as error:
             if is_interrupt(error):
                 raise
+            self._log_once("the clock", error)
             return None
         return float(time) if type(time) in (int, float) and abs(time) < FARTHEST else None
 
@@ -202,19 +218,31 @@ class Watch:
             self._observed(tell, error)
 
     def _observed(self, tell: Tell, error: BaseException) -> None:
-        """Say once that a hook failed; an interrupt of the main thread passes."""
-        self._hooks.failed(tell, error, self._logger())
+        """Log once that a hook failed; an interrupt of the main thread passes."""
+        failed = self._hooks.failed(tell, error, self._logger())
+        if failed:
+            self._log_failure(failed, error)
+
+    def _log_failure(self, what: str, error: BaseException) -> None:
+        log_failure(self._host, what, error, self._redactor())
 
     def _lose(self, error: BaseException) -> None:
         """Count a record that was lost, and say so the first time for each kind of error."""
         if is_interrupt(error):
             raise error
         self.degraded += 1
-        kind = type_name(error)
-        if kind not in self._lost:
-            self._lost.add(kind)
-            with suppress(Exception):  # whether the log works is no affair of the call
-                self._logger().error("the audit can not keep a record (%s)", kind)
+        if self._log_once("the audit", error):
+            with suppress(Exception):  # whether the log works does not affect the call
+                self._logger().error("the audit cannot write a record (%s)", type_name(error))
+
+    def _log_once(self, what: str, error: BaseException) -> bool:
+        """Log a failure and its traceback the first time for each type of error, and return whether it was that."""
+        kind = f"{what} {type_name(error)}"
+        if kind in self._logged:
+            return False
+        self._logged.add(kind)
+        self._log_failure(what, error)
+        return True
 
     def close(self, left: tuple[str, ...]) -> None:
         """Close the sinks and tell the hooks which calls were left behind."""

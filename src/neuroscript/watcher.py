@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from neuroscript.checks import PATHS, as_tuple, require
 from neuroscript.discovery import offered
 from neuroscript.errors import PluginError
 
@@ -38,6 +39,8 @@ class Watcher:
     def __init__(
         self, plugins: Iterable[str | os.PathLike[str]] = (), directories: Iterable[str | os.PathLike[str]] = ()
     ) -> None:
+        plugins, directories = as_tuple(plugins), as_tuple(directories)
+        require("Watcher", plugins=(plugins, PATHS), directories=(directories, PATHS))
         self._plugins = tuple(os.fspath(each) for each in plugins)
         self._directories = tuple(os.fspath(each) for each in directories)
         self._stamps: dict[str, Stamp] = {}

@@ -14,7 +14,7 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import RegistryError
-from neuroscript.names import from_wire, wire_name
+from neuroscript.names import MAX_SPELLING_CHARS, from_wire, wire_name
 
 LONGEST: Final = 64
 """How many characters the APIs of OpenAI, Anthropic and Google take in the name of a tool."""
@@ -80,7 +80,7 @@ class WireNames:
         >>> WireNames().wire("math.add"), WireNames().wire("look up!")
         ('math__add', 'look_up_')
         """
-        return self.wires.get(name) or cut(OTHERS.sub("_", wire_name(name)))
+        return self.wires.get(name) or cut(OTHERS.sub("_", wire_name(name[:MAX_SPELLING_CHARS])))
 
     def tool(self, wire: str) -> str:
         """Return the canonical name of what a model calls *wire*; of a tool that it was not told of, the one it means.

@@ -64,6 +64,7 @@ n: no, or "n because ..." to say why     x: no, and stop the session\r
 Allow p.delete? [n] """
 
 NEEDS = "needs an approval, and nobody here can give it"
+REFUSED = "neuroscript: p.delete: needs an approval; answer at a terminal, or pass --preapproved 'p.delete'\n"
 
 BEGIN = """
 import io, os, sys
@@ -260,7 +261,7 @@ def test_a_command_with_no_stream_at_a_terminal_asks_nobody(terminal: Callable[.
     seen = terminal("call", "p.delete", "a", before="piped(b'y\\n'); into('all', 1, 2)")
 
     assert "" == ended(seen, 4)
-    assert f"neuroscript: p.delete: {NEEDS}\n" == Path("all").read_text()
+    assert Path("all").read_text() == REFUSED
 
 
 def test_what_was_typed_before_the_question_is_no_answer(terminal: Callable[..., Terminal]) -> None:
@@ -282,7 +283,7 @@ def test_what_was_typed_before_the_question_is_no_answer(terminal: Callable[...,
     "words", [("call", "p.delete", "a"), ("call", "--json", "p.delete", "a"), ("execute", "calls"), ("execute", "-")]
 )
 def test_without_a_terminal_it_is_refused(words: tuple[str, ...]) -> None:
-    """By a sentence, and 4; an answer from a pipe counts nowhere, and a dry run says the same."""
+    """By a sentence on stderr or a result as JSON, and 4; an answer from a pipe does not count, as in a dry run."""
     Path("calls").write_bytes(call_line("p.delete", "a"))
     stdin = call_line("p.delete", "a") if "-" in words else b"y\ny\n"
 
@@ -290,8 +291,14 @@ def test_without_a_terminal_it_is_refused(words: tuple[str, ...]) -> None:
     dry = away(*words, "--dry-run", stdin=stdin)
 
     assert (4, 4) == (done.code, dry.code)
-    assert f"p.delete: {NEEDS}" in done.out + done.err
-    assert NEEDS in dry.out
+    if words == ("call", "p.delete", "a"):
+        assert (done.out, done.err) == ("", REFUSED)
+        assert dry.out == f"p.delete: would be refused: {NEEDS} (policy.approval, by approval)\n"
+        assert dry.err == REFUSED
+    else:
+        assert json.loads(done.out)["error"]["message"] == f"p.delete: {NEEDS}"
+        assert json.loads(dry.out)["text"] == NEEDS
+        assert (done.err, dry.err) == ("", "")
     assert [] == ran()
 
 
@@ -299,7 +306,7 @@ def test_a_process_without_a_terminal_refuses() -> None:
     """Of its own, with pipes and nothing else."""
     done = process("call", "-p", str(Path("tools.py").absolute()), "p.delete", "a", stdin=b"y\n")
 
-    assert Ran(4, "", f"neuroscript: p.delete: {NEEDS}\n") == done
+    assert Ran(4, "", REFUSED) == done
 
 
 # Without being asked
@@ -419,7 +426,7 @@ def test_an_approval_is_none_of_calls_within() -> None:
             4,
             "waits for another approval, for this is no longer what was asked about: policy",
         ),
-        (("--deny", "p.*"), 4, "is denied by the host"),
+        (("--deny", "p.*"), 4, "denied by the pattern 'p.*' of deny"),
     ],
 )
 def test_an_answer_counts_under_the_policy_that_was_asked(words: tuple[str, ...], code: int, said: str) -> None:

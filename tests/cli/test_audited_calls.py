@@ -12,8 +12,8 @@ import pytest
 from tests.cli.conftest import Ran, command, process, start
 
 HEAD = re.compile(r"neuroscript: audit head (\d+:[0-9a-f]{64})\n")
-LOST = "the audit can not keep a record (OSError)\n"
-REFUSED = "can not run, for the audit can not keep a record of it"
+LOST = "neuroscript: the audit cannot write a record (OSError)\n"
+REFUSED = "denied because the audit cannot record it"
 
 PLUGIN = '''
 """Tools with effects."""
@@ -78,6 +78,15 @@ def told(trail: str) -> list[tuple[str, str, str]]:
 
 
 # A trail of lines
+
+
+def test_a_trail_and_a_choice_of_plugins_go_together(tmp_path: Path) -> None:
+    """The command closes the trail at its end, and nothing else."""
+    ran = process(
+        "call", "--audit", str(tmp_path / "t.jsonl"), "math.add", "1", "2", NEUROSCRIPT_PLUGINS="neuroscript-std"
+    )
+
+    assert (ran.code, ran.out) == (0, "3.0\n")
 
 
 def test_the_head_that_is_told_verifies_the_trail(plugin: str, trail: str, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_each_plugin_is_loaded_apart(with_site: Callable[..., Any]) -> None:
         ),
         "acme-exit 1.0": (
             "broken",
-            "entry point acme-exit can not be loaded (SystemExit) (plugin.exit)",
+            "entry point acme-exit cannot be loaded: SystemExit: 3 (acme_exit_module.py, line 1) (plugin.exit)",
             "pip install --upgrade acme-exit",
         ),
     }
@@ -226,7 +226,7 @@ def test_plugins_of_files_are_loaded_apart(config: Path, tmp_path: Path) -> None
         "exit.py": ("broken", "ended its process while it was loaded (exit code 4)"),
         "good.py": ("ok", "1 tool"),
         "hang.py": ("broken", "has not been loaded after 2 seconds"),
-        "bad.py": ("broken", "it can not be loaded (SyntaxError, line 1)"),
+        "bad.py": ("broken", "cannot be loaded: SyntaxError: invalid syntax (bad.py, line 1)"),
         "open.py": (
             *(
                 "broken",

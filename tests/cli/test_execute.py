@@ -220,8 +220,9 @@ the standard input: what models sent, what was repaired, what was refused and wh
     refused   line 5: expected a tool call as JSON, got other text (column 1 is not JSON)
     retry     the model, with a better call
  5  probe.trusted             plain
-    refused   needs a host that trusts it
+    refused   requires a trusted host
     retry     the host, with other settings
+    remedy    pass --trusted
  6  probe.echo                plain
     result    wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww
               wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww

@@ -103,10 +103,11 @@ def test_an_index_goes_where_it_is_told(package: Path, tmp_path: Path) -> None:
 
 def test_what_an_engine_could_not_use_has_no_index(package: Path) -> None:
     """The reason is that of the engine; a single module has no package to put it in."""
-    (package / "__init__.py").write_text("raise RuntimeError('a secret')")
+    (package / "__init__.py").write_text("raise RuntimeError('set ACME_KEY')")
     ran = index("acme-tools")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "neuroscript: Acme.Tools 1.0: entry point acme can not be loaded (RuntimeError)\n"
+    reason = "RuntimeError: set ACME_KEY (__init__.py, line 1)"
+    assert ran.err == f"neuroscript: Acme.Tools 1.0: entry point acme cannot be loaded: {reason}\n"
 
     (package / "__init__.py").rename(package.with_suffix(".py"))
     shutil.rmtree(package)

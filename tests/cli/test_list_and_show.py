@@ -19,8 +19,8 @@ probe.danger(options: map = {"size": 1}) -> any | None
 Say what \\x1b[2J can not be said\\u202e.
 
 arguments
-  options       map, default {"size": 1}     What \\x1b[31mto do\\u202e.
-  options.size  int, from 1 to 9, default 1  How large\\x1b[2J.
+  options       map, default {"size": 1}    What \\x1b[31mto do\\u202e.
+  options.size  int from 1 to 9, default 1  How large\\x1b[2J.
 
 returns
   any | None: What it was given.

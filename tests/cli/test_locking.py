@@ -233,7 +233,7 @@ def test_what_can_not_be_used_is_not_locked(site: Site) -> None:
     assert ran == Ran(
         FAILED,
         "",
-        "neuroscript: acme-weather 1.1: entry point weather can not be loaded (SystemExit)\n"
+        "neuroscript: acme-weather 1.1: entry point weather cannot be loaded: SystemExit (acme_weather_module.py, line 5)\n"
         "neuroscript: acme-good 1.0: entry point acme is no Toolset but a int\n"
         "neuroscript: neuroscript.lock was not written\n",
     )
@@ -374,7 +374,7 @@ def test_an_index_that_tells_models_something_else_is_refused(site: Site, with_p
 
 def test_a_lock_is_no_path() -> None:
     """A path is read with Lock.read."""
-    with pytest.raises(SpecError, match=r"lock is a Lock, as Lock\.read gives it"):
+    with pytest.raises(SpecError, match=r"lock must be a Lock \(an object with check and missing\), or None, not str"):
         Engine(lock="neuroscript.lock", policy=ExecutionPolicy())
 
 

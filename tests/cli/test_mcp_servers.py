@@ -19,6 +19,7 @@ from neuroscript import Engine, ExecutionPolicy
 from neuroscript.interop.mcp import from_mcp
 from neuroscript.interop.mcp.accepted import Definition, write
 
+RAW: Final = Path(__file__).parents[1] / "interop" / "mcp_raw.py"
 SERVER: Final = """
 import json, os, sys
 log, description = sys.argv[1:]
@@ -242,7 +243,8 @@ def test_a_server_that_is_told_to_end_ends_those_whose_tools_it_serves_on(world:
 def test_a_tool_needs_an_approval_unless_its_server_is_trusted(world: World) -> None:
     """And a denied one stays denied; what it says of itself counts only where the file says so."""
     world.write(world.table(further=""))
-    refused = Ran(4, "", "neuroscript: far.token: needs an approval, and nobody here can give it\n")
+    sentence = "far.token: needs an approval; answer at a terminal, or pass --preapproved 'far.token'"
+    refused = Ran(4, "", f"neuroscript: {sentence}\n")
 
     ran(world, "list")
     assert ran(world, "call", "far.token") == refused
@@ -250,7 +252,7 @@ def test_a_tool_needs_an_approval_unless_its_server_is_trusted(world: World) -> 
     assert ran(world, "call", "far.token") == Ran(0, "\n")
     world.write(world.table())
     assert ran(world, "call", "--deny", "far.*", "far.token") == Ran(
-        4, "", "neuroscript: far.token: is denied by the host\n"
+        4, "", "neuroscript: far.token: denied by the pattern 'far.*' of deny\n"
     )
     assert world.told == ["started", "ended"] * 2
 
@@ -262,7 +264,7 @@ def test_a_secret_is_a_variable_of_the_environment_and_is_hidden(world: World, m
         0, "hi\n", "neuroscript: warning: mcp.far: env: this host lends no secret called FAR_TOKEN\n"
     )
 
-    monkeypatch.setenv("FAR_TOKEN", "t-123456")
+    monkeypatch.setenv("FAR_TOKEN", "token-Q7r9T2v5X8z1")
 
     assert ran(world, "call", "far.token") == Ran(0, "[secret]\n", noted(world))
 
@@ -290,6 +292,39 @@ def test_a_server_that_can_not_be_started_loses_nothing_else(world: World) -> No
         f"neuroscript: warning: mcp.other: {world.directory / 'other.mcp.json'}: mcp: must be 1, the version of the format that is read here\n"
         "neuroscript: warning: mcp.lost: what it says its tools are can not be written down (FileNotFoundError)\n",
     )
+
+
+ENDLESS: Final = {"type": "object", "properties": {"v": {"$ref": "#/$defs/T"}}, "$defs": {"T": {"$ref": "#/$defs/T"}}}
+TREE: Final = {
+    **ENDLESS,
+    "$defs": {"T": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/T"}}]}},
+}
+
+
+def test_a_server_with_hostile_schemas_stops_no_command_of_others(world: World) -> None:
+    """Not at its first start, nor when its definitions are known; its own good tools are there."""
+    tools = [{"name": "endless", "inputSchema": ENDLESS}, {"name": "tree", "inputSchema": TREE}]
+    (world.directory / "tools.json").write_text(json.dumps(tools))
+    words = [sys.executable, str(RAW), str(world.directory / "tools.json")]
+    world.write(f"[mcp.odd]\ncommand = {json.dumps(words)}\n", world.table())
+    problem = "endless: #: a $ref comes back to itself without coming to another value"
+    warning = f"neuroscript: warning: mcp.odd: {problem}\n"
+    known = world.directory / "odd.mcp.json"
+
+    first = ran(world, "call", "probe.echo", "hi")
+    second = ran(world, "call", "far.repeat", "tea")
+    listed = ran(world, "list", "odd.*")
+    looked = command("mcp", "tools", "far", "--policy", world.policy)
+    odd = command("mcp", "tools", "odd", "--policy", world.policy)
+
+    assert first == Ran(
+        0, "hi\n", f"{warning}neuroscript: mcp.odd: its tools are accepted as they are now, in {known}\n{noted(world)}"
+    )
+    assert second == Ran(0, "tea\n", warning)
+    assert (listed.code, listed.err) == (0, warning)
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["odd.tree"]
+    assert (looked.code, looked.err) == (0, "")
+    assert (odd.code, f"can not be taken: {problem}" in odd.out.replace("\n", " ")) == (0, True)
 
 
 def test_a_tool_that_is_there_is_not_replaced(world: World) -> None:

@@ -110,7 +110,8 @@ def test_a_person_sees_the_same(with_site: Callable[..., Any]) -> None:
 
     assert (ran.code, ran.err) == (1, "")
     assert ran.out == (
-        "broken-exit 1.0  plugin.exit  entry point broken-exit can not be loaded (SystemExit)\n"
+        "broken-exit 1.0  plugin.exit  entry point broken-exit cannot be loaded: SystemExit: 3\n"
+        "                              (broken_exit_module.py, line 1)\n"
         "zeta-good 1.0    ok           2 tools, 3 hooks\n\n"
         "2 plugins: 1 can be used, 1 can not\n"
     )
@@ -263,7 +264,7 @@ def checked(folder: Path, code: str, limit: float = SECONDS) -> Any:
     [
         ("import os; os._exit(3)", "plugin.exit", "ended its process while it was loaded (exit code 3)"),
         ("import os; os.abort()", "plugin.exit", "ended its process while it was loaded (exit code -6)"),
-        ("raise KeyboardInterrupt", "plugin.exit", "can not be loaded (KeyboardInterrupt)"),
+        ("raise KeyboardInterrupt", "plugin.exit", "cannot be loaded: KeyboardInterrupt (odd_tools_module.py, line 1)"),
         (f"import sys; sys.stdout.close(); sys.path.clear()\n{TOOLSET.format(group='odd', name='odd')}", "", ""),
         (
             f"import threading; threading.Thread(target=threading.Event().wait).start()\n"

@@ -56,7 +56,7 @@ def test_a_call_runs(words: list[str], expected: Ran) -> None:
         pytest.param(
             ["call", "probe.fails", "bug"],
             ">&-",
-            Ran(1, err="neuroscript: probe.fails: the tool failed (ValueError)\n"),
+            Ran(1, err="neuroscript: probe.fails: the tool failed (ValueError); --traceback shows where\n"),
             id="nothing to lose",
         ),
         pytest.param(["call", "probe.fails", "bug"], "2>&-", Ran(1), id="errors lost"),

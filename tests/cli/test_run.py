@@ -158,10 +158,10 @@ def test_a_plan_that_can_not_run_says_everything_and_runs_nothing(tmp_path: Path
         '[nodes.d]\ntool = "probe.trusted"\ninputs = { text = "x" }\n'
     )
     lines = [
-        "nodes.b.tool: no tool is called probe.ecko; did you mean probe.echo or probe.odd or probe.slow?",
+        "nodes.b.tool: no tool is called probe.ecko; did you mean probe.echo?",
         "nodes.c.inputs.names: expected list of string, got nothing",
         "nodes.c.inputs.nams: expected only names, sep, limit, got an unknown name with list (did you mean names?)",
-        "nodes.d.tool: probe.trusted: needs a host that trusts it",
+        "nodes.d.tool: probe.trusted: requires a trusted host",
     ]
 
     ran = command("run", written(tmp_path, plan))
@@ -473,6 +473,6 @@ def test_a_model_that_makes_no_plan_is_told_of(server: ModelServer) -> None:
 
     made = command(*asked_of(server, "plan", "Say it.", "--attempts", "2"))
 
-    told = "no plan: nodes.a.tool: no tool is called probe.ecko; did you mean probe.echo or probe.odd or probe.slow?"
+    told = "no plan: nodes.a.tool: no tool is called probe.ecko; did you mean probe.echo?"
     assert Ran(2, "", f"neuroscript: {told}\n") == made
     assert 2 == len(server.requests)

@@ -94,7 +94,7 @@ def until(path: str) -> None:
             Ran(
                 1,
                 '{"a": {"$base64": "eA=="}}\n{"b": null}\n',
-                "neuroscript: s.maps: the tool failed (ValueError) (after 2 items)\n",
+                "neuroscript: s.maps: the tool failed (ValueError) (after 2 items); --traceback shows where\n",
             ),
             id="until one fails",
         ),
@@ -105,7 +105,7 @@ def until(path: str) -> None:
         ),
         pytest.param(
             ["--deny", "s.*", "s.up", "1"],
-            Ran(4, "", "neuroscript: s.up: is denied by the host\n"),
+            Ran(4, "", "neuroscript: s.up: denied by the pattern 's.*' of deny\n"),
             id="a tool that is denied",
         ),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -176,6 +177,16 @@ def test_docs_writes_over_nothing_that_is_not_its_own(tmp_path: Path, kind: str)
 
     assert Ran(2, "", sentence) == command("docs", "--output", str(place))
     assert file.read_text() == before
+
+
+def test_docs_first_writes_to_a_file_with_a_name_of_its_own(tmp_path: Path) -> None:
+    """A file of the user's that is named like a page and a process is neither written over nor removed."""
+    file = tmp_path / f".probe.md.{os.getpid()}"
+    file.write_text("a user's own")
+
+    command("docs", "--output", str(tmp_path))
+
+    assert (file.read_text(), (tmp_path / "probe.md").exists()) == ("a user's own", True)
 
 
 def test_docs_without_a_directory_are_printed() -> None:

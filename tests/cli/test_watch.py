@@ -116,8 +116,8 @@ def test_half_a_file_changes_nothing(plugin: Path, watch: Callable[..., Watching
     save(plugin, "?")
 
     assert [
-        f"{plugin}: it can not be loaded (SyntaxError, line 1); its tools are what they were",
-        f"{plugin}: it has no function register(registrar); its tools are what they were",
+        f"{plugin}: cannot be loaded: SyntaxError: '(' was never closed ({plugin.name}, line 1); its tools are what they were",
+        f"{plugin}: it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar); its tools are what they were",
         f"{plugin}: there is no such file of Python, nor a package (a directory with __init__.py); its tools are what they were",
     ] == said
     assert (f"loaded {plugin} anew", "HELLO?") == (seen.said(), seen.result())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -89,7 +90,10 @@ def test_a_grant_confines_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path:
     here = tmp_path / "box"
     words = ("call", f"--plugin={plugin}", "--sandbox", str(here))
 
-    assert command(*words, "p.put", "data/a", "hi") == Ran(4, "", "neuroscript: p.put: needs fs:write:data/a\n")
+    options = "--grant 'fs:write:data/a' --grant 'fs:read:data/a'"
+    refused = f"neuroscript: p.put: needs fs:write:data/a, fs:read:data/a; grant it with {options}\n"
+    assert command(*words, "p.put", "data/a", "hi") == Ran(4, "", refused)
+    assert command(*words, *shlex.split(options), "p.put", "data/a", "hi") == Ran(0, "hi\n")
     granted = (*words, "--grant", "fs:read,write:data/**")
     assert command(*granted, "p.put", "data/a", "hi") == Ran(0, "hi\n")
     assert (here / "data" / "a").read_text() == "hi"
@@ -128,7 +132,10 @@ def test_calls_of_a_file_take_the_same_words(plugin: str, tmp_path: Path) -> Non
         (["--deny", ""], "execution policy: deny:  matches no tool"),
         (["-p", "no/such/file.py"], "no/such/file.py: there is no such file of Python"),
         (["-p", "README.md"], "README.md: there is no such file of Python"),
-        (["-p", "dev.py"], "dev.py: it has no function register(registrar)"),
+        (
+            ["-p", "dev.py"],
+            "dev.py: it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar)",
+        ),
         (["--sandbox", "README.md"], "sandbox: is not a directory"),
         (["--grant"], "argument --grant: expected one argument"),
     ],
@@ -173,7 +180,7 @@ def test_the_plugins_of_a_directory_are_loaded_and_a_broken_one_stops_nothing(tm
     plugins = directory(tmp_path / "plugins")
     ran = command("call", "--plugins-dir", str(plugins), "--trusted", "p.trusted")
 
-    warning = f"neuroscript: warning: {plugins / 'broken.py'}: it can not be loaded (SyntaxError, line 1)\n"
+    warning = f"neuroscript: warning: {plugins / 'broken.py'}: cannot be loaded: SyntaxError: invalid syntax (broken.py, line 1)\n"
     assert ran == Ran(0, "true\n", warning)
     assert command("list", f"--plugins-dir={plugins}", "p.*").out.count("p.") == 2
     missing = command("list", "--plugins-dir", str(tmp_path / "nowhere"), "p.*")
@@ -231,7 +238,7 @@ def test_a_rule_for_an_old_name_has_an_effect(tmp_path: Path) -> None:
     words = ("-p", str(path))
 
     ran = command("call", *words, "--deny", "g.former", "g.new", "5")
-    assert ran == Ran(4, "", "neuroscript: g.new: is denied by the host\n")
+    assert ran == Ran(4, "", "neuroscript: g.new: denied by the pattern 'g.former' of deny\n")
     assert "g.former" in command("policy", "check", *words, "--allow", "g.former").out
     checked = json.loads(command("policy", "check", *words, "--deny", "g.former", "--json").out)
     assert checked["idle"] == []

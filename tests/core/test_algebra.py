@@ -212,14 +212,14 @@ def test_a_name_is_whole_or_a_word() -> None:
         (lambda t: t.filtered("a b"), SpecError, "pattern: a b matches no tool; write a name, or a pattern such as fs.*"),
         (lambda t: t.with_policy("fs.*", timeout=1), RegistryError, "toolset files has no tool that fs.* matches"),
         (lambda t: t.with_policy("*.copy", tiemout=1), SpecError, "files.copy: tiemout: a ToolPolicy has no such field"),
-        (lambda t: t.with_policy("*.copy", timeout=-1), SpecError, "policy: timeout must be a finite number of seconds above 0"),
+        (lambda t: t.with_policy("*.copy", timeout=-1), SpecError, "policy: timeout must be a finite number of seconds above 0, or None"),
         (lambda t: t.with_policy("*.plain", capabilities=("fs:read:{path}",)), SpecError,
          "files.plain: policy: fs:read:{path}: {path} names no argument"),
         (lambda t: t.described("*", name="x"), SpecError, "files.copy: name: only description, when_to_use, return_help, "
          "category, error_conditions, deprecated can be described"),
         (lambda t: t.hiding("files.cp", mode=1), RegistryError, "toolset files has no tool called files.cp"),
         (lambda t: t.hiding("files.copy", mood=1, mode=99, source=None), SpecError,
-         "files.copy: it has no argument mood (did you mean mode?); source: expected string, got None; mode: expected int, from 0 to 9, got int out of bounds"),
+         "files.copy: it has no argument mood (did you mean mode?); source: expected string, got None; mode: expected int from 0 to 9, got int out of bounds"),
         (lambda t: t.alias("files.plain", "files.copy"), RegistryError,
          "toolset files: files.plain means files.plain, and can not be an old name of files.copy"),
         (lambda t: t.alias("files.cp", "files.nothing"), RegistryError, "toolset files has no tool called files.nothing"),
@@ -481,7 +481,9 @@ def test_a_tool_that_goes_says_so(logged: Records) -> None:
     assert spec_from_data(json.loads(json.dumps(spec_to_data(spec)))) == spec
     assert spec_to_data(spec)["deprecated"] == "use g.new"
     assert "deprecated" not in spec_to_data(ToolSpec("new", "g"))
-    with pytest.raises(SpecError, match="deprecated must be a text"):
+    with pytest.raises(
+        SpecError, match="deprecated must be a string of valid Unicode, without lone surrogates, not bool"
+    ):
         ToolSpec("old", "g", deprecated=True)  # type: ignore[arg-type]
 
     tools = Toolset("g")

@@ -71,13 +71,13 @@ class TestMemory:
         assert audit.intents is False
         assert (outcome(1), refused(2)) == audit.records
 
-    @pytest.mark.parametrize("size", [0, -1, True, 1.5])
-    def test_a_size_that_is_none_is_refused(self, size: Any) -> None:
+    @pytest.mark.parametrize(("size", "got"), [(0, ""), (-1, ""), (True, ", not bool"), (1.5, ", not float")])
+    def test_a_size_that_is_none_is_refused(self, size: Any, got: str) -> None:
         """When the ring is made."""
         with pytest.raises(SpecError) as caught:
             MemoryAudit(size)
 
-        assert "audit: size must be a whole number above 0" == str(caught.value)
+        assert f"MemoryAudit: size must be a whole number above 0{got}" == str(caught.value)
 
 
 class TestFile:
@@ -174,13 +174,13 @@ class TestFile:
 
         assert [0o600, 0o600] == [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a.jsonl", "a.db")]
 
-    @pytest.mark.parametrize("key", [b"", b"x" * 31, "x" * 32])
-    def test_a_short_key_is_refused(self, key: Any, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("key", "got"), [(b"", ""), (b"x" * 31, ""), ("x" * 32, ", not str")])
+    def test_a_short_key_is_refused(self, key: Any, got: str, tmp_path: Path) -> None:
         """Before a file is made."""
         with pytest.raises(SpecError) as caught:
             FileAudit(tmp_path / "trail.jsonl", key=key)
 
-        assert "audit: key must be bytes, 32 or more" == str(caught.value)
+        assert f"FileAudit: key must be 32 bytes or more, or None{got}" == str(caught.value)
         assert not [*tmp_path.iterdir()]
 
     @pytest.mark.parametrize(("first", "then"), [(KEY, None), (None, KEY), (KEY, KEY[::-1])])
@@ -275,11 +275,22 @@ class TestFile:
             audit.write(outcome())
         audit.close()
 
-    def test_a_reader_that_has_gone_raises(self, tmp_path: Path) -> None:
-        """A trail may go to a pipe; without its reader no call is recorded any more."""
+    def test_a_named_pipe_is_refused(self, tmp_path: Path) -> None:
+        """Opening it would wait for another process, and so would each record."""
         os.mkfifo(tmp_path / "pipe")
         reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-        audit = FileAudit(tmp_path / "pipe")
+
+        with pytest.raises(AuditError) as caught:
+            FileAudit(tmp_path / "pipe")
+        os.close(reader)
+
+        assert str(caught.value) == "a trail cannot be kept in a named pipe; name a file"
+
+    def test_a_reader_that_has_gone_raises(self) -> None:
+        """A trail may go to a pipe of this process; without its reader no call is recorded any more."""
+        reader, writer = os.pipe()
+        audit = FileAudit(f"/dev/fd/{writer}")
+        os.close(writer)
         audit.write(outcome())
         first = json.loads(os.read(reader, 65536))
         os.close(reader)
@@ -476,13 +487,13 @@ class TestDatabase:
 
         assert [(1,)] == queried(tmp_path / "trail.db", "SELECT call FROM calls")
 
-    @pytest.mark.parametrize("batch", [0, True, "1"])
-    def test_a_batch_that_is_none_is_refused(self, batch: Any, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(("batch", "got"), [(0, ""), (True, ", not bool"), ("1", ", not str")])
+    def test_a_batch_that_is_none_is_refused(self, batch: Any, got: str, tmp_path: Path) -> None:
         """Before a file is made."""
         with pytest.raises(SpecError) as caught:
             SqliteAudit(tmp_path / "trail.db", batch=batch)
 
-        assert "audit: batch must be a whole number above 0" == str(caught.value)
+        assert f"SqliteAudit: batch must be a whole number above 0{got}" == str(caught.value)
         assert not [*tmp_path.iterdir()]
 
     def test_a_file_that_is_no_database_is_left_alone(self, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +23,7 @@ from neuroscript import (
     coerce,
 )
 from neuroscript.binding import bound
+from neuroscript.errors import MAX_PROBLEMS
 from neuroscript.walk import Coercion
 
 INT, STRING, SLICE_INT = ArgType.INT, ArgType.STRING, ArgType.SLICE_INT
@@ -52,8 +54,8 @@ TEXTS = ToolSpec("texts", "g", (ArgSpec("glue", STRING), ArgSpec("texts", STRING
         (bind, TEXTS, (",",), "g.texts: texts: expected at least one string, got nothing"),
         (bind, TEXTS, (",", "a", 5, None), "g.texts: texts[1]: expected string, got int; texts[2]: expected string, got "
          "None"),
-        (bind_named, TEXTS, {"glue": ",", "texts": "a"}, "g.texts: texts: expected list, got str (a text must be a JSON "
-         "array)"),
+        (bind_named, TEXTS, {"glue": ",", "texts": "a"}, "g.texts: texts: expected list of string, got str (write a "
+         'JSON array, such as ["a", "b"])'),
         (bind_named, TEXTS, {"glue": ",", "texts": []}, "g.texts: texts: expected at least one string, got nothing"),
     ],
 )  # fmt: skip
@@ -83,14 +85,24 @@ def test_problems_are_data_too() -> None:
     )
 
 
-def test_at_most_twenty_problems_are_listed_and_the_rest_counted() -> None:
-    """A list of a thousand bad elements makes one short text."""
+def test_at_most_a_hundred_problems_are_described_and_the_rest_counted() -> None:
+    """A list of a thousand bad elements makes one short text, which names twenty."""
     with pytest.raises(ArgumentError) as caught:
         bind(ToolSpec("t", "g", (ArgSpec("xs", SLICE_INT),)), ([None] * 1000,))
 
-    assert len(caught.value.problems) == 20
-    assert caught.value.unlisted == 980
-    assert str(caught.value).endswith("xs[19]: expected int, got None; and 980 more")
+    error = caught.value
+    assert (len(error.problems), error.unlisted, error.total) == (MAX_PROBLEMS, 900, 1000)
+    assert str(error) == f"g.t: {''.join(f'xs[{n}]: expected int, got None; ' for n in range(20))}and 980 more"
+    assert (error.code, error.retry) == ("arg.invalid", "model")
+    assert (str(pickle.loads(pickle.dumps(error))), error.total) == (str(error), 1000)
+
+
+def test_an_error_that_is_made_of_many_problems_describes_a_hundred() -> None:
+    """Whoever raises it need not count them; one code for all of them is only known where all are described."""
+    for count, code in ((100, "arg.type"), (101, "arg.invalid")):
+        error = ArgumentError([Problem("", "arg.type", "int", "str")] * count)
+
+        assert (len(error.problems), error.total, error.code, error.retry) == (100, count, code, "model")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +135,8 @@ SEEN: dict[str, set[str]] = {
 """Where a value is seen in all eight encodings that a tool gives away and that is no secret."""
 
 SEEN_ONCE: dict[str, set[str]] = {
-    "breaks": set(),
-    "exits": set(),
+    "breaks": {"log"},
+    "exits": {"log"},
     "opens": set(),
     "opens_nowhere": set(),
     "spends": set(),
@@ -144,7 +144,7 @@ SEEN_ONCE: dict[str, set[str]] = {
     "keeps_wrongly": set(),
     "calls_wrongly": set(),
     "requires": ERRORS,
-    "reads_wrongly": ERRORS,
+    "reads_wrongly": ERRORS | RECORDS | {"refusals", "log"},
     "calls_nothing": RECORDS,
     "calls_with_keys": RECORDS - {"spans"} | {"recording"},
 }
@@ -246,7 +246,7 @@ class Odd(Exception):
         return str(self.args)
 
 
-def failing_host(part: str, use: Callable[[Any], object]) -> Case:
+def failing_host(part: str, use: Callable[[Any], object], seen: Collection[str] = ("log",)) -> Case:
     """Return the case of a part of the host that raises an error with the value in it, where a tool uses it."""
 
     def world(value: str) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def failing_host(part: str, use: Callable[[Any], object]) -> Case:
 
         return {part: Failing(), **toolset(lambda rt: use(rt), capabilities=("model:use",))}
 
-    return Case(told, world=world)
+    return Case(told, {*seen}, world)
 
 
 def failing_sink(value: str, *args: ArgSpec, **policy: Any) -> dict[str, Any]:
@@ -388,21 +388,21 @@ SECRET_PATH = ArgSpec("path", ArgType.STRING, secret=True)
 WORD = operator.attrgetter("word")
 
 CASES: dict[str, Case] = {
-    "the text of an exception": Case(told, world=raising(ValueError)),
-    "the text of an exception that only says so": Case(told, world=raising(Odd, Odd)),
-    "the text of an exception of a coroutine": Case(told, world=raising(OSError, KeyError, is_async=True)),
-    "the text of an exception of a stream": Case(told, world=raising(LookupError, stream=True)),
-    "the text of an exit": Case(told, world=raising(SystemExit, BaseException)),
+    "the text of an exception": Case(told, {"log"}, world=raising(ValueError)),
+    "the text of an exception that only says so": Case(told, {"log"}, world=raising(Odd, Odd)),
+    "the text of an exception of a coroutine": Case(told, {"log"}, world=raising(OSError, KeyError, is_async=True)),
+    "the text of an exception of a stream": Case(told, {"log"}, world=raising(LookupError, stream=True)),
+    "the text of an exit": Case(told, {"log"}, world=raising(SystemExit, BaseException)),
     "the text of an error of the clock": failing_host("clock", lambda rt: rt.now()),
     "the text of an error of the model": failing_host("llm", lambda rt: rt.llm.ask([])),
     "the text of an error of the prompter": failing_host("prompter", lambda rt: rt.prompt_user("?")),
     "the text of an error of the output": failing_host("stdout", lambda rt: rt.println("?")),
-    "the text of an error of the logger": failing_host("logger", lambda rt: rt.logger.info("?")),
+    "the text of an error of the logger": failing_host("logger", lambda rt: rt.logger.info("?"), ()),
     "the text of an error of the random numbers": failing_host("random", lambda rt: rt.random.random()),
     "the text of an error of the progress": failing_host("progress", lambda rt: rt.progress(1)),
-    "the text of an error of a sink": Case(told, world=failing_sink),
-    "the text of an error of an approver": approving(ValueError, set()),
-    "the text of an error of a hook": deciding(KeyError, set()),
+    "the text of an error of a sink": Case(told, {"log"}, failing_sink),
+    "the text of an error of an approver": approving(ValueError, {"log"}),
+    "the text of an error of a hook": deciding(KeyError, {"log"}),
     "an answer of an approver that is none": approving(str, set()),
     "an answer of a hook that is none": deciding(lambda value: [value], set()),
     "the reason of an approver": approving(Approval.reject, ERRORS),
@@ -414,7 +414,7 @@ CASES: dict[str, Case] = {
     "an argument that does not fit": Case(misfits, world=all_types),
     "a path of a call that the audit refuses": Case(
         lambda world, value: world.call("t.told", {"path": f"data/{value}"}),
-        RECORDS | {"refusals"},
+        RECORDS | {"refusals", "log"},
         lambda value: failing_sink(value, PATH, capabilities=("fs:read:{path}",)), value=WORD,
     ),
     "what a file holds": Case(fails_with_files, world=failing_files),
@@ -440,7 +440,7 @@ CASES: dict[str, Case] = {
     ),
     "a path below the sandbox that may not be read": Case(
         lambda world, value: world.call("c.reads", {"path": f"x/{value}"}),
-        ERRORS | {"decisions"}, value=WORD,
+        ERRORS | RECORDS | {"decisions", "refusals", "log"}, value=WORD,
     ),
     "a path below the sandbox that may be read": Case(
         lambda world, value: world.call("c.reads", {"path": f"data/{value}"}), RECORDS | {"recording"}, value=WORD,

@@ -86,9 +86,9 @@ def test_a_template_fills_as_the_page_says(template: str, kind: str, value: str,
          r"backslash by itself; write \, \{ \} \\"),
         (lambda: Capability.parse("fs:read:{path}"), r"capability: {path}: a scope is empty, or has a comma, a brace or a "
          r"backslash by itself; write \, \{ \} \\"),
-        (lambda: Capability.parse(5), "capability: a capability is a text; write resource:verb[,verb][:scope[,scope]], such "
+        (lambda: Capability.parse(5), "capability: text must be a string, not int; write resource:verb[,verb][:scope[,scope]], such "
          "as fs:read:data/a.txt"),
-        (lambda: Capability("fs", "read"), "capability: resource is a text, verbs and scopes are tuples of texts; write "
+        (lambda: Capability("fs", "read"), "capability: verbs must be a list or tuple of strings, not str; write "
          "resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt"),
         (lambda: Capability("fs", ()), "capability: a capability has a verb; write resource:verb[,verb][:scope[,scope]], such "
          "as fs:read:data/a.txt"),

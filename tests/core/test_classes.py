@@ -234,16 +234,16 @@ def test_keys_say_what_the_class_says() -> None:
 @pytest.mark.parametrize(
     ("annotation", "given", "text"),
     [
-        (Colour, "RED", "g.take: value: expected string, one of 'red', 'blue', got another str"),
-        (Colour, Colour.RED, "g.take: value: expected string, got Colour"),
-        (Level, True, "g.take: value: expected int, got bool (a truth value is not a number)"),
-        (list[Colour], ["red", "green"], "g.take: value[1]: expected list of string, one of 'red', 'blue', got another str"),
+        (Colour, "RED", "g.take: value: expected string, one of 'red', 'blue', got another str (did you mean 'red'?)"),
+        (Colour, Colour.RED, "g.take: value: expected string, one of 'red', 'blue', got Colour"),
+        (Level, True, "g.take: value: expected int, one of 0, 1, got bool (a truth value is not a number)"),
+        (list[Colour], ["red", "green"], "g.take: value[1]: expected string, one of 'red', 'blue', got another str"),
         (Box, {"size": {"height": 1}, "colour": "x"}, "g.take: value['size']['width']: expected int, got nothing; "
          "value['colour']: expected string, one of 'red', 'blue', got another str"),
         (Box, {"size": {"width": 1, "area": 2}}, "g.take: value['size']['area']: expected only width, height, got an unknown "
          "name with int"),
-        (Kind, {"both": 0, "word": "yes"}, "g.take: value['both']: expected int, at least 1, got int out of bounds"),
-        (More, {"word": "yes"}, "g.take: value['colours']: expected list of string, one of 'red', 'blue', got nothing"),
+        (Kind, {"both": 0, "word": "yes"}, "g.take: value['both']: expected int of at least 1, got int out of bounds"),
+        (More, {"word": "yes"}, "g.take: value['colours']: expected list of string, each one of 'red', 'blue', got nothing"),
         (Size, {"width": -1}, "g.take: value: expected what Size accepts, got dict"),
     ],
 )  # fmt: skip
@@ -352,7 +352,8 @@ def test_a_class_that_can_not_be_said_is_refused(annotation: Any, text: str) -> 
     ("make", "text"),
     [
         (lambda: ArgSpec("a", "int", cls=Colour), "argument a: each choice must be of type int"),
-        (lambda: ArgSpec("a", "map", cls=Size, default=Own()), "argument a: the default does not fit: expected map, got Own"),
+        (lambda: ArgSpec("a", "map", cls=Size, default=Own()), "argument a: the default does not fit: expected map with keys "
+         "width, height (optional), got Own"),
         (lambda: ArgSpec("a", "map", cls=Colour), "argument a: choices belong to texts, numbers, truth values and slices of "
          "them, not to map"),
         (lambda: ArgSpec("a", "string", cls=Colour, choices=("red",)), "argument a: choices are read off cls; give one of the two"),

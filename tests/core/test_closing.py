@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import pytest
@@ -35,6 +36,8 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
+from neuroscript.bodies import Body
+from neuroscript.threads import MOST_THREADS, Job, Threads
 
 
 def engine_of(**funcs: Callable[..., Any]) -> Engine:
@@ -573,6 +576,82 @@ def test_closing_in_a_loop_lets_the_loop_go_on() -> None:
         return await task
 
     assert asyncio.run(main()) == "done"
+
+
+# Idle threads
+
+
+def test_the_threads_of_cancelled_calls_end_when_they_are_idle() -> None:
+    """Thousands of cancellations use at most 64 threads, and these end by themselves while the engine is open."""
+
+    async def main() -> None:
+        for _ in range(60):
+            tasks = [asyncio.create_task(engine.acall("g.nap")) for _ in range(50)]
+            await asyncio.sleep(0.0005)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    before = threading.active_count()
+    tools = Toolset("g")
+    tools.add(ToolSpec("nap", "g"), lambda rt: time.sleep(0.001), ToolPolicy(blocking=True))
+    with Engine(toolsets=[tools], plugins="none") as engine:
+        asyncio.run(main())
+        most = threading.active_count() - before
+
+        until(lambda: threading.active_count() <= before, seconds=30)
+        assert 1 <= most <= MOST_THREADS
+        assert engine._world.threads.abandoned == 0
+        assert asyncio.run(engine.acall("g.nap")) is None
+
+
+class PausingQueue(SimpleQueue[Any]):
+    """A queue that stops the first worker in the moment in which it has found nothing, and the others until then."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self.meanwhile: Callable[[], None] | None = meanwhile
+        self.taken, self.is_waited_for = threading.Event(), threading.Event()
+        self.first: threading.Thread | None = None
+
+    def get_nowait(self) -> Any:
+        self.first = self.first or threading.current_thread()
+        if threading.current_thread() is not self.first:
+            self.taken.wait(10)
+        try:
+            return super().get_nowait()
+        except Empty:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            if meanwhile is not None:
+                meanwhile()
+            raise
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        if threading.current_thread() is not self.first:
+            self.is_waited_for.set()
+        return super().get(block, timeout)
+
+
+def test_a_call_that_comes_when_a_thread_becomes_idle_does_not_hide_a_later_one(never: threading.Event) -> None:
+    """The thread that takes it counts as busy, so later calls get threads of their own."""
+    threads = Threads()
+    running: list[int] = []
+
+    def hold(number: int) -> None:
+        running.append(number)
+        queue.taken.set()
+        never.wait()
+
+    def submit(func: Callable[..., Any], *values: int) -> None:
+        threads._submit(Job(threads, Body("g.hold", func, values, "waits")))
+
+    queue = threads._jobs = PausingQueue(lambda: submit(hold, 1))
+    submit(lambda: None)
+    assert queue.is_waited_for.wait(10)  # the first thread has taken the call, and the second one is idle
+    for number in (2, 3, 4):
+        submit(hold, number)
+
+    until(lambda: len(running) == 4)
+    assert sorted(running) == [1, 2, 3, 4]
 
 
 # Many calls

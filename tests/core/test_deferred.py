@@ -222,8 +222,8 @@ def test_a_call_of_what_can_not_be_imported_fails(broken: Engine, counted: Count
     (error,) = broken.plugin_errors
 
     assert (caught.value.code, caught.value.retry, caught.value.tool) == ("plugin.import", "host", "acme.who")
-    reason = "acme-tools 1.0: entry point acme can not be loaded (ValueError)"
-    assert (str(error), str(caught.value)) == (reason, f"acme.who: can not be loaded ({reason})")
+    assert str(error).startswith("acme-tools 1.0: entry point acme cannot be loaded: ValueError")
+    assert str(caught.value) == "acme.who: cannot be loaded (plugin.import)"
     assert counted.imports == ["acme_tools_module"]
     assert broken.call("sound.who") == "sound"
 

@@ -30,7 +30,7 @@ from neuroscript import (
     Turn,
 )
 from neuroscript.discreet import redacted_result
-from neuroscript.redaction import MARK, Secrets
+from neuroscript.redaction import MARK, Redactor, SecretSet
 from neuroscript.runtime import Repair
 
 CANARY = "k3y\"ß<'&>/\\ +?~%=canary"
@@ -253,7 +253,7 @@ def test_a_secret_answer_is_hidden_from_then_on(place: Place) -> None:
 def test_a_secret_is_escaped_after_it_is_looked_for(place: Place) -> None:
     """A line break in it does not save it."""
     with Engine(
-        plugins="none", host=place.host(secrets={"key": "line 1\nline 2"}), toolsets=[tool_of_lines()]
+        plugins="none", host=place.host(secrets={"key": "line 1\nline 2 of it"}), toolsets=[tool_of_lines()]
     ) as engine:
         engine.call("g.lines")
 
@@ -263,7 +263,7 @@ def test_a_secret_is_escaped_after_it_is_looked_for(place: Place) -> None:
 def tool_of_lines() -> Toolset:
     """Return a toolset with a tool that prints a secret of two lines."""
     tools = Toolset("g")
-    tools.add(ToolSpec("lines", "g"), lambda rt: rt.println("a line 1\nline 2\nb"))
+    tools.add(ToolSpec("lines", "g"), lambda rt: rt.println("a line 1\nline 2 of it\nb"))
     return tools
 
 
@@ -371,6 +371,8 @@ def test_a_logger_of_another_shape_gets_one_text(place: Place) -> None:
         def info(self, msg: str, *args: object) -> None:
             said.append(msg % args)
 
+        debug = warning = error = info
+
     logging_tool(place, lambda log: log.info("%s is 100 %%", "canary"), logger=Lines())
 
     assert said == [f"{MARK} is 100 %"]
@@ -395,8 +397,9 @@ def test_without_secrets_a_tool_gets_what_the_host_lends(place: Place) -> None:
 
 def test_a_result_is_redacted_as_a_whole() -> None:
     """Value, places, error, and a name that nobody has; id and time stay."""
-    secrets = Secrets()
-    secrets.add("canary")
+    known = SecretSet()
+    known.add("canary")
+    secrets = Redactor(known)
     told = ToolResult("canary-id", "g.t", ["canary"], repairs=(Repair("a['canary']", "str", "int"),), seconds=1.5)
     failed = ToolResult("2", "canary", error=ToolNotFound("canary"))
 

@@ -114,7 +114,7 @@ def test_what_may_not_run_is_refused_before_its_arguments_are_looked_at() -> Non
         tools.add(ToolSpec(name, "g", (ArgSpec("path", ArgType.STRING),)), lambda rt, path: path, policy)
     engine = engine_of(tools)
     texts = {
-        "trust": "g.trust: needs a host that trusts it",
+        "trust": "g.trust: requires a trusted host",
         "approval": "g.approval: needs an approval, and nobody here can give it",
     }
 
@@ -159,7 +159,7 @@ def test_spellings_without_end_are_not_remembered_without_end(monkeypatch: pytes
     monkeypatch.setattr("neuroscript.session.SPELLINGS", 50)
     engine = engine_of()
 
-    for length in range(300):
+    for length in range(200):
         assert engine.call("tool." * length + "g.add", (1, 2)) == 3.0
 
     assert len(engine._positional) <= 60
@@ -183,8 +183,8 @@ def test_two_engines_share_nothing() -> None:
 def test_an_engine_says_what_it_can_not_be() -> None:
     """A keyword with no such value is a SpecError, at once."""
     for options, text in (
-        ({"mode": "loose"}, "Engine: mode is 'lax' or 'strict'"),
-        ({"plugins": "some"}, "Engine: plugins is 'installed', 'none' or a collection of distributions"),
+        ({"mode": "loose"}, "Engine: mode must be 'lax' or 'strict'"),
+        ({"plugins": "some"}, "Engine: plugins must be 'installed', 'none' or a collection of names of distributions"),
     ):
         with pytest.raises(SpecError) as caught:
             Engine(**options)  # type: ignore[arg-type]

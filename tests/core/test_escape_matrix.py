@@ -43,6 +43,7 @@ from neuroscript import (
     ToolSpec,
     aclient,
     client,
+    to_function,
 )
 from neuroscript.approval import Approval, ApprovalRequest
 from neuroscript.cli.command import MODULES
@@ -151,7 +152,7 @@ SESSION_WAYS: dict[str, Way] = {
 }
 SESSION_QUIET = {
     "aclose", "add_hooks", "add_plugin_errors", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
-    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals", "refuse", "refused",
+    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "log_failure", "log_refusal", "logger_of", "memory", "narrowed", "plugin_errors", "policy", "preload", "receive", "refusals", "refuse", "refused",
     "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "spills", "stop", "tools",
     "unload_plugin", "without_secrets",
 }  # fmt: skip
@@ -160,8 +161,10 @@ SESSION_QUIET = {
 CLIENT_WAYS: dict[str, Way] = {
     "client": lambda session, name: list(reduce(getattr, name.split("."), client(session))() or ()),
     "aclient": lambda session, name: asyncio.run(_awaited(reduce(getattr, name.split("."), aclient(session)))),
+    "to_function": lambda session, name: to_function(session, name)(),
+    "to_async_function": lambda session, name: asyncio.run(to_function(session, name, is_async=True)()),
 }
-"""The tools of a session as attributes."""
+"""The tools of a session as attributes and as functions."""
 
 WAYS = {**SESSION_WAYS, **CLIENT_WAYS}
 """All of them from outside, each by one of a session."""
@@ -219,6 +222,8 @@ PACKAGE_WAYS = {
         name: name.rpartition(".")[2]
         for name in ("client", "aclient", "neuroscript.clients.client", "neuroscript.clients.aclient")
     },
+    "to_function": "to_function",
+    "neuroscript.interop.functions.to_function": "to_function",
 }
 """What takes an engine or a session and calls tools, and the way by which it does."""
 

@@ -10,6 +10,7 @@ import typing
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Literal
 
+import attrs
 import pytest
 
 from neuroscript import Arg, Engine, Runtime, SpecError, ToolFailed, Toolset, from_function, tool
@@ -284,8 +285,8 @@ def anonymous() -> Callable[..., Any]:
     ("func", "text"),
     [
         (Shelf, "Shelf: is a class; write a function that makes it"),
-        (5, "int: can not be called, for it is of type int; write a function"),
-        (vars(Shelf)["of_class"], "of_class: can not be called, for it is of type classmethod; write a function"),
+        (5, "tool: func must be a function, not int"),
+        (vars(Shelf)["of_class"], "tool: func must be a function, not classmethod"),
         (Shelf.method, "method: self: this is a method of a class; give that of an instance, as in tool(thing.method)"),
         (anonymous(), '<lambda>: this is no name of a tool; give one, as in name="count"'),
         (yielding, "yielding: the result: it yields; write Iterator[T], or AsyncIterator[T]"),
@@ -319,6 +320,47 @@ def test_a_decorator_of_a_set_leaves_each_function_as_it_is() -> None:
     assert tools.tool(description="Do.")(by_name) is by_name
     assert by_name(1, c=3) == [1, 2, 3]
     assert tools.tools[0].spec.description == "Do."
+
+
+def test_a_decorator_needs_no_parentheses() -> None:
+    """With options or without, and as a plain call, it adds the same tool."""
+    tools = Toolset("text")
+
+    @tools.tool
+    def one(text: str) -> str:
+        """Give a text."""
+        return text
+
+    @tools.tool()
+    def two(text: str) -> str:
+        """Give a text."""
+        return text
+
+    assert tools.tool(one, name="three") is one
+    assert "a" == one("a") == two("a")
+    assert ["text.one", "text.two", "text.three"] == [each.name for each in tools]
+    first, *others = (attrs.evolve(each.spec, name="same") for each in tools)
+    assert [first, first] == others
+
+
+@pytest.mark.parametrize(
+    ("use", "text"),
+    [
+        (lambda tools: tools.tool("shout"), "tool: func must be a function, not str"),
+        (lambda tools: tools.tool(name=5), "toolset text: name must be a string, or None, not int"),
+        (
+            lambda tools: tools.tool(policy={}),
+            "toolset text: policy must be a ToolPolicy, not dict; write ToolPolicy(...)",
+        ),
+    ],
+    ids=["a name without its keyword", "a name of another type", "a policy as a dict"],
+)
+def test_a_decorator_with_a_wrong_option_fails_before_there_is_a_function(use: Any, text: str) -> None:
+    """At the line that says it, not where the function is defined."""
+    with pytest.raises(SpecError) as caught:
+        use(Toolset("text"))
+
+    assert text == str(caught.value)
 
 
 def test_one_instance_serves_all_calls() -> None:

@@ -115,6 +115,13 @@ class Subclassed(Approval):
     """An approval of another class."""
 
 
+def approval(verdict: object) -> Approval:
+    """Return an approval with a verdict that its constructor refuses."""
+    made = Approval.approve()
+    object.__setattr__(made, "verdict", verdict)
+    return made
+
+
 NO_APPROVAL: dict[str, Fault] = {
     "None": returning(None),
     "True": returning(True),
@@ -127,10 +134,10 @@ NO_APPROVAL: dict[str, Fault] = {
     "the maker": returning(Approval.approve),
     "another class": returning(Truthful()),
     "a subclass": lambda: Subclassed("approve"),
-    "an unknown verdict": lambda: Approval("maybe"),  # type: ignore[arg-type]
-    "no verdict": lambda: Approval(True),  # type: ignore[arg-type]
-    "an empty verdict": lambda: Approval(""),  # type: ignore[arg-type]
-    "a verdict in capitals": lambda: Approval("APPROVE"),  # type: ignore[arg-type]
+    "an unknown verdict": lambda: approval("maybe"),
+    "no verdict": lambda: approval(True),
+    "an empty verdict": lambda: approval(""),
+    "a verdict in capitals": lambda: approval("APPROVE"),
     "a generator": lambda: (Approval.approve() for _ in range(1)),
     "a list of one": lambda: [Approval.approve()],
 }
@@ -216,13 +223,14 @@ class Part:
 
 
 class Log:
-    """Keeps what is logged, as it would be written."""
+    """What is logged, as it would be written; tracebacks, whose messages are for the host alone, apart."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.tracebacks: list[str] = []
 
     def error(self, msg: str, *args: object) -> None:
-        self.lines.append(msg % args)
+        (self.tracebacks if msg == "%s failed\n%s" else self.lines).append(msg % args)
 
     debug = info = warning = error
 
@@ -713,7 +721,7 @@ def changes_nothing(observer: Observer, fault: str, manner: str, door: str) -> N
         assert not engine.running
         assert engine.refusals == ()
     assert part.asked > 0
-    assert len(bench.log.lines) == 1
+    assert (len(bench.log.lines), len(bench.log.tracebacks)) == (1, 1)
     assert CANARY not in bench.log.lines[0]
 
 

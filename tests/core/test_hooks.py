@@ -84,12 +84,12 @@ def test_a_gate_refuses_a_call(answer: Any, text: str) -> None:
     assert ("shop.refund", "hook Answering") == (refused.tool, refused.rule)
 
 
-@pytest.mark.parametrize("answer", [False, 0, 1, 1.0, [], {}, b"no", Decision("shop.refund", 1)], ids=repr)  # type: ignore[arg-type]
+@pytest.mark.parametrize("answer", [False, 0, 1, 1.0, [], {}, b"no"], ids=repr)
 def test_a_gate_that_answers_nonsense_refuses(answer: Any) -> None:
     """What is no answer is no permission."""
     refused = refusal(answer)
 
-    text = f"can not run, for what decides about it answered with {type(answer).__name__} (hook Answering)"
+    text = f"denied because a check returned {type(answer).__name__} (hook Answering)"
     assert (f"shop.refund: {text}", "policy.fault", "hook Answering") == (str(refused), refused.code, refused.rule)
 
 
@@ -98,7 +98,7 @@ def test_a_gate_that_fails_refuses(error: BaseException) -> None:
     """The text of its error is not told; the host finds it as the cause."""
     refused = refusal(error)
 
-    text = f"can not run, for what decides about it failed (hook Answering, {type(error).__name__})"
+    text = f"denied because a check failed (hook Answering, {type(error).__name__})"
     assert (f"shop.refund: {text}", "policy.fault", error) == (str(refused), refused.code, refused.__cause__)
 
 
@@ -402,7 +402,7 @@ def test_an_observer_that_fails_is_told_of_once(caplog: pytest.LogCaptureFixture
         tell(hooks, logging.getLogger("test"))
 
     assert [
-        f"the hook {hook} of the plugin {plugin} failed ({error}); if it fails again, nothing is said"
+        f"the hook {hook} of the plugin {plugin} failed ({error}); further failures of it are not logged"
         for hook, error in (("neuroscript_call_started", "ValueError"), ("neuroscript_call_finished", "SystemExit"))
         for plugin in ("Broken 2", "Broken")
     ] == caplog.messages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.distributions import TOOLSET, Published, age, ship
 
 from neuroscript import Engine, ExecutionPolicy, PolicyError, ToolFailed
 from neuroscript.indexes import FILE, METADATA, entries_of
-from neuroscript.installed import Distribution, distributions
+from neuroscript.installed import HEAD, Distribution, distributions
 
 ACME = Published("acme-tools", TOOLSET.format(group="acme", name="acme"), "acme")
 MARK = "raise AssertionError('imported')\n"
@@ -240,8 +241,9 @@ def test_a_tool_that_needs_something_else_is_refused(site: Path) -> None:
         assert made.call("acme.other") == 1
         assert codes(made) == ["plugin.index"]
     assert ("plugin.index", "host", "acme.who") == (caught.value.code, caught.value.retry, caught.value.tool)
+    assert "acme.who: cannot be loaded (plugin.index)" == str(caught.value)
     reason = "acme.who is not what its index says; make that anew with neuroscript index"
-    assert f"acme.who: can not be loaded (acme-tools 1.0: {reason})" == str(caught.value)
+    assert f"acme-tools 1.0: {reason}" == str(caught.value.__cause__)
 
 
 def test_a_tool_that_promises_something_else_is_refused_where_somebody_was_told(site: Path) -> None:
@@ -309,3 +311,22 @@ def test_an_index_that_is_not_true_is_not_kept(site: Path, started: Callable[[],
             made.call("acme.who")
 
     assert not kept.exists()
+
+
+def test_only_old_files_of_our_own_are_removed_from_the_cache(site: Path) -> None:
+    """A name and an age prove nothing: a file of the user's stays, whatever it is called."""
+    cache = site.parent / "cache" / "neuroscript"
+    cache.mkdir(parents=True)
+    users = {"notes.txt": "mine", "index-0123abcd.json": '{"of": "tea"}', "installed-0123abcd.json": ""}
+    ours = {"index-89abcdef.json": '{"of":"(1, 2)","roots":[]}', "installed-89abcdef.json": f"{HEAD}\0/usr/lib\n"}
+    for name, text in {**users, **ours}.items():
+        (cache / name).write_text(text)
+        os.utime(cache / name, (1, 1))
+    file_of(site).unlink()
+    age(site)
+
+    with engine():
+        names = {file.name for file in cache.iterdir()}
+
+    assert names & {*users, *ours} == {*users}
+    assert len(names) > len(users)

@@ -195,7 +195,7 @@ def test_what_can_not_be_injected_is_said_at_once() -> None:
         "crm.find: it has no argument tenent (did you mean tenant?); "
         "tenant: a resolver that is awaited is for a tool whose function is a coroutine function; "
         "name: expected a source, such as Value(…) or Variable(…), got str; "
-        "limit: expected int, from 1 to 99, got int out of bounds"
+        "limit: expected int from 1 to 99, got int out of bounds"
     )
     with pytest.raises(SpecError) as caught:
         tool.injecting(tenant=Variable("t")).injecting(tenant=Variable("u"))
@@ -205,11 +205,14 @@ def test_what_can_not_be_injected_is_said_at_once() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Variable(""), "Variable: name must be a text"),
-        (lambda: Secret(5), "Secret: name must be a text"),  # type: ignore[arg-type]
+        (lambda: Variable(""), "Variable: name must be a string that is not empty"),
+        (lambda: Secret(5), "Secret: name must be a string that is not empty, not int"),  # type: ignore[arg-type]
         (lambda: State({}, "a..b"), "State: key must be names with dots between them, as in config.api.key"),
-        (lambda: State([], "a"), "State: mapping must be a mapping, or a function that returns one"),  # type: ignore[arg-type]
-        (lambda: Resolver("x"), "Resolver: resolve must be a function that takes the Runtime"),  # type: ignore[arg-type]
+        (
+            lambda: State([], "a"),
+            "State: mapping must be a mapping with strings as keys, or a function that returns one, not list",
+        ),  # type: ignore[arg-type]
+        (lambda: Resolver("x"), "Resolver: resolve must be a function, not str"),  # type: ignore[arg-type]
     ],
 )
 def test_a_source_that_can_give_nothing_can_not_be(make: Callable[[], object], text: str) -> None:
@@ -247,13 +250,13 @@ def test_nothing_injected_is_the_same_tool() -> None:
 @pytest.mark.parametrize(
     ("source", "code", "text"),
     [
-        (Variable("gone"), "inject.missing", "expected string, a length at least 2, got nothing, for the session has no variable gone"),
-        (State({"config": {"x": 1}}, "config.api.key"), "inject.missing", "expected string, a length at least 2, got nothing, for the state has no config.api"),
-        (State({"config": 5}, "config.api"), "inject.missing", "expected string, a length at least 2, got nothing, for the state has no config.api"),
-        (Variable("number"), "inject.invalid", "expected string, got int"),
-        (Variable("short"), "inject.invalid", "expected string, a length at least 2, got a length of 1"),
-        (Variable("nil"), "inject.invalid", "expected string, a length at least 2, got None"),
-        (Resolver(lambda rt: UNSET), "inject.invalid", "expected string, a length at least 2, got nothing"),
+        (Variable("gone"), "inject.missing", "expected string of at least 2 characters, got nothing, for the session has no variable gone"),
+        (State({"config": {"x": 1}}, "config.api.key"), "inject.missing", "expected string of at least 2 characters, got nothing, for the state has no config.api"),
+        (State({"config": 5}, "config.api"), "inject.missing", "expected string of at least 2 characters, got nothing, for the state has no config.api"),
+        (Variable("number"), "inject.invalid", "expected string of at least 2 characters, got int"),
+        (Variable("short"), "inject.invalid", "expected string of at least 2 characters, got 1 character"),
+        (Variable("nil"), "inject.invalid", "expected string of at least 2 characters, got None"),
+        (Resolver(lambda rt: UNSET), "inject.invalid", "expected string of at least 2 characters, got nothing"),
         (Resolver(lambda rt: {}["canary"]), "inject.failed", "its source failed (KeyError)"),
         (State(lambda: 1 / 0, "a"), "inject.failed", "its source failed (ZeroDivisionError)"),  # type: ignore[arg-type, return-value]
     ],
@@ -348,7 +351,10 @@ def test_a_resolver_may_be_awaited_for_a_coroutine_tool() -> None:
         assert str(error) == "crm.awaited: tenant: its source failed (ValueError) (its host gives this argument)"
     with engine_of(sample().injecting("crm.find", tenant=Resolver(lambda rt: later(rt)))) as engine:
         error = refused_by(lambda: engine.call("crm.find", ["x"]))
-        assert str(error) == "crm.find: tenant: expected string, got coroutine (its host gives this argument)"
+        assert (
+            str(error)
+            == "crm.find: tenant: expected string of at least 2 characters, got coroutine (its host gives this argument)"
+        )
 
 
 def test_further_values_can_come_from_the_host() -> None:

@@ -66,7 +66,7 @@ def one(word: str) -> str:
 @tools.tool()
 def words() -> Iterator[str]:
     """Give a secret among others."""
-    yield from ("open", "sesame-42", "shut")
+    yield from ("open", "sesame-42-and-open", "shut")
 
 
 NAMES = ["s.plain", "s.waits", "s.aup"]
@@ -81,7 +81,7 @@ def _no_events() -> None:
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    with Engine(toolsets=[tools], plugins="none", host=Host(secrets={"word": "sesame-42"})) as engine:
+    with Engine(toolsets=[tools], plugins="none", host=Host(secrets={"word": "sesame-42-and-open"})) as engine:
         yield engine
 
 

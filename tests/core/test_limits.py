@@ -126,13 +126,12 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
     [
         ({"tool_calls": {"http.*": 1}}, "tool_calls: http.* is not the name of a tool; a pattern goes to rates"),
         ({"tool_calls": {"": 1}}, "tool_calls:  is not the name of a tool; a pattern goes to rates"),
-        ({"tool_calls": {5: 1}}, "tool_calls: 5 is not the name of a tool; a pattern goes to rates"),
+        ({"tool_calls": {5: 1}}, "tool_calls must be a mapping with strings as keys, not dict"),
         ({"tool_calls": {"a.b": -1}}, "tool_calls['a.b'] must be a whole number, 0 or more, not -1"),
         ({"tool_calls": {"a.b": float("nan")}}, "tool_calls['a.b'] must be a whole number, 0 or more, not nan"),
         ({"tool_calls": {"a.b": 10**18}}, "tool_calls['a.b'] must be a whole number, 0 or more, not one of more than 18 "
          "digits"),
-        ({"tool_calls": 3}, "tool_calls: 3 is not the name of a tool; a pattern goes to rates; tool_calls must be values "
-         "by name"),
+        ({"tool_calls": 3}, "tool_calls must be a mapping with strings as keys, not int"),
         ({"rates": {"a/b": "1/minute"}}, "rates: a/b matches no tool; write a name, or a pattern such as http.*"),
         ({"rates": {"a.b": "1/week"}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, minute, "
          "hour or day"),
@@ -144,7 +143,7 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
          "spelling"),
         ({"money": {"eur": 1}}, "money: eur is no currency; write three capitals, such as EUR"),
         ({"money_per_call": {"EUR": -1}}, "money_per_call['EUR'] must be a number, 0 or more, not -1"),
-        ({"money": None}, "money: None is no currency; write three capitals, such as EUR; money must be values by name"),
+        ({"money": None}, "money must be a mapping with strings as keys, not None"),
         ({"seconds": 0}, "seconds must be a number above 0, not 0"),
         ({"seconds": float("nan")}, "seconds must be a number above 0, not nan"),
         ({"seconds": 10**400}, "seconds must be a number above 0, not one of more than 18 digits"),

@@ -100,7 +100,7 @@ def test_bounds_and_secrets_hold_in_a_call() -> None:
         assert engine.execute(ToolCall("g.enter", ("long enough", "2"))).value == "[secret] 2"
 
     assert str(caught.value) == (
-        "g.enter: key: expected string, a length at least 6, got a length of 5; "
-        "tries: expected int, at least 1, got int out of bounds"
+        "g.enter: key: expected string of at least 6 characters, got 5 characters; "
+        "tries: expected int of at least 1, got int out of bounds"
     )
     assert tools.tools[0].spec.return_help == "What was said."

@@ -1,4 +1,4 @@
-"""Names: one spelling, one way back from the wire, and names spelt alike."""
+"""Names: one canonical spelling, one way back from the wire, and at most so many characters."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuroscript import SpecError, ToolSpec
 from neuroscript.display import escaped, one_line, shown
 from neuroscript.foreignnames import LONGEST, word_of
-from neuroscript.names import canonical, from_wire, is_word, near, wire_name
+from neuroscript.names import MAX_NAME_CHARS, MAX_SPELLING_CHARS, canonical, from_wire, is_full_name, is_word, wire_name
 
 words = st.from_regex(r"[a-z](_?[a-z0-9]){0,6}_?", fullmatch=True)
 
@@ -33,15 +34,6 @@ def test_a_canonical_name_is_its_own(name: str) -> None:
 def test_what_is_no_word(word: str) -> None:
     """A look-alike of another script is none either."""
     assert not is_word(word)
-
-
-def test_near_names_come_nearest_first_even_of_many() -> None:
-    """A hundred thousand names do not make an error slow."""
-    many = [f"group{index}.tool" for index in range(100_000)] + ["math.add"]
-
-    assert near("math.ad", ["math.add", "str.length"]) == ("math.add",)
-    assert near("Math.ADDD", many)[0] == "math.add"
-    assert near("zzz", ["math.add"]) == ()
 
 
 @pytest.mark.parametrize(
@@ -88,3 +80,32 @@ def test_a_name_from_outside_is_a_word_or_nothing(text: str) -> None:
 
     assert not word or (is_word(word) and len(word) <= LONGEST)
     assert word == word_of(word)
+
+
+LONG = MAX_SPELLING_CHARS + 1
+
+
+@pytest.mark.parametrize(
+    "name", ["tool." * 1_000, "a.b." * 1_000, "__a" * 1_000, "A" * LONG, "tool." * 300 + "math.add"]
+)
+def test_a_name_that_is_too_long_is_not_read(name: str) -> None:
+    """It is no tool's name in any spelling, so nothing of it is changed."""
+    assert canonical(name) == from_wire(name) == name
+    assert not is_full_name(name)
+
+
+def test_every_spelling_of_the_longest_name_is_read() -> None:
+    """With doubled dots, in capitals, behind ``tool.``"""
+    name = "a.b" * (MAX_NAME_CHARS // 4) + "c" * (MAX_NAME_CHARS // 4)
+
+    assert len(name) == MAX_NAME_CHARS
+    assert name == canonical(f"Tool.tool.{name.upper()}") == from_wire(f"tool__{wire_name(name)}") == from_wire(name)
+
+
+def test_a_spec_has_a_name_of_limited_length() -> None:
+    """The limit counts the group too."""
+    ToolSpec("c" * 2, "b" * (MAX_NAME_CHARS - 3))
+    with pytest.raises(SpecError) as caught:
+        ToolSpec("c" * 3, "b" * (MAX_NAME_CHARS - 3))
+
+    assert caught.value.problems == ("a name has at most 512 characters, its group included",)

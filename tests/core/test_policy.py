@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import ArgType, Capability, ExecutionPolicy, Grant, PolicyError, SpecError, ToolPolicy
-from neuroscript.policy import refused
+from neuroscript.refusals import Missing, refusal
 from neuroscript.templates import Template
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "authority.md").read_text()
@@ -65,7 +65,7 @@ def test_a_pattern_matches_what_the_page_says(pattern: str, matching: str, other
         (ExecutionPolicy(), ToolPolicy(), None),
         (ExecutionPolicy(), ToolPolicy(capabilities=("fs:read:{path}",)), None),
         (ExecutionPolicy(), ToolPolicy(requires_trust=True),
-         ("g.t: needs a host that trusts it", "policy.trust", "trust", "trust")),
+         ("g.t: requires a trusted host", "policy.trust", "trust", "trust")),
         (ExecutionPolicy(trusted=True), ToolPolicy(requires_trust=True), None),
         (ExecutionPolicy(deny=("x.y", "g.*", "*")), ToolPolicy(),
          ("g.t: is denied by the host", "policy.denied", "", "g.*")),
@@ -112,19 +112,19 @@ def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"allow": "fs.*"}, "allow must be a tuple of texts"),
-        ({"deny": (5,)}, "deny must be a tuple of texts"),
+        ({"allow": "fs.*"}, "allow must be a collection of strings, not str"),
+        ({"deny": (5,)}, "deny[0] must be a string, not int"),
         ({"allow": ("",)}, "allow:  matches no tool; write a name, or a pattern such as fs.*"),
         ({"deny": ("fs.[ab]", "fs/*")}, "deny: fs.[ab] matches no tool; write a name, or a pattern such as fs.*; deny: fs/* "
          "matches no tool; write a name, or a pattern such as fs.*"),
         ({"deny": ("fs:delete:*",)}, "deny: fs:delete:* matches no tool; write a name, or a pattern such as fs.*"),
-        ({"grants": "fs:read:*"}, "grants must be a tuple of texts or Grants"),
-        ({"grants": (Capability.parse("fs:read"),)}, "grants must be a tuple of texts or Grants"),
+        ({"grants": "fs:read:*"}, "grants must be a collection of strings or Grants, not str"),
+        ({"grants": (Capability.parse("fs:read"),)}, "grants[0] must be a string or a Grant, not Capability"),
         ({"grants": ("fs:read",)}, "a grant has a scope; write fs:read:* for the whole resource"),
-        ({"trusted": 1}, "trusted must be True or False"),
-        ({"allow": None, "grants": ("fs", "net:read:a*"), "trusted": "no"}, "allow must be a tuple of texts; fs is not a "
+        ({"trusted": 1}, "trusted must be True or False, not int"),
+        ({"allow": None, "grants": ("fs", "net:read:a*"), "trusted": "no"}, "allow must be a collection of strings, not None; fs is not a "
          "capability; write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt; a* is no scope of net: a * in "
-         "a host stands for whole labels; write *.example.com; trusted must be True or False"),
+         "a host stands for whole labels; write *.example.com; trusted must be True or False, not str"),
     ],
 )  # fmt: skip
 def test_a_bad_policy_can_not_be_made(settings: dict[str, Any], text: str) -> None:
@@ -185,7 +185,7 @@ def test_a_refusal_names_the_need_and_no_value_of_the_call(template: str, value:
     """Only a path below the sandbox is shown, cut to 64 characters."""
     (need,) = Template.parse(template, {"x": ArgType.STRING}).fill([value])
 
-    error = refused("g.t", need)
+    error = refusal("g.t", Missing((need,)))
 
     assert f"g.t: needs {said}" == str(error)
     assert ("policy.capability", said, "grants") == (error.code, error.need, error.rule)
@@ -196,7 +196,7 @@ def test_a_path_that_no_grant_can_mean_is_the_callers_to_mend(value: str) -> Non
     """It is refused for what it is, and not repeated; another argument may do."""
     (need,) = Template.parse("fs:read:{x}", {"x": ArgType.STRING}).fill([value])
 
-    error = refused("g.t", need)
+    error = refusal("g.t", Missing((need,)))
 
     said = "needs fs:read of something that no grant can mean, such as a path that leaves the sandbox"
     assert f"g.t: {said}" == str(error)

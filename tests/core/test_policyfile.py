@@ -141,7 +141,7 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
         ("[policy.limits]\ncalls = true", ["2: policy.limits.calls: must be a whole number, 0 or more, not True"]),
         ("[policy.limits]\ncalls = []", ["2: policy.limits.calls: must be a whole number, 0 or more, not list"]),
         ("[policy.limits]\ncalls = -1", ["2: policy.limits.calls: must be a whole number, 0 or more, not -1"]),
-        ("[policy.limits]\ncals = 1", ["2: policy.limits.cals: is not known; did you mean calls or net_calls?"]),
+        ("[policy.limits]\ncals = 1", ["2: policy.limits.cals: is not known; did you mean calls?"]),
         ("[policy.limits]\ndepth = 0", ["2: policy.limits.depth: must be a whole number from 1 to 64, not 0"]),
         ("[policy.limits]\nseconds = nan", ["2: policy.limits.seconds: must be a number above 0, not NaN"]),
         ("[policy.limits]\nsleep = inf", ["2: policy.limits.sleep: must be a number of 0 or more, not Infinity"]),

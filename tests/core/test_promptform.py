@@ -60,7 +60,7 @@ shop.pick(kind: string, options?: map | None, *notes: string) -> list of string
   Arguments:
     kind: string, one of 'tea', 'mint', required. What to pick.
     options: map, may be left out, may be null, any other keys too.
-    options.size: int, from 1 to 9, default 1. How large.
+    options.size: int from 1 to 9, default 1. How large.
     notes: string, any number of them, secret.
   Returns: list of string. What was picked.
   Errors: shop.closed.

@@ -44,18 +44,23 @@ from neuroscript import (
     ToolSpec,
     hookimpl,
 )
-from neuroscript.redaction import MARK, MOST, MOST_TEXT, Secrets
+from neuroscript.redaction import MARK, MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, Redactor, SecretSet, secrets_in
 
 PASSWORD = "p\"ä's/<&>\\ +\n%{§}🔑=key"
 """A secret with whatever is written in another way somewhere."""
 
 
-def hiding(*values: str | bytes) -> Secrets:
-    """Return what hides these values."""
-    secrets = Secrets()
+def hiding(*values: str | bytes) -> Redactor:
+    """Return a redactor of these secrets."""
+    secrets = SecretSet()
     for each in values:
         secrets.add(each)
-    return secrets
+    return Redactor(secrets)
+
+
+def hide(redactor: Redactor, value: Any) -> None:
+    """Hide what is secret in the argument of a call."""
+    redactor.sets[0].add_recent(secrets_in(value))
 
 
 def lower_digits(quoted: str) -> str:
@@ -287,22 +292,23 @@ def test_what_is_not_caught_is_as_the_documents_say() -> None:
 def test_a_short_secret_is_refused(value: str | bytes) -> None:
     """It would hide half of what is said; the value is not in the error."""
     with pytest.raises(ValueError) as caught:
-        Secrets().add(value)
+        SecretSet().add(value)
 
-    assert str(caught.value) == "a secret has 6 characters or more, for hiding it would hide much else"
+    assert str(caught.value) == "a secret needs 6 characters or more: hiding a shorter one would hide much else"
 
 
 def test_a_secret_is_added_once() -> None:
     """And whoever adds it is told."""
-    secrets = Secrets()
+    secrets = SecretSet()
+    redactor = Redactor(secrets)
 
-    assert secrets.is_empty
-    assert [secrets.add("canary"), secrets.add("canary"), secrets.is_empty] == [True, False, False]
+    assert redactor.is_empty
+    assert [secrets.add("canary"), secrets.add("canary"), redactor.is_empty] == [True, False, False]
 
 
 def test_where_there_is_nothing_to_hide_everything_is_passed_on() -> None:
     """The very same objects."""
-    secrets, value, error = Secrets(), ["canary"], ToolFailed("canary")
+    secrets, value, error = hiding(), ["canary"], ToolFailed("canary")
 
     assert secrets.text(value[0]) is value[0]
     assert secrets.plain(value) is value
@@ -311,13 +317,14 @@ def test_where_there_is_nothing_to_hide_everything_is_passed_on() -> None:
 
 def test_whatever_is_in_a_secret_argument_is_hidden() -> None:
     """At any depth; short texts, truth values and keys that are words stand for nothing."""
-    secrets = Secrets()
+    secrets = hiding()
 
-    secrets.hide(
+    hide(
+        secrets,
         {
             "Authorization": ["canary1", b"canary2", {"n": 4111111111111111, "is_it": True, "pin": "12345"}],
             "key-0451": None,
-        }
+        },
     )
 
     text = "Authorization canary1 canary2 4111111111111111 is_it True 12345 key-0451"
@@ -327,8 +334,8 @@ def test_whatever_is_in_a_secret_argument_is_hidden() -> None:
 @pytest.mark.parametrize("value", [None, True, 12345, "five5", [], {"authorization": "short"}])
 def test_an_argument_with_nothing_to_hide_changes_nothing(value: Any) -> None:
     """There is still nothing to look for."""
-    secrets = Secrets()
-    secrets.hide(value)
+    secrets = hiding()
+    hide(secrets, value)
 
     assert secrets.is_empty
 
@@ -336,9 +343,9 @@ def test_an_argument_with_nothing_to_hide_changes_nothing(value: Any) -> None:
 def test_the_latest_secrets_of_calls_are_kept_and_the_hosts_always() -> None:
     """The oldest gives way; one that is met again is not old."""
     secrets = hiding("of the host")
-    for number in range(MOST):
-        secrets.hide(f"canary-{number:04}")
-    secrets.hide(["canary-0000", "of the host", "one more"])
+    for number in range(MAX_CALL_SECRETS):
+        hide(secrets, f"canary-{number:04}")
+    hide(secrets, ["canary-0000", "of the host", "one more"])
 
     text = secrets.text("canary-0000, canary-0001, canary-0002, canary-0999, one more, of the host")
     assert text == f"{MARK}, canary-0001, {MARK}, {MARK}, {MARK}, {MARK}"
@@ -346,22 +353,22 @@ def test_the_latest_secrets_of_calls_are_kept_and_the_hosts_always() -> None:
 
 def test_secrets_of_calls_have_no_more_text_than_they_may() -> None:
     """The oldest gives way; of a single one that is too long the begin is hidden."""
-    secrets = Secrets()
-    secrets.hide("canary-1")
-    secrets.hide("x" * MOST_TEXT + "canary-2")
+    secrets = hiding()
+    hide(secrets, "canary-1")
+    hide(secrets, "x" * MAX_CALL_SECRET_CHARS + "canary-2")
 
     assert secrets.text("canary-1 canary-2") == "canary-1 canary-2"
-    assert secrets.text("x" * MOST_TEXT + "canary-2") == f"{MARK}canary-2"
+    assert secrets.text("x" * MAX_CALL_SECRET_CHARS + "canary-2") == f"{MARK}canary-2"
 
 
 def test_threads_hide_while_others_look() -> None:
     """Whoever has hidden a value sees it no more, whatever others hide meanwhile."""
-    secrets = Secrets()
+    secrets = hiding()
     left: list[str] = []
 
     def work(name: int) -> None:
         for number in range(50):
-            secrets.hide(f"canary-{name}-{number:02}")
+            hide(secrets, f"canary-{name}-{number:02}")
             left.append(secrets.text(f"<canary-{name}-{number:02}>"))
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
@@ -514,10 +521,10 @@ COUNTS = ArgSpec("counts", ArgType.MAP_STRING_INT)
 
 
 def engine_of(func: Callable[..., Any], *args: ArgSpec, policy: ToolPolicy | None = None, **options: Any) -> Engine:
-    """Return an engine with one tool, ``g.t``, and a host whose secret is ``canary``."""
+    """Return an engine with one tool, ``g.t``, and a host whose secret is ``canary_0123456789``."""
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g", args, return_type=ArgType.ANY, return_nullable=True), func, policy or ToolPolicy())
-    return Engine(host=Host(secrets={"key": "canary"}), toolsets=[tools], plugins="none", **options)
+    return Engine(host=Host(secrets={"key": "canary_0123456789"}), toolsets=[tools], plugins="none", **options)
 
 
 def refusal(run: Callable[[], Any]) -> Any:
@@ -533,13 +540,13 @@ def test_what_a_hook_says_tells_no_secret() -> None:
     class Talking:
         @hookimpl
         def neuroscript_decide(self) -> PolicyError:
-            return PolicyError("not a canary", need="canary")
+            return PolicyError("not a canary_0123456789", need="canary_0123456789")
 
     engine = engine_of(lambda rt: None, hooks=[Talking()])
 
     error = refusal(lambda: engine.call("g.t"))
     assert (str(error), error.need, error.code) == (f"g.t: not a {MARK}", MARK, "policy.hook")
-    assert "canary" not in repr(engine.refusals)
+    assert "canary_0123456789" not in repr(engine.refusals)
 
 
 @pytest.mark.parametrize(
@@ -547,33 +554,37 @@ def test_what_a_hook_says_tells_no_secret() -> None:
 )
 def test_what_a_tool_raises_tells_no_secret_in_place_of_a_word(kind: Any) -> None:
     """Of a code, of who can make the call succeed, of a tool: hosts decide by them, and audits keep them."""
-    words = {"state": "canary"} if kind is CallTimeout else {"code": "no.canary", "retry": "canary"}
+    words = (
+        {"state": "canary_0123456789"}
+        if kind is CallTimeout
+        else {"code": "no.canary_0123456789", "retry": "canary_0123456789"}
+    )
     audit = MemoryAudit()
 
     def raises(rt: Runtime) -> None:
-        raise kind("no", **words, **({} if kind is LLMError else {"tool": "canary"}))
+        raise kind("no", **words, **({} if kind is LLMError else {"tool": "canary_0123456789"}))
 
     engine = engine_of(raises, audit=audit)
 
     error = refusal(lambda: engine.call("g.t"))
     assert error.tool == "g.t"
-    assert "canary" not in f"{error!r} {vars(error)!r} {audit.records!r}"
+    assert "canary_0123456789" not in f"{error!r} {vars(error)!r} {audit.records!r}"
 
 
 def test_a_tool_that_is_called_like_a_secret_keeps_its_name() -> None:
     """It is no secret, for everybody sees it."""
-    tools = Toolset("canary")
-    tools.add(ToolSpec("t", "canary", return_type=ArgType.NIL), lambda rt: rt.require("fs:write:a"))
-    engine = Engine(host=Host(secrets={"key": "canary"}), toolsets=[tools], plugins="none")
+    tools = Toolset("canary_0123456789")
+    tools.add(ToolSpec("t", "canary_0123456789", return_type=ArgType.NIL), lambda rt: rt.require("fs:write:a"))
+    engine = Engine(host=Host(secrets={"key": "canary_0123456789"}), toolsets=[tools], plugins="none")
 
-    assert refusal(lambda: engine.call("canary.t")).tool == "canary.t"
+    assert refusal(lambda: engine.call("canary_0123456789.t")).tool == "canary_0123456789.t"
 
 
 SECRET = ArgSpec("key", ArgType.STRING, secret=True)
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0], ids=["compiled", "steps"])
-@pytest.mark.parametrize("name", ["canary", "the secret of this call"])
+@pytest.mark.parametrize("name", ["canary_0123456789", "the secret of this call"])
 def test_records_tell_no_secret_where_a_value_was_converted(name: str, timeout: float | None) -> None:
     """The key of a map may be one: of the host, or that which the same call gives as a secret argument."""
     audit = MemoryAudit()
@@ -590,7 +601,7 @@ def test_records_tell_no_secret_where_a_value_was_converted(name: str, timeout: 
 def test_arguments_that_do_not_fit_tell_no_secret(door: str, watched: bool) -> None:
     """The name of an unknown one may be one, through whatever door, whether anybody watches or not."""
     engine = engine_of(lambda rt, counts: None, COUNTS, audit=[MemoryAudit()] * watched)
-    given = {"counts": {}, "canary": 1}
+    given = {"counts": {}, "canary_0123456789": 1}
     doors: dict[str, Callable[[], Any]] = {
         "call_named": lambda: engine.call_named("g.t", given),
         "acall_named": lambda: asyncio.run(engine.acall_named("g.t", given)),
@@ -607,24 +618,18 @@ def test_what_would_become_of_a_call_tells_no_secret() -> None:
     path = ArgSpec("path", ArgType.STRING, secret=True)
     needing = ToolPolicy(capabilities=("fs:read:{path}",))
     engine = engine_of(lambda rt, path: None, path, policy=needing)
-    calls = [ToolCall("g.t", ["a/b"]), ToolCall("g.t", ["another"]), ToolCall("canary"), ToolCall("g.t", {"canary": 1})]
+    calls = [
+        ToolCall("g.t", ["a/b"]),
+        ToolCall("g.t", ["another"]),
+        ToolCall("canary_0123456789"),
+        ToolCall("g.t", {"canary_0123456789": 1}),
+    ]
 
     short, needed, unknown, unfit = engine.check(calls)
 
-    assert (short.need, needed.need, needed.tool) == ("fs:read:a/b", f"fs:read:{MARK}", "g.t")
+    assert (short.need, needed.need, needed.tool) == ("fs:read", "fs:read", "g.t")
     assert (unknown.tool, unknown.text) == (MARK, f"no tool is called {MARK}")
-    assert "canary" not in repr(unfit) and MARK in unfit.text
-
-
-def test_all_sessions_of_an_engine_hide_the_same() -> None:
-    """What one of them has hidden, none of them shows."""
-    with Engine(plugins="none") as engine, engine.session() as other:
-        before = engine.secrets, other.secrets
-        other.hide("canary")
-
-        assert before == (None, None)
-        assert engine.secrets is other.secrets
-        assert engine.secrets.text("a canary") == f"a {MARK}"
+    assert "canary_0123456789" not in repr(unfit) and MARK in unfit.text
 
 
 @pytest.mark.parametrize("grants", [(), ("env:read:*",), ("env:read:NS_*",)])

@@ -208,9 +208,12 @@ def test_a_watched_tool_is_told_with_its_new_definition(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("1 +", "it can not be loaded (SyntaxError, line 1)"),
-        ("raise SystemExit", "it can not be loaded (SystemExit, line 1)"),
-        ("x = 1", "it has no function register(registrar)"),
+        ("1 +", "cannot be loaded: SyntaxError: invalid syntax (a.py, line 1)"),
+        ("raise SystemExit", "cannot be loaded: SystemExit (a.py, line 1)"),
+        (
+            "x = 1",
+            "it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar)",
+        ),
         (None, "there is no such file of Python, nor a package (a directory with __init__.py)"),
     ],
 )
@@ -343,7 +346,7 @@ def test_a_directory_of_plugins_is_loaded_and_a_broken_one_is_named(engine: Engi
     assert engine.call("p.both") == [5, 5]
     assert engine.call("p.z") == 1
     assert [(Path(each.distribution).name, each.reason) for each in errors] == [
-        ("broken.py", "it can not be loaded (SyntaxError, line 1)"),
+        ("broken.py", "cannot be loaded: SyntaxError: invalid syntax (broken.py, line 1)"),
         ("twice.py", "already registered: p.both"),
     ]
     assert engine.plugin_errors == errors

@@ -42,6 +42,7 @@ from neuroscript import (
     spec_to_data,
     spec_to_schema,
 )
+from neuroscript.argtypes import worded
 from neuroscript.binding import bound
 from neuroscript.jsonable import plain
 from neuroscript.walk import Coercion
@@ -169,6 +170,14 @@ def test_the_schema_of_a_result_is_one(kind: ArgType, nullable: bool) -> None:
     META.validate(result_schema(ToolSpec("t", "g", return_type=kind, return_nullable=nullable, return_help="R.")))
 
 
+KINDS = sorted({worded(kind) for kind in ArgType}, key=len, reverse=True)
+
+
+def kind_in(expected: str) -> str:
+    """Return the type that an error names first, without what else it asks; other words as they are."""
+    return next((kind for kind in KINDS if expected.startswith(kind)), expected.partition(",")[0])
+
+
 def rows() -> list[tuple[str, str, Any]]:
     """Return the published differences: code, what is expected, and a value."""
     found = re.findall(r"^\| `([a-z.]+)` \| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|", PAGE.read_text(), re.MULTILINE)
@@ -184,7 +193,7 @@ def test_each_published_difference_is_one(code: str, expected: str, case: Any) -
 
     with pytest.raises(ArgumentError) as caught:
         bound(spec, STRICT, {"a": value}, by_name=True)
-    assert [(each.code, each.expected.partition(",")[0]) for each in caught.value.problems] == [(code, expected)]
+    assert [(each.code, kind_in(each.expected)) for each in caught.value.problems] == [(code, expected)]
 
 
 def test_the_least_length_of_a_map_that_is_filled_up_comes_back() -> None:
@@ -229,7 +238,7 @@ def test_strict_mode_and_the_schema_agree_but_for_what_is_published(seed: int, c
         try:
             bound(spec, STRICT, given_by_name, by_name=True)
         except ArgumentError as error:
-            problems = {(each.code, each.expected.partition(",")[0]) for each in error.problems}
+            problems = {(each.code, kind_in(each.expected)) for each in error.problems}
         else:
             validator.validate(plain(given_by_name))
         if problems and as_json(given_by_name) and validator.is_valid(given_by_name):
@@ -346,7 +355,7 @@ def test_what_a_schema_says_beyond_a_spec_is_kept_as_it_was() -> None:
         ({"code": "A"}, "shop.order: expected the key odd, got dict of length 1"),
         (
             {"code": "B", "place": {"zip": "12"}},
-            "shop.order: place['zip']: expected string, a length at least 5, got a length of 2",
+            "shop.order: place['zip']: expected string of at least 5 characters, got 2 characters",
         ),
     ],
     ids=lambda each: str(each)[:30],
@@ -498,11 +507,11 @@ ROOT: dict[str, Any] = {"type": "object"}
         (laughs(9), ["#: more than 20000 schemas when its references are replaced by what they name"]),
         (
             {**ROOT, "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}]}}},
-            ["#: a $ref comes back to itself without coming to another value, or only after very many others"],
+            ["#: a $ref comes back to itself without coming to another value"],
         ),
         (
             {**ROOT, "$ref": "#"},
-            ["#: a $ref comes back to itself without coming to another value, or only after very many others"],
+            ["#: a $ref comes back to itself without coming to another value"],
         ),
         (
             {**ROOT, "properties": {"a": {"$ref": "http://127.0.0.1:9/a.json"}, "b": {"$ref": "#/nothing"}}},

@@ -122,7 +122,7 @@ def test_a_traceback_shows_the_line_of_the_text() -> None:
         ("\ndef f(", None, "the text is no Python: '(' was never closed, line 2"),
         ("1 / 0", None, "the text raised ZeroDivisionError"),
         ("raise SystemExit(3)", None, "the text raised SystemExit"),
-        (b"def f() -> int: return 1", None, "expected the text of a function, got bytes"),
+        (b"def f() -> int: return 1", None, "text must be a string, not bytes"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_text_is_told(text: Any, name: str | None, problem: str) -> None:

@@ -30,8 +30,8 @@ from neuroscript import (
 )
 
 INT, STRING, MAP = ArgType.INT, ArgType.STRING, ArgType.MAP
-NAME = "a name is 1 to 128 printable characters without blanks, braces, brackets and quotes"
-BOUNDS = "minimum and maximum must be finite numbers"
+NAME = "name must be 1 to 128 printable characters without blanks, braces, brackets and quotes"
+BOUNDS = "minimum must be a finite number"
 
 
 @attrs.frozen
@@ -56,12 +56,12 @@ class Loose:
         (lambda: ArgSpec("a[0]", INT), f"argument a[0]: {NAME}"),
         (lambda: ArgSpec("a\n", INT), f"argument a\\n: {NAME}"),
         (lambda: ArgSpec("x" * 129, INT), f"argument {'x' * 64}…: {NAME}"),
-        (lambda: ArgSpec(5, INT), f"argument ?: {NAME}"),
+        (lambda: ArgSpec(5, INT), f"argument ?: {NAME}, not int"),
         (lambda: ArgSpec("a", ArgType.VOID), "argument a: void is a type of results alone"),
         (lambda: ArgSpec("a", INT, default="x"), "argument a: the default does not fit: expected int, got str "
          "(a text must be decimal digits, such as 42)"),
         (lambda: ArgSpec("a", INT, required=True, default=1), "argument a: a required argument has no default"),
-        (lambda: ArgSpec("a", INT, required="yes"), "argument a: required must be True or False"),
+        (lambda: ArgSpec("a", INT, required="yes"), "argument a: required must be True or False, not str"),
         (lambda: ArgSpec("a", INT, choices=(1, "2")), "argument a: each choice must be of type int"),
         (lambda: ArgSpec("a", INT, choices=(True,)), "argument a: each choice must be of type int"),
         (lambda: ArgSpec("a", MAP, choices=({},)), "argument a: choices belong to texts, numbers, truth values and "
@@ -70,43 +70,45 @@ class Loose:
          "of 1, 2, got another int"),
         (lambda: ArgSpec("a", INT, minimum=2, maximum=1), "argument a: minimum is above maximum"),
         (lambda: ArgSpec("a", INT, minimum=float("nan")), f"argument a: {BOUNDS}"),
-        (lambda: ArgSpec("a", INT, minimum=True), f"argument a: {BOUNDS}"),
+        (lambda: ArgSpec("a", INT, minimum=True), f"argument a: {BOUNDS}, not bool"),
         (lambda: ArgSpec("a", STRING, minimum=1), "argument a: minimum and maximum do not belong to string"),
         (lambda: ArgSpec("a", INT, min_length=1), "argument a: min_length and max_length do not belong to int"),
-        (lambda: ArgSpec("a", STRING, max_length=-1), "argument a: min_length and max_length must be whole numbers from 0"),
+        (lambda: ArgSpec("a", STRING, max_length=-1), "argument a: max_length must be a whole number, 0 or more"),
         (lambda: ArgSpec("a", INT, keys=(ArgSpec("k", INT),)), "argument a: keys, extra_keys and cls belong to map and "
          "slice_map, not to int"),
-        (lambda: ArgSpec("a", MAP, keys=(1,)), "argument a: keys must be a tuple of ArgSpecs"),
+        (lambda: ArgSpec("a", MAP, keys=(1,)), "argument a: keys[0] must be an ArgSpec, not int"),
         (lambda: ArgSpec("a", MAP, keys=(ArgSpec("k", INT), ArgSpec("k", INT))), "argument a: two keys are called k"),
         (lambda: ArgSpec("a", MAP, extra_keys=True), "argument a: extra_keys belongs to keys that are written out"),
         (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an attrs class, a dataclass, a TypedDict or an Enum"),
         (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node holds itself; write keys and Any instead"),
         (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: list names no ArgType; write list[Any]"),
         (lambda: ArgSpec("a", INT, nullable=1, minimum="x", description=None), "argument a: nullable must be True or "
-         f"False; description must be a text; {BOUNDS}"),
+         "False, not int; description must be a string of valid Unicode, without lone surrogates, not None; "
+         f"{BOUNDS}, not str"),
         (lambda: ToolSpec("a__b", "g"), "g.a__b: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter "
          "and has no __"),
         (lambda: ToolSpec("a.b", "g"), "g.a.b: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter "
          "and has no __"),
         (lambda: ToolSpec("a", "g."), "g..a: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter and "
          "has no __"),
-        (lambda: ToolSpec("a", "g", (1,)), "g.a: args must be a tuple of ArgSpecs, and examples one of Examples"),
+        (lambda: ToolSpec("a", "g", (1,)), "g.a: args[0] must be an ArgSpec, not int"),
         (lambda: ToolSpec("a", "g", (ArgSpec("x", INT), ArgSpec("x", STRING)), variadic="no"), "g.a: two arguments are "
-         "called x; variadic must be True or False"),
+         "called x; variadic must be True or False, not str"),
         (lambda: ToolSpec("a", "g", variadic=True), "g.a: variadic needs a last argument without a default"),
-        (lambda: ToolSpec("a", "g", description=5), "g.a: description must be a text"),
-        (lambda: ToolSpec("a", "g", when_to_use="\ud800"), "g.a: when_to_use must be valid Unicode, without lone "
-         "surrogates"),
-        (lambda: Example(5), "example: args must be a tuple, or a dict by name"),
+        (lambda: ToolSpec("a", "g", description=5), "g.a: description must be a string of valid Unicode, "
+         "without lone surrogates, not int"),
+        (lambda: ToolSpec("a", "g", when_to_use="\ud800"), "g.a: when_to_use must be a string of valid Unicode, "
+         "without lone surrogates"),
+        (lambda: Example(5), "example: args must be a list or tuple, or a mapping with strings as keys, not int"),
         (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool has no other effect but idempotent"),
         (lambda: ToolPolicy(effects=("magic",)), "policy: magic is not an effect (clock, deletes, exec, idempotent, model, "
          "net, prompts, pure, random, reads, writes)"),
         (lambda: ToolPolicy(capabilities=("fs",)), "policy: fs is not a capability; write "
          "resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt"),
-        (lambda: ToolPolicy(capabilities="fs:read", timeout=0), "policy: capabilities must be a tuple of texts; timeout "
-         "must be a finite number of seconds above 0"),
-        (lambda: SizeLimits(depth=-1, nodes=True), "SizeLimits: depth must be a whole number from 0; nodes must be a whole "
-         "number from 0"),
+        (lambda: ToolPolicy(capabilities="fs:read", timeout=0), "policy: timeout must be a finite number of seconds "
+         "above 0, or None; capabilities must be a collection of strings or Capabilities, not str"),
+        (lambda: SizeLimits(depth=-1, nodes=True), "SizeLimits: depth must be a whole number, 0 or more; nodes must be "
+         "a whole number, 0 or more, not bool"),
         (lambda: Toolset("A B"), "toolset A B: its name is not that of a group"),
     ],
 )  # fmt: skip
@@ -150,7 +152,7 @@ def test_nil_is_always_nullable() -> None:
         (lambda rt, a, b: None, False, "g.t: func must take (rt, a), not (rt, a, b)"),
         (lambda rt, a, *, b: None, False, "g.t: func is called by position, but asks for b by name"),
         (lambda rt, a: None, True, "g.t: the spec is variadic; func must take *a"),
-        (5, False, "g.t: func must be a function whose parameters can be read"),
+        (5, False, "g.t: func must be a function, not int"),
     ],
 )
 def test_a_function_must_take_what_the_spec_gives(func: Any, variadic: bool, text: str) -> None:
@@ -341,7 +343,7 @@ def test_coerce_takes_a_spec_with_all_that_it_asks() -> None:
 
     assert coerce('{"n": "2"}', rule) == {"n": 2, "k": "a"}
     assert coerce(None, rule) is None
-    with pytest.raises(ValueError, match="expected int, at least 1, got int out of bounds"):
+    with pytest.raises(ValueError, match="expected int of at least 1, got int out of bounds"):
         coerce({"n": 0}, rule)
 
 

@@ -54,7 +54,7 @@ def raw(size: int) -> bytes:
 def secret(count: int) -> Iterator[str]:
     """Give a secret again and again."""
     for _ in range(count):
-        yield "the word is sesame-42"
+        yield "the word is sesame-42-and-open"
 
 
 @tools.tool()
@@ -85,7 +85,7 @@ def carried(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Carried]
         engine = Engine(
             toolsets=[tools],
             plugins="none",
-            host=Host(sandbox_dir=tmp_path / "box", secrets={"word": "sesame-42"}),
+            host=Host(sandbox_dir=tmp_path / "box", secrets={"word": "sesame-42-and-open"}),
             policy=ExecutionPolicy(limits=limits),
             spill=Spill(**{"over": 100, "shown": 10, **spill}),
         )
@@ -214,7 +214,7 @@ def test_no_secret_is_in_a_file(carried: Carried, box: Path) -> None:
     """For a model reads it."""
     told: list[str] = []
     result = carried("t.secret", 20, on_item=told.append)
-    carried("t.text", 20, "sesame-42")
+    carried("t.text", 20, "sesame-42-and-open")
 
     assert ["the word is [secret]"] * 20 == told
     assert result.value.startswith('"the word ')
@@ -278,11 +278,11 @@ def test_other_doors_give_what_they_gave(tmp_path: Path) -> None:
     ("fields", "problem"),
     [
         ({"over": -1}, "over must be a whole number of bytes, 0 or more"),
-        ({"over": True}, "over must be a whole number of bytes, 0 or more"),
-        ({"shown": 1.5}, "shown must be a whole number of characters, 0 or more"),
+        ({"over": True}, "over must be a whole number of bytes, 0 or more, not bool"),
+        ({"shown": 1.5}, "shown must be a whole number of characters, 0 or more, not float"),
         ({"most": 0}, "most must be a whole number of bytes, no less than over"),
         ({"folder": "../out"}, "folder must be a path below the sandbox"),
-        ({"folder": 5}, "folder must be a path below the sandbox"),
+        ({"folder": 5}, "folder must be a path below the sandbox, not int"),
     ],
 )
 def test_a_spill_that_is_none_is_refused(fields: dict[str, Any], problem: str) -> None:
@@ -298,7 +298,7 @@ def test_an_engine_takes_a_spill_and_nothing_else() -> None:
     with pytest.raises(SpecError) as caught:
         Engine(plugins="none", spill=100_000)
 
-    assert "Engine: spill is a neuroscript.Spill" == str(caught.value)
+    assert "Engine: spill must be a Spill, or None, not int; write Spill(...)" == str(caught.value)
 
 
 @pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: file.write_text("0"), Path.touch])

@@ -76,7 +76,7 @@ Close a shop. \\# For good
 | --- | --- | --- | --- |
 | town | string, one of 'Oslo', 'a&#124;b' | required | Which \\*one\\*. |
 | options | map | default \\{{"size": 2\\}}, any other keys too |  |
-| options.size | int, at least 1 | default 1 | How large. |
+| options.size | int of at least 1 | default 1 | How large. |
 | pins | int | may be left out, may be null, secret |  |
 
 **Returns:** bool: Whether it was open.

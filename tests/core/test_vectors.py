@@ -38,7 +38,7 @@ from neuroscript import (
 from neuroscript.ledger import Ledger
 from neuroscript.limits import Limits
 from neuroscript.names import canonical, upstream_name
-from neuroscript.policy import refused
+from neuroscript.refusals import Missing, refusal
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "tests" / "vectors"
@@ -183,7 +183,7 @@ def can_call(host: dict[str, Any], tool: dict[str, Any]) -> bool:
     verdict = policy.verdict(tool["name"], needs)
     missing = policy.uncovered(map(Capability.parse, needs.capabilities))
     if verdict is None and missing is not None:
-        verdict = refused(tool["name"], missing)
+        verdict = refusal(tool["name"], Missing((missing,)))
     if verdict is not None:
         raise verdict
     return True

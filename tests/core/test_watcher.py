@@ -119,4 +119,5 @@ def test_an_engine_loads_what_has_changed(plugin: Path) -> None:
                     said.append(error.reason)
             said.append(engine.call("mine.who"))
 
-    assert ["two", "it can not be loaded (SyntaxError, line 1)", "two", "three"] == said
+    reason = f"cannot be loaded: SyntaxError: '(' was never closed ({plugin.name}, line 1)"
+    assert ["two", reason, "two", "three"] == said

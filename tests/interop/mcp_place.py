@@ -6,17 +6,17 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
-import uvicorn
 
 from neuroscript import Engine, ExecutionPolicy
 from neuroscript.interop.mcp import Service, ask_client, serve
 from neuroscript.interop.mcp.http import app
+from neuroscript.interop.mcp.http_server import server as http_server
 
 PLUGIN = Path(__file__).with_name("mcp_plugin.py")
 
@@ -36,15 +36,23 @@ class Place:
 
 @contextmanager
 def served(
-    *, tools: tuple[str, ...] = ("*",), plugins: str | tuple[str, ...] = "none", **words: Any
+    *,
+    tools: tuple[str, ...] = ("*",),
+    plugins: str | tuple[str, ...] = "none",
+    bounds: Mapping[str, Any] | None = None,
+    **words: Any,
 ) -> Iterator[Place]:
-    """Serve the tools of `PLUGIN`, of which one is denied."""
+    """Serve the tools of `PLUGIN`, of which one is denied.
+
+    Args:
+        bounds: Words for the server of HTTP.
+        words: Words for the application.
+    """
     policy = ExecutionPolicy(approver=ask_client, deny=("t.refused",))
     with Engine(plugins=plugins, policy=policy) as engine, bound() as (listening, port):
         engine.load_plugin(PLUGIN)
         service = serve(engine, tools=tools, name="tests")
-        config = uvicorn.Config(app(service, **words), log_level="error", ws="none", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
+        server = http_server(app(service, **words), **(bounds or {}))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
         thread.start()
         try:

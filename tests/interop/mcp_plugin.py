@@ -56,6 +56,14 @@ def register(registrar: Any) -> None:
         return None
 
     @tools.tool()
+    def breaks(rt: Runtime) -> str:
+        raise KeyError("milk")
+
+    @tools.tool(policy=ToolPolicy(capabilities=("shop:open:{name}",)))
+    def shop(rt: Runtime, name: str) -> str:
+        return name
+
+    @tools.tool()
     def fails(rt: Runtime) -> str:
         raise ToolFailed("there is no milk", retry="later")
 
@@ -154,6 +162,19 @@ def register(registrar: Any) -> None:
         Path(mark).write_text("began")
         time.sleep(60)
         return "never looked"
+
+    @tools.tool()
+    async def naps(rt: Runtime, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "rested"
+
+    @tools.tool()
+    async def stays(rt: Runtime, mark: str) -> str:
+        """Make a file, and wait until it says ``go``."""
+        Path(mark).write_text("began")
+        while Path(mark).read_text() != "go":
+            await asyncio.sleep(0.01)
+        return "stayed"
 
     @tools.tool()
     def remember(rt: Runtime, word: str) -> None:

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import threading
+import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -1337,7 +1338,8 @@ def test_ah_55_what_must_be_given_after_what_need_not_is_given_by_name() -> None
 
     function = ToolSpec.from_function(odd).to_function()
 
-    assert "(a: 'int' = 1, *, b: 'int', c: 'int' = 3) -> 'int'" == str(inspect.signature(function))
+    assert "(a: int = 1, *, b: int, c: int = 3) -> int" == str(inspect.signature(function))
+    assert {"a": int, "b": int, "c": int, "return": int} == typing.get_type_hints(function)
     assert 6 == function(1, b=2)
 
 

@@ -126,7 +126,7 @@ def test_a_model_of_pydantic_is_the_contract_and_makes_its_own_types() -> None:
     assert said(done(each, "order", items=[{}], count=0)) == (
         "arg.invalid",
         "far.order: items[0]['name']: expected string, got nothing; "
-        "count: expected int, at least 1, got int out of bounds",
+        "count: expected int of at least 1, got int out of bounds",
     )
 
 

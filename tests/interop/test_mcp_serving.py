@@ -73,6 +73,10 @@ async def _contract(client: Client) -> None:
     assert (unknown.is_error, "did you mean t__add" in text_of(unknown)) == (True, True)
     failed = await client.call_tool("t__fails", {})
     assert (failed.is_error, "there is no milk" in text_of(failed)) == (True, True)
+    broken = await client.call_tool("t__breaks", {})
+    assert (broken.is_error, "milk" in text_of(broken)) == (True, False)
+    lacking = await client.call_tool("t__shop", {"name": "of Ada"})
+    assert (lacking.is_error, "Ada" in text_of(lacking)) == (True, False)
     assert (await client.call_tool("t__words", {})).structured_content == {"result": ["a", "b"]}
     assert (await client.call_tool("t__facts", {})).structured_content == {"a": 1, "b": None}
     assert (await client.call_tool("t__nothing", {})).structured_content == {"result": None}
@@ -81,7 +85,7 @@ async def _contract(client: Client) -> None:
 
 
 async def _told(client: Client, logged: list[Any]) -> None:
-    """Progress comes before the result, and so do messages of loggers."""
+    """Progress comes before the result, and so do messages of tools; tracebacks and remedies are for the host."""
     progress: list[tuple[float, float | None, str | None]] = []
 
     async def tell(done: float, total: float | None, text: str | None) -> None:

@@ -976,7 +976,7 @@ def test_nsf_41_what_a_host_gives_arrives_by_name() -> None:
         "sandbox": Resolver(lambda rt: len(rt.sandbox_dir) > 0),
         "key": Secret("key"),
     }
-    host = Host(secrets={"key": "hush-hush"}, variables={"home": "here", "value": "not this", "other": 2})
+    host = Host(secrets={"key": "hush-hush-4711-now"}, variables={"home": "here", "value": "not this", "other": 2})
     policy = ExecutionPolicy(grants=("neurosurfer:call:*", "secret:read:*"))
     with engine_of(tool, context=context, host=host, policy=policy) as engine:
         engine.call("neurosurfer.giving", ("x",))
@@ -991,7 +991,7 @@ def test_nsf_41_what_a_host_gives_arrives_by_name() -> None:
         "home": "here",
         "other": 2,
         "sandbox": True,
-        "key": "hush-hush",
+        "key": "hush-hush-4711-now",
     } == given
 
 
@@ -1012,7 +1012,7 @@ def test_nsf_41_nothing_takes_the_place_of_a_declared_input_that_is_left_out() -
 def test_nsf_41_a_secret_is_a_need_of_the_tool() -> None:
     """Without the grant it is not called."""
     tool = Giving(ToolResponse(True, ""))
-    with engine_of(tool, context={"key": Secret("key")}, host=Host(secrets={"key": "hush-hush"})) as engine:
+    with engine_of(tool, context={"key": Secret("key")}, host=Host(secrets={"key": "hush-hush-4711-now"})) as engine:
         with pytest.raises(PolicyError):
             engine.call("neurosurfer.giving", ("x",))
 
@@ -1396,8 +1396,8 @@ def test_nsf_59_what_the_tool_means_to_say_is_said_and_no_secret_is() -> None:
     """The text of a ToolFailed is its own."""
     with invoker_of(Boom(9, ToolFailed("come back later")), max_tool_errors=0) as invoker:
         meant = invoker.invoke("boom", {"text": "a"}).observation
-    boom = Boom(9, RuntimeError("the key is hush-hush"))
-    with engine_of(boom, host=Host(secrets={"key": "hush-hush"})) as engine:
+    boom = Boom(9, RuntimeError("the key is hush-hush-4711-now"))
+    with engine_of(boom, host=Host(secrets={"key": "hush-hush-4711-now"})) as engine:
         hidden = Invoker(engine, Toolkit([boom]), max_tool_errors=0).invoke("boom", {"text": "a"}).observation
 
     assert "[tool:boom] failed after retries: come back later" == meant

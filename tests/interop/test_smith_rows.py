@@ -608,17 +608,17 @@ def test_sm_21_a_secret_of_the_host_is_hidden_in_what_a_tool_says() -> None:
 
     tool = from_smith(metadata(), run_weather)
     with Engine(
-        plugins="none", toolsets=[Toolset("smith", (tool,))], host=Host(secrets={"k": "sesame-open"})
+        plugins="none", toolsets=[Toolset("smith", (tool,))], host=Host(secrets={"k": "sesame-open-42-now"})
     ) as engine:
         with pytest.raises(ToolFailed) as caught:
-            engine.call_named(tool.name, {"city": "sesame-open"})
+            engine.call_named(tool.name, {"city": "sesame-open-42-now"})
 
     assert "sesame" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("secret", "before"),
-    [("sesame-open-now", "y" * 990), ("-----BEGIN KEY-----\nMIIabc\n  MIIdef\n-----END KEY-----\n", "")],
+    [("sesame-open-42-now", "y" * 990), ("-----BEGIN KEY-----\nMIIabc\n  MIIdef\n-----END KEY-----\n", "")],
     ids=["far behind", "of several lines"],
 )
 def test_sm_21_no_part_of_a_secret_is_left_where_a_text_is_made_one_line(secret: str, before: str) -> None:
@@ -665,18 +665,22 @@ def test_sm_23_a_module_is_found_however_it_is_written(tmp_path: Path, module: s
 def test_sm_23_what_can_not_be_imported_is_a_plugin_error(tmp_path: Path) -> None:
     """An ImportError, any other, an end of the interpreter, broken Python, and no file; the cause is the original."""
     codes = {
-        "a.py": ("import no_such_module", "ModuleNotFoundError, line 1", "plugin.import"),
-        "b.py": ("\n1 / 0", "ZeroDivisionError, line 2", "plugin.import"),
-        "c.py": ("raise SystemExit", "SystemExit, line 1", "plugin.exit"),
-        "d.py": ("def", "SyntaxError, line 1", "plugin.import"),
+        "a.py": (
+            "import no_such_module",
+            "ModuleNotFoundError: No module named 'no_such_module' (a.py, line 1)",
+            "plugin.import",
+        ),
+        "b.py": ("\n1 / 0", "ZeroDivisionError: division by zero (b.py, line 2)", "plugin.import"),
+        "c.py": ("raise SystemExit", "SystemExit (c.py, line 1)", "plugin.exit"),
+        "d.py": ("def", "SyntaxError: invalid syntax (d.py, line 1)", "plugin.import"),
     }
     before = set(sys.modules)
     for name, (code, reason, kind) in codes.items():
         (tmp_path / name).write_text(code)
         with pytest.raises(PluginError) as caught:
             load_file(tmp_path / name)
-        assert (f"{tmp_path}/{name}: it can not be loaded ({reason})", kind) == (str(caught.value), caught.value.code)
-        assert reason.partition(",")[0] == type(caught.value.__cause__).__name__
+        assert (f"{tmp_path}/{name}: cannot be loaded: {reason}", kind) == (str(caught.value), caught.value.code)
+        assert re.split("[: ]", reason)[0] == type(caught.value.__cause__).__name__
     with pytest.raises(PluginError, match="there is no such file of Python"):
         load_file(tmp_path / "z.py")
 
@@ -813,8 +817,8 @@ def test_sm_27_a_module_leads_out_of_no_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raised", "expected", "code"),
     [
-        ("RuntimeError", "it can not be loaded (RuntimeError, line 3)", "plugin.import"),
-        ("SystemExit", "it can not be loaded (SystemExit, line 3)", "plugin.exit"),
+        ("RuntimeError", "cannot be loaded: RuntimeError (bad.py, line 3)", "plugin.import"),
+        ("SystemExit", "cannot be loaded: SystemExit (bad.py, line 3)", "plugin.exit"),
     ],
 )
 def test_sm_27_metadata_that_fail_when_they_are_looked_at_stop_no_other_file(

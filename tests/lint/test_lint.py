@@ -84,6 +84,7 @@ def plain(text: str) -> str:
     return text
 
 made = tool(plain, group="acme.more")
+toolset.tool(plain, name="plainly")
 
 if __name__ == "__main__":
     print("a program", os.environ)
@@ -305,7 +306,16 @@ def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "good.py"
 
     assert found_in(path, HEAD + GOOD) == []
-    assert lint(path).tools == 4
+    assert lint(path).tools == 5
+
+
+def test_a_decorator_without_parentheses_declares_a_tool_too(tmp_path: Path) -> None:
+    """Its defects are found at the same lines."""
+    path = tmp_path / "bad.py"
+    with_parentheses = found_in(path, HEAD + tool_of("(x) -> None"))
+
+    assert with_parentheses
+    assert with_parentheses == found_in(path, HEAD + tool_of("(x) -> None").replace("tool()", "tool"))
 
 
 @pytest.mark.parametrize("name", DEFECTS)

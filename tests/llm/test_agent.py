@@ -58,7 +58,7 @@ def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, 
         'assistant: calls math.plus {"a": 1}',
         "tool: fs.read: 184.50 and 96.20",
         "tool: math.plus: error tool.not_found: no tool of that name can be called here; did you mean "
-        "math__abs or math__sqrt or math__ceil? Mend the call and make it again.",
+        "math__add? Mend the call and make it again.",
         "assistant: asked again after 0 s (llm.rate)",
         'assistant: calls math.add {"num1": "184.50", "num2": " 96.20 "}',
         'assistant: calls math.add {"num1": "many", "num2": 1}',

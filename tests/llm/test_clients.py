@@ -415,17 +415,21 @@ def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"api": "gopher"}, "model: api: expected one of openai-chat, openai-responses, anthropic, got gopher"),
-        ({"timeout": 0}, "model: timeout: expected a number above zero"),
-        ({"attempts": 0}, "model: attempts: expected a number above zero"),
-        ({"max_tokens": -1}, "model: max_tokens: expected a number above zero"),
-        ({"max_tokens": 0}, "model: max_tokens: expected a number above zero"),
-        ({"pause": -1}, "model: pause: expected a number that is not below zero"),
+        ({"api": "gopher"}, "model: api must be 'openai-chat', 'openai-responses' or 'anthropic'"),
+        ({"timeout": 0}, "model: timeout must be a finite number of seconds above 0"),
+        ({"attempts": 0}, "model: attempts must be a whole number above 0"),
+        ({"max_tokens": -1}, "model: max_tokens must be a whole number above 0, or None"),
+        ({"max_tokens": 0}, "model: max_tokens must be a whole number above 0, or None"),
+        ({"pause": -1}, "model: pause must be a number of seconds, 0 or more"),
         (
             {"base_url": "http://\x01", "timeout": 0},
-            "model: base_url: expected an address such as http://127.0.0.1:8080/v1; timeout: expected a number above zero",
+            "model: base_url must be an address such as http://127.0.0.1:8080/v1, or empty; "
+            "timeout must be a finite number of seconds above 0",
         ),
-        ({"base_url": "127.0.0.1:8080"}, "model: base_url: expected an address such as http://127.0.0.1:8080/v1"),
+        (
+            {"base_url": "127.0.0.1:8080"},
+            "model: base_url must be an address such as http://127.0.0.1:8080/v1, or empty",
+        ),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], text: str) -> None:

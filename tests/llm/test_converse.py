@@ -198,7 +198,7 @@ def test_what_goes_wrong_goes_back_to_the_model_with_what_it_may_do(talk: Any) -
     lines = transcript(talk(made(policy=policy), "Go.", model=model)).splitlines()
 
     assert lines[6:11] == [
-        "tool: t.total: error coercion.type: numbers: expected list of int, got str (a text must be a JSON array). "
+        "tool: t.total: error coercion.type: numbers: expected list of int, got str (write a JSON array, such as [1, 2]). "
         "Mend the call and make it again.",
         "tool: t.totals: error tool.not_found: no tool of that name can be called here; did you mean t__total? "
         "Mend the call and make it again.",
@@ -288,8 +288,8 @@ def test_a_pattern_that_matches_nothing_is_refused_before_anything_is_asked(talk
         "converse: tools: x.* matches no tool that may be called here; tools: y matches no tool that may be called here"
     )
     assert str(limits.value) == (
-        "converse: turns must be a whole number above 0, not int; calls must be a whole number above 0, not bool; "
-        "seconds must be a number above 0, not int"
+        "converse: turns must be a whole number above 0; calls must be a whole number above 0, not bool; "
+        "seconds must be a finite number of seconds above 0, or None"
     )
 
 
@@ -331,7 +331,8 @@ def test_an_answer_of_a_type_is_exact_and_its_faults_go_back(talk: Any) -> None:
         '{"type": "array", "items": {"type": "integer"}}'
     )
     assert conversation.turns[3].content == (
-        "That answer does not fit: answer: expected list of int, got str (a text must be a JSON array). Answer again."
+        "That answer does not fit: answer: expected list of int, got str (write a JSON array, such as [1, 2]). "
+        "Answer again."
     )
 
 
@@ -505,13 +506,15 @@ def test_a_listener_is_told_of_everything_in_order(talk: Any) -> None:
 
 
 def test_a_listener_that_fails_changes_nothing(talk: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged by its type, without what it said."""
+    """Its traceback is logged once."""
 
     def listener(event: Event) -> None:
         raise ValueError("a value")
 
     assert talk(made(), "Go.", model=Script([says("Yes.")]), on_event=listener).answer == "Yes."
-    assert {record.getMessage() for record in caplog.records} == {"a listener of a conversation failed: ValueError"}
+    (record,) = caplog.records
+    assert record.getMessage().startswith("the listener of a conversation failed\nTraceback")
+    assert record.getMessage().endswith("ValueError: a value")
 
 
 def test_a_long_result_is_cut_for_the_model_alone(talk: Any) -> None:

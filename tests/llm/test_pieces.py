@@ -15,6 +15,7 @@ import pytest
 from tests.llm.server import STREAMED, WHOLE, Api, asks, call, written
 
 from neuroscript import LLMError
+from neuroscript.jsontext import MAX_VALUES
 from neuroscript.llm.faults import asked_wait, code_word
 from neuroscript.llm.pieces import DONE, Body
 
@@ -66,10 +67,11 @@ def test_comments_and_other_fields_are_no_events() -> None:
         (b"{'a': 1}", "application/json", "llm.format"),
         (b"{\xff}", "application/json", "llm.format"),
         (b"[" * 200_000 + b"]" * 200_000, "application/json", "llm.format"),
+        (b"[" + b"0," * MAX_VALUES + b"0]", "application/json", "llm.format"),
         (b"<html>", "text/html", "llm.format"),
         (b"", "", "llm.format"),
     ],
-    ids=["none", "cut", "cut list", "page", "python", "bytes", "deep", "html", "nothing"],
+    ids=["none", "cut", "cut list", "page", "python", "bytes", "deep", "too many", "html", "nothing"],
 )
 def test_what_is_no_json_is_an_error(data: bytes, kind: str, code: str) -> None:
     """That says whether it ended too early."""

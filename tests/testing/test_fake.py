@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from neuroscript import CallError, LLMError, PolicyError, Runtime, ToolCall, Turn
+from neuroscript import CallError, LLMError, PolicyError, Runtime, SpecError, ToolCall, Turn
 from neuroscript.testing import FakeRuntime, ScriptError
 
 MEMBERS = sorted(name for name in vars(Runtime) if not name.startswith("_"))
@@ -138,7 +138,7 @@ def test_a_script_that_is_not_used_up_is_an_error() -> None:
 
 def test_one_text_is_no_script() -> None:
     """It would be taken for its letters."""
-    with pytest.raises(ScriptError) as caught:
+    with pytest.raises(SpecError) as caught:
         FakeRuntime(answers="yes")
 
-    assert "answers is a list of what comes in turn, not a single str" == str(caught.value)
+    assert "FakeRuntime: answers must be a list or tuple of strings, not str" == str(caught.value)

@@ -59,6 +59,13 @@ def shout(rt: Runtime, text: str, times: int = 1) -> str:
     return " ".join([text.upper()] * times)
 
 
+@files.tool
+def whisper(rt: Runtime, text: str) -> str:
+    return text.lower()
+
+
+whispered: str = whisper(None, "X")  # type: ignore[arg-type]
+added_by_a_call: str = files.tool(whisper, name="murmur")(None, "X")  # type: ignore[arg-type]
 still_a_function: str = shout(None, "x", 2)  # type: ignore[arg-type]
 read_off: ToolImplementation = tool(shout, group="files")
 from_text: ToolImplementation = from_code("def two() -> int: return 2", "two", {"a": 1}, group="files")

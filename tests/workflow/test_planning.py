@@ -108,7 +108,7 @@ def test_a_model_is_told_of_every_problem_until_its_plan_fits(way: Callable[...,
 
     assert [] == before
     assert [
-        ["- answer: expected map, got str (a text must be a JSON object)"],
+        ['- answer: expected map, got str (write a JSON object, such as {"key": "value"})'],
         ["- answer: expected map, got str (the JSON text gives one key twice)"],
         ["- answer['nodes']: expected float, got float (the number must be finite)"],
         ["- nodes.a: needs itself, by way of a < b < a"],

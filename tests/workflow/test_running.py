@@ -273,7 +273,7 @@ def test_the_whole_plan_is_looked_at_before_anything_runs() -> None:
         run(lab.engine, plan, {"names": []})
 
     assert list(caught.value.problems) == [
-        "nodes.gone.tool: no tool is called lab.ad; did you mean lab.add or lab.nap or lab.wait?",
+        "nodes.gone.tool: no tool is called lab.ad; did you mean lab.add?",
         "nodes.denied.tool: lab.fail: is denied by the host",
         "nodes.unfit.inputs.b: expected int, and the reference gives list of string",
         "nodes.unfit.inputs.a: expected int, got str (a text must be decimal digits, such as 42)",

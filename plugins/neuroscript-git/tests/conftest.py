@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -24,11 +28,18 @@ WHO: Final = {
     for role in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"), ("DATE", MOMENT))
 }
-ALONE: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
+ALONE: Final = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_TEST_FSYNC": "0",  # repositories of tests do not have to survive a crash
+}
 REMOTE: Final = "https://git.example.org/"
 """The remote of the examples."""
 
 EVERYTHING: Final = ("fs:*:*", "shell:exec:*", "net:*:*")
+
+Result = TypeVar("Result")
 
 EngineWith = Callable[..., Engine]
 Tool = Callable[..., Any]
@@ -82,10 +93,62 @@ def make() -> Callable[[Path], Path]:
     return repository
 
 
+@pytest.fixture(scope="module")
+def plain() -> tuple[Git, Callable[[Path], Path]]:
+    """The functions of `git` and `make`, for fixtures of a module."""
+    return run, repository
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Path], str]]:
+    """Takes a directory of bare repositories, and returns the URL of the one that is called a.git."""
+    with ExitStack() as stack:
+        yield lambda folder: f"{stack.enter_context(serving(folder, []))}/a.git"
+
+
 @pytest.fixture
 def alone() -> dict[str, str]:
     """An environment in which git knows who works, and reads no settings of the machine."""
     return {**os.environ, **ALONE, **WHO}
+
+
+CREATE_RULESET: Final = 444
+"""The number of the system call landlock_create_ruleset."""
+
+
+def hide_landlock() -> None:
+    """Make the kernel look to this thread, and to all that it starts, as if it had no Landlock."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    rules = (
+        (0x20, 0, 0, 0),
+        (0x15, 0, 1, CREATE_RULESET),
+        (0x06, 0, 0, 0x50000 | errno.ENOSYS),
+        (0x06, 0, 0, 0x7FFF0000),
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules))
+    program = struct.pack("@HP", len(rules), ctypes.addressof(code))
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, ctypes.c_char_p(program), 0, 0) == 0
+
+
+def run_without_landlock(function: Callable[[], Result]) -> Result:
+    """Call a function on a thread to which the kernel looks as if it had no Landlock."""
+    with ThreadPoolExecutor(1, initializer=hide_landlock) as executor:
+        return executor.submit(function).result()
+
+
+@pytest.fixture(params=["landlock", "no landlock"])
+def locked(request: pytest.FixtureRequest) -> Callable[[Callable[[], Any]], Any]:
+    """Calls a function; one test run has Landlock, the other does not."""
+    if request.param == "no landlock":
+        return run_without_landlock
+    return lambda function: function()
+
+
+@pytest.fixture
+def without_landlock() -> Callable[[Callable[[], Any]], Any]:
+    """Calls a function as if the kernel had no Landlock."""
+    return run_without_landlock
 
 
 @pytest.fixture

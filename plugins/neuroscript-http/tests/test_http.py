@@ -161,6 +161,33 @@ def test_headers_of_one_name_stand_in_one_text(engine: Engine, world: Any) -> No
     assert "cookie" not in world.plain.sent()
 
 
+CONTROLS: Final = {
+    "an escape sequence": (b"a\x1b[2J\x1b]0;x\x07b", r"a\x1b[2J\x1b]0;x\x07b"),
+    "one of a single byte": (b"a\x9b2J\x85b", r"a\x9b2J\x85b"),
+    "a backspace": (b"safe\x08\x08\x08\x08evil", r"safe\x08\x08\x08\x08evil"),
+    "what cannot be seen": (b"a\xad\xa0b\x7f", r"a\xad\xa0b\x7f"),
+    "plain text": (b"gr\xfc\xdfe\t; q=1", "grüße\t; q=1"),
+}
+
+
+@pytest.mark.parametrize(("value", "shown"), CONTROLS.values(), ids=CONTROLS)
+@pytest.mark.parametrize("tool", ["http.get", "http.request", "http.download"])
+def test_control_characters_in_headers_are_escaped(
+    engine: Engine, world: Any, tool: str, value: bytes, shown: str
+) -> None:
+    """A terminal that shows a result obeys none of them; the media type is a header too, and so is a cookie."""
+    lines = (b"HTTP/1.1 200 " + value, b"X-A: " + value, b"Set-Cookie: " + value, b"Content-Type: " + value.lower())
+    world.plain.answers["/a"] = b"\r\n".join((*lines, b"Content-Length: 0", b"", b""))
+    more = {"http.get": {}, "http.request": {"method": "GET"}, "http.download": {"path": "file"}}[tool]
+
+    came = engine.call_named(tool, {"url": f"{API}/a", **more})
+
+    assert {came["headers"][name] for name in ("x-a", "set-cookie")} == {shown}
+    assert came["headers"]["content-type"] == shown.lower()
+    if tool != "http.download":
+        assert came["media_type"] == shown.lower().partition(";")[0].strip()
+
+
 BAD_HEADERS: Final = {
     "a line": {"X-A": "1\r\nHost: 127.0.0.1"},
     "a line feed": {"X-A": "1\n2"},

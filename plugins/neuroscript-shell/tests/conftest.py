@@ -95,15 +95,32 @@ def engine(engine_with: EngineWith) -> Engine:
 
 
 @pytest.fixture
-def pids_in() -> Callable[[Path, int], list[int]]:
-    """Takes a folder and a number; returns as many process ids from the files of it, as soon as they are there."""
+def living() -> Callable[[Path], list[int]]:
+    """Takes a directory; returns the processes that work in it or below it.
+
+    Programs cannot write down their own process ids for that: in a PID namespace they have others.
+    """
+
+    def living(directory: Path) -> list[int]:
+        found = []
+        for process in Path("/proc").iterdir():
+            with suppress(OSError):
+                if process.name.isdigit() and (process / "cwd").readlink().is_relative_to(directory):
+                    found.append(int(process.name))
+        return found
+
+    return living
+
+
+@pytest.fixture
+def pids_in(living: Callable[[Path], list[int]]) -> Callable[[Path, int], list[int]]:
+    """Takes a folder and a number; returns the processes that work there, as soon as so many have written a file."""
 
     def found(folder: Path, count: int) -> list[int]:
         end = time.monotonic() + 20
         while time.monotonic() < end:
-            pids = [int(path.read_text()) for path in folder.glob("*.pid") if path.read_text().isdigit()]
-            if len(pids) >= count:
-                return pids
+            if len([*folder.glob("*.pid")]) >= count:
+                return living(folder)
             time.sleep(0.01)
         raise AssertionError(f"fewer than {count} processes have begun")
 

@@ -323,22 +323,6 @@ def test_nothing_is_left_when_the_host_is_killed(root: Path, program: Program, a
     assert alive(pids, 10) == []
 
 
-def test_a_program_that_kills_what_watches_it_dies_with_it(
-    engine: Engine, root: Path, program: Program, alive: Alive, pids_in: PidsIn
-) -> None:
-    """And the caller is told that the outcome is not known."""
-    program(
-        "kills",
-        "import os, time\nopen('one.pid', 'w').write(str(os.getpid()))\nos.kill(os.getppid(), 9)\ntime.sleep(600)",
-    )
-
-    with pytest.raises(ToolFailed) as caught:
-        engine.call("shell.execute", ["kills", [], "data"])
-
-    assert (caught.value.code, caught.value.retry) == ("shell.lost", "later")
-    assert alive(pids_in(root / "data", 1), 10) == []
-
-
 def test_a_program_has_limits_of_its_own(engine: Engine, program: Program) -> None:
     """No core, no file above a gigabyte, no rights by the file that it runs, no descriptor but its streams."""
     program(
@@ -360,6 +344,17 @@ def test_a_file_can_not_grow_without_end(engine: Engine, root: Path) -> None:
 
     assert came["signal"] == "SIGXFSZ"
     assert (root / "data" / "big").stat().st_size <= 1 << 30
+
+
+def test_a_program_runs_for_a_thread_that_blocks_all_signals(engine: Engine) -> None:
+    """As threads of other languages do: the supervisor notices its children's end all the same."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        came = engine.call("shell.execute", ["true", [], ".", "", [], 20.0])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    assert (came["timed_out"], came["success"]) == (False, True)
 
 
 def test_programs_run_beside_each_other(engine: Engine, program: Program) -> None:

@@ -56,7 +56,7 @@ FAILING = {
     ),
     "a tool that is not there": (
         [[1], "math.sqr"],
-        "tool: no tool is called math.sqr; did you mean math.sqrt or math.abs or math.subtract?",
+        "tool: no tool is called math.sqr; did you mean math.sqrt?",
         "tool.not_found",
         "model",
     ),

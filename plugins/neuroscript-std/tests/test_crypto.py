@@ -287,7 +287,7 @@ def test_an_engine_that_trusts_nothing_refuses_to_sign(engine: Engine) -> None:
     with pytest.raises(PolicyError) as caught:
         engine.call("crypto.signjwt", ["not", "its", "arguments", "at all"])
 
-    assert str(caught.value) == "crypto.signjwt: needs a host that trusts it"
+    assert str(caught.value) == "crypto.signjwt: requires a trusted host"
     assert (caught.value.code, caught.value.need) == ("policy.trust", "trust")
     result = engine.execute(ToolCall("crypto.signjwt", [{}, SECRET, "HS256"]))
     assert isinstance(result.error, PolicyError)

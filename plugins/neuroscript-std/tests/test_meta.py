@@ -123,7 +123,7 @@ For words in a file.
 - Returns: The words.
 - Fails: acme.none.
 - Needs: `fs:read:{{path}}`
-- Trust: needs a host that trusts it
+- Trust: requires a trusted host
 - Effects: reads"""
 
     assert expected == engine.call("meta.toolshelp", ["acme"])

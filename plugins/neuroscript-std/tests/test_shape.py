@@ -298,7 +298,11 @@ OPTIONS = {
         [{}, {}, {"missing_ok": "yes"}],
         "options['missing_ok']: expected bool, got str (only true, false, 1 and 0 stand for a truth value)",
     ),
-    "a list": ("validate", [{}, {}, [True]], "options: expected map, got list"),
+    "a list": (
+        "validate",
+        [{}, {}, [True]],
+        "options: expected map with keys allow_extra (optional), case_insensitive (optional), got list",
+    ),
 }
 
 

@@ -85,7 +85,7 @@ def test_a_long_indent_is_refused(engine: Engine) -> None:
     with pytest.raises(ArgumentError) as caught:
         engine.call("str.tojsonstring", ([], True, "", " " * 65))
 
-    expected = "str.tojsonstring: indent: expected string, a length at most 64, got a length of 65"
+    expected = "str.tojsonstring: indent: expected string of at most 64 characters, got 65 characters"
     assert expected == str(caught.value)
 
 

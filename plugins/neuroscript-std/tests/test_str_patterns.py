@@ -208,7 +208,7 @@ def test_a_long_pattern_is_refused(engine: Engine) -> None:
     with pytest.raises(ArgumentError) as caught:
         engine.call("str.matchregex", ("a" * 1_001, ""))
 
-    expected = "str.matchregex: pattern: expected string, a length at most 1000, got a length of 1001"
+    expected = "str.matchregex: pattern: expected string of at most 1000 characters, got 1001 characters"
     assert expected == str(caught.value)
 
 

@@ -105,9 +105,9 @@ def test_a_value_is_shown(engine: Engine, args: tuple[Any, ...], expected: str) 
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (("abc", 2), "str.inspect: max_length: expected int, at least 3, got int out of bounds"),
-        (("abc", -1), "str.inspect: max_length: expected int, at least 3, got int out of bounds"),
-        (("abc", 10, -1), "str.inspect: max_depth: expected int, at least 0, got int out of bounds"),
+        (("abc", 2), "str.inspect: max_length: expected int of at least 3, got int out of bounds"),
+        (("abc", -1), "str.inspect: max_length: expected int of at least 3, got int out of bounds"),
+        (("abc", 10, -1), "str.inspect: max_depth: expected int of at least 0, got int out of bounds"),
     ],
 )
 def test_a_view_of_nothing_is_refused(engine: Engine, args: tuple[Any, ...], expected: str) -> None:

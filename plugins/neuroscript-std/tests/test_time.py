@@ -232,7 +232,7 @@ def test_sleep_has_bounds(engine: Engine, seconds: float) -> None:
     with pytest.raises(ArgumentError) as caught:
         engine.call("time.sleep", [seconds])
 
-    expected = "time.sleep: duration_seconds: expected float, from 0 to 3600, got float out of bounds"
+    expected = "time.sleep: duration_seconds: expected float from 0 to 3600, got float out of bounds"
     assert expected == str(caught.value)
 
 

@@ -13,6 +13,7 @@ import hmac
 import re
 from typing import Final, NamedTuple
 
+from neuroscript.checks import BYTES, Form, optional, require
 from neuroscript.errors import AuditError, SpecError
 
 START: Final = b'{"seq":'
@@ -27,6 +28,7 @@ LONGEST: Final = 16 * 1024 * 1024
 LEAST_KEY: Final = 32
 """How many bytes a key has at least."""
 
+KEY: Final = Form(f"{LEAST_KEY} bytes or more", BYTES.accepts, lambda key: len(key) >= LEAST_KEY)
 LINE: Final = re.compile(
     rb'\{"seq":([1-9][0-9]{0,17}),"prev":"([0-9a-f]{64})",[^\n]*,"hash":"([0-9a-f]{64})"\}\n', re.ASCII
 )
@@ -61,8 +63,7 @@ class Seal:
     """
 
     def __init__(self, key: bytes | None = None) -> None:
-        if key is not None and (not isinstance(key, (bytes, bytearray)) or len(key) < LEAST_KEY):
-            raise SpecError("audit", [f"key must be bytes, {LEAST_KEY} or more"])
+        require("audit", key=(key, optional(KEY)))
         self._key = None if key is None else bytes(key)
 
     @property

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from neuroscript.audit.forms import Forms, list_text, number_text, repairs_text, sizes_text, spent_text
+from neuroscript.checks import COUNT, PATH, instance, require
 from neuroscript.display import sendable
-from neuroscript.errors import AuditError, SpecError
+from neuroscript.errors import AuditError
 from neuroscript.needs import LASTING
 from neuroscript.record import CallRecord
 
@@ -80,8 +81,7 @@ class SqliteAudit:
     intents: ClassVar[bool] = True
 
     def __init__(self, path: str | os.PathLike[str], *, batch: int = 100) -> None:
-        if type(batch) is not int or batch < 1:
-            raise SpecError("audit", ["batch must be a whole number above 0"])
+        require("SqliteAudit", path=(path, PATH), batch=(batch, COUNT))
         self._path = Path(path).absolute()
         self._batch = batch
         self._forms = Forms()
@@ -100,6 +100,8 @@ class SqliteAudit:
             AuditError: The sink is closed.
             sqlite3.Error: Rows can not be committed; as many as `MOST_WAITING` are kept and tried again.
         """
+        if not isinstance(record, CallRecord):
+            require("SqliteAudit", record=(record, instance(CallRecord)))
         urgent = record.kind == "intent"
         if urgent and LASTING.isdisjoint(record.about.effects):
             return

@@ -13,12 +13,14 @@ from pathlib import Path
 from time import time
 from typing import ClassVar, Final
 
-from neuroscript.audit.chain import ZEROS, Seal, sealed
+from neuroscript.audit.chain import KEY, ZEROS, Seal, sealed
 from neuroscript.audit.forms import Forms, number_text
 from neuroscript.audit.locks import lock, unlock
 from neuroscript.audit.tails import recovered, tail_of
+from neuroscript.checks import FLAG, PATH, instance, optional, require
 from neuroscript.errors import AuditError
 from neuroscript.record import CallRecord
+from neuroscript.textfile import open_at_once
 
 MODE: Final = 0o600
 """Who may read a trail that is made here: its owner."""
@@ -32,7 +34,8 @@ class FileAudit:
     Each record is one ``write`` on a descriptor that appends, under a lock of the file, so that threads and processes
     go on with one chain. A file that is there is gone on with. A tail that a crash has torn is finished with a newline
     and a record of the kind ``recovered`` that says how many bytes are none. A write that the disk takes in part raises
-    and is taken back. Anything but a file, such as a pipe, gets a chain from its beginning, from one writer alone.
+    and is taken back. A device and a pipe that this process has open, such as ``/dev/stdout``, get a chain from its
+    beginning, from one writer alone. A named pipe is refused, because opening it would wait for another process.
 
     Args:
         path: Of the file; it is made with mode 0600 where it is missing.
@@ -45,13 +48,15 @@ class FileAudit:
 
     Raises:
         SpecError: The key is too short.
-        AuditError: The file is no trail, its last record does not fit the key, or the system has no locks of files.
+        AuditError: The file is not a trail, its last record does not fit the key, it is a named pipe, or the system has
+            no locks of files.
         OSError: The file can not be opened, read or written.
     """
 
     intents: ClassVar[bool] = True
 
     def __init__(self, path: str | os.PathLike[str], *, key: bytes | None = None, durable: bool = False) -> None:
+        require("FileAudit", path=(path, PATH), key=(key, optional(KEY)), durable=(durable, FLAG))
         self._path = Path(path).absolute()
         self._seal = Seal(key)
         self.digest_key = None if key is None else sha256(b"neuroscript arguments" + key).digest()
@@ -79,6 +84,8 @@ class FileAudit:
             AuditError: The sink is closed, the file was removed or cut, or took a part of the record.
             OSError: The file can not be written.
         """
+        if not isinstance(record, CallRecord):
+            require("FileAudit", record=(record, instance(CallRecord)))
         members = self._forms.text(record)
         if self._pid != os.getpid() and self._file >= 0:
             self._open()
@@ -110,7 +117,12 @@ class FileAudit:
         self._pid, self._lock = os.getpid(), threading.Lock()
         self._regular = not self._path.exists() or self._path.is_file()
         access = os.O_RDWR if self._regular else os.O_WRONLY
-        self._file = os.open(self._path, access | os.O_APPEND | os.O_CREAT, MODE)
+        try:
+            self._file = open_at_once(self._path, access | os.O_APPEND | os.O_CREAT, MODE)
+        except OSError:
+            if self._path.is_fifo():
+                raise AuditError("a trail cannot be kept in a named pipe; name a file") from None
+            raise
         if inherited >= 0:
             os.close(inherited)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import Final
 
 import attrs
 
 from neuroscript.audit.chain import LEAST_KEY
+from neuroscript.checks import BYTES, FLAG, PATH, require, require_fields
 from neuroscript.errors import AuditError
 from neuroscript.private import is_shared
+from neuroscript.textfile import open_at_once
 
 MOST: Final = 4096
 """How many bytes a file of a key has at most."""
@@ -31,6 +32,9 @@ class KeyFile:
     key: bytes = attrs.field(repr=False)
     is_private: bool = True
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("key file", self, key=BYTES, is_private=FLAG)
+
 
 def read_key(path: str | os.PathLike[str]) -> KeyFile:
     """Return the key in a file: as hexadecimal digits where it holds nothing else, or else its bytes as they are.
@@ -39,7 +43,8 @@ def read_key(path: str | os.PathLike[str]) -> KeyFile:
         AuditError: It has fewer than 32 bytes, or more than a key has.
         OSError: The file can not be read.
     """
-    with Path(path).open("rb") as file:
+    require("read_key", path=(path, PATH))
+    with open(path, "rb", opener=open_at_once) as file:
         data = file.read(MOST + 1)
         is_private = not is_shared(os.fstat(file.fileno()))
     if len(data) > MOST:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar
 
-from neuroscript.errors import SpecError
+from neuroscript.checks import COUNT, require
 from neuroscript.record import CallRecord
 
 
@@ -31,8 +31,7 @@ class MemoryAudit:
     intents: ClassVar[bool] = False
 
     def __init__(self, size: int = 1000) -> None:
-        if type(size) is not int or size < 1:
-            raise SpecError("audit", ["size must be a whole number above 0"])
+        require("MemoryAudit", size=(size, COUNT))
         self._ring: deque[CallRecord] = deque(maxlen=size)
         self.write: Callable[[CallRecord], None] = self._ring.append
 

@@ -17,8 +17,10 @@ from urllib.parse import quote
 from neuroscript.audit.chain import LONGEST
 from neuroscript.audit.database import COLUMNS, IN_JSON
 from neuroscript.audit.locks import wait
+from neuroscript.checks import FUNCTION, PATH, optional, require
 from neuroscript.errors import AuditError
 from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.textfile import open_at_once
 
 MAGIC: Final = b"SQLite format 3\0"
 """What a database begins with."""
@@ -39,6 +41,11 @@ def read(path: str | os.PathLike[str], *, unread: Callable[[int], None] | None =
         AuditError: A line is longer than a record can be, or the database is none of a trail.
         OSError: The file can not be read.
     """
+    require("read", path=(path, PATH), unread=(unread, optional(FUNCTION)))
+    return _records_at(path, unread)
+
+
+def _records_at(path: str | os.PathLike[str], unread: Callable[[int], None] | None) -> Iterator[dict[str, Any]]:
     with opened(path) as stream:
         if not is_database(stream):
             yield from records(stream, unread)
@@ -48,8 +55,8 @@ def read(path: str | os.PathLike[str], *, unread: Callable[[int], None] | None =
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a trail to be read, or raise an OSError."""
-    return Path(path).open("rb", buffering=BUFFER)
+    """Open a trail to be read, or raise an OSError, as for a named pipe."""
+    return open(path, "rb", buffering=BUFFER, opener=open_at_once)
 
 
 def is_database(stream: BinaryIO) -> bool:

@@ -13,9 +13,10 @@ from typing import BinaryIO, Final
 
 import attrs
 
-from neuroscript.audit.chain import START, Seal, head_of, line_of
+from neuroscript.audit.chain import KEY, START, Seal, head_of, line_of
 from neuroscript.audit.checking import Chain, Findings, Found, OpenCall
 from neuroscript.audit.reading import connected, is_database, numbered, opened, unreadable
+from neuroscript.checks import PATH, STRING, optional, require
 from neuroscript.errors import SpecError
 
 TRIED: Final = 3
@@ -82,6 +83,7 @@ def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str 
         AuditError: A line is longer than a record can be, or the database is none of a trail.
         OSError: The file can not be read.
     """
+    require("verify", path=(path, PATH), key=(key, optional(KEY)), head=(head, optional(STRING)))
     seal, known = Seal(key), None if head is None else head_of(head)
     with opened(path) as stream:
         if not is_database(stream):

@@ -18,6 +18,7 @@ from neuroscript.cli.exits import OK, UsageError, exit_code
 from neuroscript.cli.inputs import text_of
 from neuroscript.cli.opening import MakeEngine, meant, opened
 from neuroscript.cli.output import Output
+from neuroscript.cli.remedies import action, advice
 from neuroscript.cli.streaming import Streamed, streamed, streaming
 from neuroscript.data import result_to_data
 from neuroscript.decision import Decision
@@ -96,6 +97,8 @@ def _foreseen(decision: Decision, options: Namespace, output: Output) -> int:
         output.json(decision_to_data(decision))
     else:
         output.text(foreseen(decision))
+        if action(decision):
+            output.say(advice(decision))
     return code_of(decision)
 
 
@@ -104,7 +107,7 @@ def written(result: ToolResult, options: Namespace, output: Output) -> int:
     if options.json:
         output.json(result_to_data(result))
     elif result.error is not None:
-        output.say(str(result.error))
+        output.say(advice(result.error, shows_tracebacks=output.shows_tracebacks) or str(result.error))
         if result.error.code == "mcp.changed":
             _say_how(result.tool, options, output)
     elif isinstance(result.value, str):

@@ -21,7 +21,7 @@ from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Rows, cell, line
 from neuroscript.cli.policy_files import file_of
 from neuroscript.cli.printing import show
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.scopes import is_exact_tool
 from neuroscript.templates import may_cover
@@ -71,6 +71,7 @@ class Never:
         rule: What decides it.
         need: What it needs and can not have, or ``""``.
         text: Why.
+        remedy: What would let it run, or ``""``.
     """
 
     tool: str
@@ -78,6 +79,7 @@ class Never:
     rule: str
     need: str
     text: str
+    remedy: str = ""
 
 
 @attrs.frozen
@@ -151,7 +153,7 @@ def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] 
     denials = (policy.denial(name, tool.name) for name in old)
     refusal = policy.verdict(tool.name, tool.policy) or next((each for each in denials if each is not None), None)
     if refusal is not None:
-        return Never(tool.name, refusal.code, refusal.rule, refusal.need, refusal.text)
+        return Never(tool.name, refusal.code, refusal.rule, refusal.need, refusal.text, refusal.remedy)
     for layer in policy.layers:
         rule = _zero(layer, tool.name)
         if rule:

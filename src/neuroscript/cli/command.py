@@ -11,6 +11,7 @@ from typing import Any, Final
 from neuroscript.cli.exits import INTERNAL, OK, UsageError, exit_code
 from neuroscript.cli.output import Output, OutputClosed, OutputError
 from neuroscript.cli.parser import HelpAsked, parsed
+from neuroscript.cli.subparsers import TRACEBACK
 from neuroscript.errors import LISTED, NeuroScriptError, SpecError
 
 MODULES: Final = {
@@ -55,12 +56,15 @@ def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> i
             from neuroscript.cli.completion import offer
 
             offer(make_engine)
+        if [*argv[:1]] == [TRACEBACK]:
+            output.shows_tracebacks, argv = True, argv[1:]
         code = _carried_out(argv, output, make_engine)
     except OutputClosed:
         code = INTERNAL
     except BaseException as error:
         for sentence in _sentences(error):
             output.say(sentence)
+        output.say_traceback(error)
         code = exit_code(error)
     output.settle()
     return code
@@ -72,6 +76,7 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
     except HelpAsked as help:
         output.write(str(help))
         return OK
+    output.shows_tracebacks = output.shows_tracebacks or getattr(options, "traceback", False)
     if options.version:
         from neuroscript import __version__
 

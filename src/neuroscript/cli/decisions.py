@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from neuroscript.cli.exits import ARGUMENTS, INTERNAL, OK, REFUSED, USAGE
+from neuroscript.cli.remedies import advice
 from neuroscript.decision import Decision
 from neuroscript.engine import Engine
 from neuroscript.runtime import ToolCall, ToolResult
@@ -22,7 +23,7 @@ def decided(engine: Engine, call: ToolCall | ToolResult) -> Decision:
 
 def decision_to_data(decision: Decision) -> dict[str, Any]:
     """Return a decision as plain data."""
-    return attrs.asdict(decision)
+    return {**attrs.asdict(decision), "remedy": advice(decision)}
 
 
 def foreseen(decision: Decision) -> str:

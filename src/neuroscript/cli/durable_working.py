@@ -29,6 +29,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         from neuroscript.workflow.durable.working import Worker
     except ModuleNotFoundError as error:
         raise UsageError(str(error)) from None
+    output.serve()
     told = _told_to_end()
     with opened(make_engine, output, options) as engine, output.tools_aside():
         with Worker(engine, options.url, parallel=options.parallel, lease=options.lease) as worker:

@@ -31,7 +31,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.report and options.dry_run:
         raise UsageError("--report tells what became of calls, and --dry-run makes none; leave out one of them")
     with (
-        reading(options.file) as source,
+        reading(options.file, waits=True) as source,
         opened(make_engine, output, options) as engine,
         output.tools_aside(),
     ):

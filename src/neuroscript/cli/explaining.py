@@ -21,14 +21,16 @@ from neuroscript.cli.opening import MakeEngine, found, old_names, opened
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Cell, Rows, Style, cell, line
 from neuroscript.cli.printing import show
+from neuroscript.cli.remedies import action, advice
 from neuroscript.decision import Decision
 from neuroscript.engine import Engine
-from neuroscript.errors import ArgumentError, Problem
-from neuroscript.jsontext import NotJSON, parsed
+from neuroscript.errors import ArgumentError
 from neuroscript.limits import Limits
-from neuroscript.policy import ExecutionPolicy, told
+from neuroscript.policy import ExecutionPolicy
+from neuroscript.refusals import filled_text
 from neuroscript.runtime import ToolCall, ToolResult
-from neuroscript.templates import may_cover
+from neuroscript.sent import arguments_of
+from neuroscript.templates import may_cover, named_in
 from neuroscript.tools import ToolImplementation
 from neuroscript.walk import LAX, Coercion
 
@@ -72,6 +74,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         output.json({"tool": tool.name, "gates": [*map(attrs.asdict, gates)], "outcome": decision_to_data(decision)})
     else:
         show(_blocks(tool, gates, foreseen(decision) if call is not None else _sentence(decision)), output)
+        if action(decision):
+            output.text(advice(decision))
     return OK
 
 
@@ -89,7 +93,8 @@ def _outcome(engine: Engine, tool: ToolImplementation, call: ToolCall | ToolResu
         return decided(engine, call)
     refused = never(engine.policy, tool, old_names(engine, tool))
     if refused is not None:
-        return Decision(tool.name, False, refused.rule, refused.code, refused.need, refused.text, "host")
+        decision = Decision(tool.name, False, refused.rule, refused.code, refused.need, refused.text, "host")
+        return attrs.evolve(decision, remedy=refused.remedy)
     if call is not None:
         return decided(engine, call)
     asks = tool.policy.requires_approval and bool(engine.policy.approvers(tool.name))
@@ -114,10 +119,8 @@ def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict
         if isinstance(call, ToolResult):
             assert call.error is not None
             raise call.error
-        given = parsed(call.arguments) if isinstance(call.arguments, str) else call.arguments
+        given = arguments_of(call.arguments, tool.name)
         return bound(tool.spec, Coercion("strict") if strict else LAX, given, by_name=isinstance(given, dict))
-    except NotJSON as error:
-        return ArgumentError([Problem("", error.code, "arguments as JSON", "str", error.hint)], tool=tool.name)
     except ArgumentError as error:
         return error
 
@@ -175,12 +178,13 @@ def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) ->
         yield Gate("needs", "passes", text="nothing")
     for template in tool.templates:
         if isinstance(values, tuple):
-            yield from _filled(policy, template, values)
+            is_hidden = not tool.spec.secret_names.isdisjoint(named_in(template.text))
+            yield from _filled(policy, template, values, is_hidden)
         else:
             yield _template(policy, template.text)
 
 
-def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any]) -> Iterator[Gate]:
+def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Gate]:
     try:
         needs: tuple[Capability, ...] = template.fill(values)
     except ArgumentError as error:
@@ -190,7 +194,7 @@ def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any]) -> It
         yield Gate("needs", "passes", text=f"nothing (of {template.text})")
     for need in (each for whole in needs for each in singles(whole)):
         covering = [_first(layer.grants, need) for layer in policy.layers]
-        said = f"{told(need)} (of {template.text})"
+        said = f"{filled_text(need, is_hidden=is_hidden)} (of {template.text})"
         if None in covering:
             yield Gate("needs", "refuses", "grants", f"{said}, which no grant covers")
         else:

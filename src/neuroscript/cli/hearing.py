@@ -13,8 +13,10 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.cli.output import Output, OutputClosed, OutputError, visible
+from neuroscript.cli.remedies import action
 from neuroscript.cli.waiting import Waiting
 from neuroscript.discreet import redacted_turn
+from neuroscript.errors import CallError
 from neuroscript.llm.conversation import Called, Calling, Conversation, Event, Replied, Retrying, Said
 from neuroscript.llm.loop import CHARS
 from neuroscript.llm.transcripts import call_line, result_line
@@ -124,6 +126,13 @@ class Hearing:
         told = sentence if secrets is None else secrets.text(sentence)
         self.output.say(told if len(told) <= LONGEST else f"{told[:LONGEST]}…")
 
+    def _advise(self, error: CallError) -> None:
+        """Say what the user can type to permit the call, in full."""
+        todo = action(error, shows_tracebacks=self.output.shows_tracebacks)
+        if todo:
+            secrets = self.session.secrets
+            self.output.say(todo if secrets is None else secrets.text(todo))
+
     def _line(self, call: ToolCall) -> str:
         """Return a call in one line; of a tool that takes secrets only the name, for they are not known as such yet."""
         info = self.session.infos.get(from_wire(call.name))
@@ -141,6 +150,8 @@ class Hearing:
 
     def _called(self, call: ToolCall, result: ToolResult) -> None:
         self._tell(result_line(result))
+        if result.error is not None:
+            self._advise(result.error)
         if self._asked is None:
             return
         self._results[self._place(call)] = shortened(result, CHARS)

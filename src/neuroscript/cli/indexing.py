@@ -15,6 +15,7 @@ from neuroscript.files import read_json
 from neuroscript.indexes import FILE, is_computed, written
 from neuroscript.installed import Distribution, known
 from neuroscript.probing import LIMIT, Report, probed
+from neuroscript.textfile import write_whole
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
@@ -56,6 +57,6 @@ def _write(file: Path, index: Any) -> None:
     import json
 
     try:
-        file.write_text(f"{json.dumps(index, indent=1)}\n", encoding="utf-8")
+        write_whole(file, f"{json.dumps(index, indent=1)}\n")
     except OSError as error:
         raise UsageError(f"can not write {shown_path(str(file))}: {reason_of(error)}") from None

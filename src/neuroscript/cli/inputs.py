@@ -6,7 +6,6 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import BinaryIO, Final
 
 import attrs
@@ -14,6 +13,7 @@ import attrs
 from neuroscript.cli.exits import UsageError
 from neuroscript.cli.output import reason_of
 from neuroscript.display import shown
+from neuroscript.textfile import open_at_once
 
 LONGEST: Final = 16 * 1024 * 1024
 """How many bytes a line of calls, or a file of arguments, may have."""
@@ -59,8 +59,11 @@ class Line:
 
 
 @contextmanager
-def reading(name: str) -> Iterator[Input]:
+def reading(name: str, *, waits: bool = False) -> Iterator[Input]:
     """Lend the file *name*, or the standard input for ``-``, which stays open.
+
+    Args:
+        waits: Whether a named pipe waits for a process that writes to it. It is refused otherwise.
 
     Raises:
         UsageError: It can not be opened.
@@ -71,13 +74,13 @@ def reading(name: str) -> Iterator[Input]:
             raise UsageError("the standard input is closed")
         yield Input("the standard input", stream)
         return
-    with _file(name) as file:
+    with _file(name, waits) as file:
         yield Input(shown(name), file)
 
 
-def _file(name: str) -> BinaryIO:
+def _file(name: str, waits: bool) -> BinaryIO:
     try:
-        return Path(name).open("rb")
+        return open(name, "rb", opener=None if waits else open_at_once)
     except (OSError, ValueError) as error:
         raise unreadable(shown(name), error) from None
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from neuroscript.audit.paths import is_database_path
 from neuroscript.cli.exits import UsageError
 from neuroscript.cli.output import Output, reason_of
 from neuroscript.display import shown
 from neuroscript.errors import AuditError, SpecError
-
-DATABASES: Final = (".db", ".sqlite", ".sqlite3")
-"""How the name of a trail ends that is a database."""
 
 
 @contextmanager
@@ -45,7 +43,7 @@ def _audit(settings: Mapping[str, Any], output: Output) -> Any:
     name, key = settings["audit"], settings["audit_key"]
     if name is None:
         raise UsageError("--audit-key is the key of a trail, and there is none; name it with --audit")
-    if not name.lower().endswith(DATABASES):
+    if not is_database_path(name):
         return _lines(name, key, output)
     if key is not None:
         raise UsageError("--audit-key chains lines, and a database has none; name another file, or leave out the key")

@@ -41,6 +41,17 @@ LIBRARIES: Final = {
 GIT_SECONDS: Final = 5.0
 """How long git may take to say its version."""
 
+CONFINEMENT: Final = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from neuroscript_shell.confinement import check
+print(json.dumps(check()))
+"""
+"""Prints whether no program can outlive its call, and why."""
+
+CONFINEMENT_SECONDS: Final = 15.0
+"""How long that may take."""
+
 TAKEN: Final = ("plugin.duplicate", "plugin.entry", "plugin.shadow")
 """What is wrong with a distribution only because of another one."""
 
@@ -141,13 +152,30 @@ def _probed(report: Any) -> Look:
 
 
 def programs(options: Namespace) -> Iterator[Look]:
-    """Look for git where the toolset is chosen that uses it."""
+    """Check what the chosen toolsets need to run programs."""
     try:
         found, _ = _chosen(options)
     except PluginError:
         return
-    if EXTRAS["git"] in (each.key for each in found):
+    keys = {each.key for each in found}
+    if EXTRAS["git"] in keys:
         yield _git()
+    if EXTRAS["shell"] in keys and hasattr(os, "killpg"):
+        yield _confinement()
+
+
+def _confinement() -> Look:
+    """Ask neuroscript-shell, in a process of its own, whether a program can outlive its call on this machine."""
+    import json
+
+    from neuroscript.cli.apart import ended
+
+    words = [sys.executable, "-P", "-c", CONFINEMENT, json.dumps(sys.path)]
+    code, out, _ = ended(words, CONFINEMENT_SECONDS, {})
+    if code != 0:
+        return Look("shell.execute", "broken", "cannot run a program", mending("shell"))
+    is_promised, text = json.loads(out)
+    return Look("shell.execute", "ok" if is_promised else "missing", text)
 
 
 def _git() -> Look:

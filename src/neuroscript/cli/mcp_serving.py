@@ -38,6 +38,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         raise UsageError(str(error)) from None
     token = _token(options)
     asking = ask_client if options.suspend is None else None
+    output.serve()
     with opened(make_engine, output, options, asking) as engine:
         service = serve(engine, tools=options.tools or "*", name=options.name)
         if options.http is None:
@@ -90,17 +91,15 @@ def _left(engine: Engine, number: int) -> None:
 
 
 def _over_http(service: Any, options: Namespace, token: str, output: Output) -> None:
-    import uvicorn
-
     from neuroscript.interop.mcp.http import PATH, app
+    from neuroscript.interop.mcp.http_server import server
 
     host = options.http[0]
     bound = _bound(host, options.http[1])
     application = app(service, token=token, origins=options.origin, is_local=is_loopback(host))
     shown_host = f"[{host}]" if ":" in host else host
     output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{PATH}")
-    config = uvicorn.Config(application, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
-    uvicorn.Server(config).run(sockets=[bound])
+    server(application).run(sockets=[bound])
 
 
 def _bound(host: str, port: int) -> socket.socket:

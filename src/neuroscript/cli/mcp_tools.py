@@ -15,12 +15,13 @@ from neuroscript.cli.pages import EMPTY, Rows, cell, line
 from neuroscript.cli.policy_files import file_in_use
 from neuroscript.cli.printing import show
 from neuroscript.cli.servers import lent, tables
-from neuroscript.display import one_line, shown, shown_path
+from neuroscript.display import first, one_line, shown, shown_path
+from neuroscript.errors import LISTED
 from neuroscript.foreignnames import word_of
 from neuroscript.interop.foreigntext import LONGEST
 from neuroscript.interop.mcp.accepted import Definition, Difference, differences, read, write
 from neuroscript.interop.mcp.servers import looked_at
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.servertables import ServerTable
 
 GROUP: Final = "mcp"
@@ -131,7 +132,7 @@ def _blocks(
         yield Rows(tuple(rows))
     if skipped:
         yield EMPTY
-        yield from (line(f"can not be taken: {each}", "bad") for each in skipped)
+        yield from (line(f"can not be taken: {each}", "bad") for each in first(skipped, LISTED))
     if found:
         yield EMPTY
         yield from (line(str(each), "bad" if each.kind == "changed" else "mended") for each in found)

@@ -10,16 +10,19 @@ from typing import Any, Final, Literal, TextIO
 
 from neuroscript.cli.choosing import NO_AUTOLOAD, choice, files, warn
 from neuroscript.cli.exits import UsageError
+from neuroscript.cli.logger import logger_for
 from neuroscript.cli.output import Output
 from neuroscript.cli.servers import join, lent, tables
 from neuroscript.cli.stating import stated, without_effect
 from neuroscript.directories import plugins_directory
 from neuroscript.display import shown
 from neuroscript.engine import Engine
-from neuroscript.errors import ToolNotFound
+from neuroscript.errors import PluginError, ToolNotFound
 from neuroscript.host import Host
-from neuroscript.names import from_wire, near
+from neuroscript.names import from_wire
+from neuroscript.nearnames import near
 from neuroscript.policy import ExecutionPolicy
+from neuroscript.registry import by_needs
 from neuroscript.runtime import LLM
 from neuroscript.tools import ToolImplementation
 
@@ -59,22 +62,28 @@ def opened(
     mode: Mode = "strict" if settings.get("strict") else "lax"
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
         sandbox = settings.get("sandbox") if _runs(settings) else None
-        host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=lent(servers))
-        keywords |= {**choice(settings), **_locked(settings), **_spilling(settings)}
+        logger = logger_for(output)
+        host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=lent(servers), logger=logger)
+        keywords = {**keywords, **choice(settings), **_locked(settings), **_spilling(settings)}
         warn(keywords.get("without", []), output)
         with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:
             for error in engine.plugin_errors:
-                output.say(f"warning: {error}")
+                _warn_of_plugin(error, output)
             for file in files(settings):
                 engine.load_plugin(file)
             for directory in directories(settings, is_own=make_engine is None):
                 for error in engine.load_plugins(directory):
-                    output.say(f"warning: {error}")
+                    _warn_of_plugin(error, output)
             if servers:
                 join(engine, servers, output)
             if settings["command"] in RUNNING:
                 _warn(without_effect(settings, engine), output)
             yield engine
+
+
+def _warn_of_plugin(error: PluginError, output: Output) -> None:
+    output.say(f"warning: {error}")
+    output.say_traceback(error)
 
 
 def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,7 +175,7 @@ def found(engine: Engine, name: str) -> ToolImplementation:
     """
     tool = meant(engine, name)
     if tool is None:
-        raise ToolNotFound(shown(name), near(name, engine.tools))
+        raise ToolNotFound(shown(name), near(name, by_needs(engine.tools.values())))
     return tool
 
 

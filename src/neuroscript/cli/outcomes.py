@@ -75,7 +75,7 @@ def _asked(line: Line) -> Asked:
         return Asked(line.number, title, shape.read(data))
     except ArgumentError as error:
         problems = [each._replace(where=_place(line, each.where)) for each in error.problems]
-        return Asked(line.number, title, ToolResult(id, "", error=ArgumentError(problems)))
+        return Asked(line.number, title, ToolResult(id, "", error=ArgumentError(problems, found=error.total)))
 
 
 def _place(line: Line, where: str) -> str:

@@ -8,17 +8,23 @@ from __future__ import annotations
 import codecs
 import errno
 import io
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, Final, TextIO
 
+from neuroscript.cli.exits import UsageError
 from neuroscript.display import escaped
+from neuroscript.errors import CallError, NeuroScriptError
 from neuroscript.jsontext import json_text
 from neuroscript.prompting import is_terminal
 
 KEPT: Final = frozenset("\n\t")
 """Characters of a text result that a terminal may see although they are not printable."""
+
+TRACEBACK: Final = "NEUROSCRIPT_TRACEBACK"
+"""The environment variable that has every command show tracebacks, as ``--traceback`` does."""
 
 
 class OutputClosed(Exception):
@@ -29,16 +35,26 @@ class OutputError(Exception):
     """The results can not be written; its text says why."""
 
 
+EXPECTED: Final = (NeuroScriptError, UsageError, OutputError, KeyboardInterrupt)
+"""What ends a command without being a fault of anybody's code."""
+
+
 class Output:
     """The two streams of a command.
 
     Args:
         results: Where results go; None where the process was started without.
         sentences: Where errors and warnings go.
+
+    Attributes:
+        refusals: The refusals of calls, as far as the log of the command has received them, at most `MAX_REFUSALS`.
     """
 
     def __init__(self, results: TextIO | None, sentences: TextIO | None) -> None:
         self.results = results
+        self.is_server = False
+        self.refusals: list[CallError] = []
+        self.shows_tracebacks = os.environ.get(TRACEBACK, "") not in ("", "0")
         self._sentences = sentences
         for stream in (results, sentences):
             if isinstance(stream, io.TextIOWrapper):
@@ -91,6 +107,24 @@ class Output:
         if self._sentences is not None:
             with suppress(OSError, ValueError):
                 self._sentences.write(f"neuroscript: {escaped(sentence)}\n")
+
+    def serve(self) -> None:
+        """Show what a server would otherwise hide from the person who runs it: tracebacks and refusals."""
+        self.is_server = self.shows_tracebacks = True
+
+    def say_lines(self, text: str) -> None:
+        """Write lines about the command itself, such as a traceback."""
+        if self._sentences is not None:
+            with suppress(OSError, ValueError):
+                self._sentences.write(f"{visible(text)}\n")
+
+    def say_traceback(self, error: BaseException) -> None:
+        """Write the traceback of a failure, if tracebacks were asked for; of one of our errors, that of its cause."""
+        cause = error.__cause__ if isinstance(error, NeuroScriptError) else error
+        if self.shows_tracebacks and cause is not None and not isinstance(cause, EXPECTED):
+            from neuroscript.tracebacks import traceback_text
+
+            self.say_lines(traceback_text(cause))
 
     def settle(self) -> None:
         """Write out what tools left unwritten, or close what can not be written to: the interpreter would complain."""

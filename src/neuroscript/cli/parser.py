@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Final, NoReturn
 
 from neuroscript.cli.exits import UsageError
-from neuroscript.cli.subparsers import add_subparser
+from neuroscript.cli.subparsers import TRACEBACK, add_subparser
 from neuroscript.cli.world_words import (
     KEEPING,
     LOCKED,
@@ -26,7 +26,7 @@ from neuroscript.cli.world_words import (
     locked_words,
 )
 from neuroscript.display import shown
-from neuroscript.names import near
+from neuroscript.nearnames import near
 
 COMMANDS: Final = (
     *("list", "show", "call", "execute", "run", "approve", "policy", "audit", "replay", "trace"),
@@ -40,7 +40,7 @@ QUESTIONS: Final = ("check", "explain")
 """What ``policy`` can be asked."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
-FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "--dry-run", "--watch", LOCKED, "-h", "--help"})
+FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"})
 INPUT: Final = "--input-json"
 VALUED: Final = frozenset({INPUT, *WORLD, *KEEPING})
 NAME: Final = "NAME"

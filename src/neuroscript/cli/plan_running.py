@@ -19,6 +19,7 @@ from neuroscript.cli.inputs import STDIN, text_of
 from neuroscript.cli.opening import MakeEngine, opened
 from neuroscript.cli.output import Output, reason_of
 from neuroscript.cli.progress import Display, display_of
+from neuroscript.cli.remedies import action, advice
 from neuroscript.display import shown, shown_path
 from neuroscript.engine import Engine
 from neuroscript.errors import ArgumentError, Problem, SpecError
@@ -30,7 +31,7 @@ from neuroscript.workflow.plan import Plan
 from neuroscript.workflow.reading import load_plan, plan_of_json, plan_of_toml
 from neuroscript.workflow.running import Watch
 from neuroscript.workflow.running import run as run_plan
-from neuroscript.workflow.trace import Trace
+from neuroscript.workflow.trace import NodeTrace, Trace
 
 Drive = Callable[[Engine, Watch | None], Trace]
 """Runs a plan with the tools of an engine, tells who watches of its steps, and returns what it has done."""
@@ -189,6 +190,14 @@ def _durably(plan: Plan, inputs: Mapping[str, Any], options: Namespace, name: st
     )
 
 
+def _advise(failed: list[NodeTrace], output: Output) -> None:
+    """Say what the user can type so that the calls which failed may run."""
+    for sentence in dict.fromkeys(advice(error) for error in output.refusals if action(error)):
+        output.say(sentence)
+    if not output.shows_tracebacks and any(node.error and node.error["code"] == "tool.failed" for node in failed):
+        output.say("--traceback shows where a tool failed")
+
+
 def _save_what_is(left: SimpleQueue[Trace], file: str, output: Output) -> None:
     try:
         _save(left.get(timeout=PATIENCE), file)
@@ -244,6 +253,7 @@ def _told(plan: Plan, trace: Trace, options: Namespace, output: Output) -> int:
         assert node.error is not None
         went_on = "" if node.name in halted else " (the plan went on)"
         output.say(f"{node.name}: {node.error['message']}{went_on}")
+    _advise(failed, output)
     if trace.error is None:
         return OK
     unstarted = sum(node.status == "unstarted" for node in trace.nodes)

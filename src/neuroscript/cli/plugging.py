@@ -17,7 +17,7 @@ from neuroscript.cli.printing import show
 from neuroscript.display import shown
 from neuroscript.errors import PluginError
 from neuroscript.installed import PLUGINS, TOOLSETS, Distribution, known, normalised
-from neuroscript.names import near
+from neuroscript.nearnames import near
 
 INDENT: Final = 2
 

@@ -11,6 +11,7 @@ from neuroscript.cli.outcomes import Outcome
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Cell, Rows, Style, cell, line
 from neuroscript.cli.printing import show
+from neuroscript.cli.remedies import action
 from neuroscript.errors import CallError, CallTimeout, Retry, ReturnError, ToolFailed
 from neuroscript.jsonable import plain
 from neuroscript.jsontext import json_text
@@ -62,6 +63,9 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
         return
     yield Cell(_verdict(result.error), "bad"), cell(_reason(result.error))
     yield Cell("retry", "dim"), Cell(MENDERS[result.error.retry], "dim")
+    todo = action(result.error)
+    if todo:
+        yield Cell("remedy", "dim"), cell(todo, "dim")
 
 
 def _written(value: Any) -> str:

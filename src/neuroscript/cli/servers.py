@@ -73,7 +73,7 @@ def join(engine: Engine, found: Iterable[ServerTable], output: Output) -> None:
         error = add_server(engine, table)
         if error is not None:
             output.say(f"warning: {error}")
-        elif not is_known:
+        if not is_known and os.path.lexists(table.accepted):
             output.say(f"mcp.{table.name}: its tools are accepted as they are now, in {shown_path(table.accepted)}")
 
 

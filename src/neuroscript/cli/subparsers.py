@@ -1,8 +1,12 @@
-"""One subcommand as argparse knows it: its help, its layout, and the ``--json`` that each has."""
+"""One subcommand as argparse knows it: its help, its layout, and the options that every command has."""
 
 from __future__ import annotations
 
-from typing import Any
+from argparse import SUPPRESS
+from typing import Any, Final
+
+TRACEBACK: Final = "--traceback"
+"""The option that shows the Python traceback of a failure."""
 
 
 def add_subparser(
@@ -26,4 +30,7 @@ def add_subparser(
     )
     if json_help:
         parser.add_argument("--json", action="store_true", help=json_help)
+    parser.add_argument(
+        TRACEBACK, action="store_true", default=SUPPRESS, help="show the Python traceback of each failure on stderr"
+    )
     return parser

@@ -11,6 +11,7 @@ from neuroscript.cli.output import reason_of
 from neuroscript.display import shown_path
 from neuroscript.llm.conversation import Conversation
 from neuroscript.llm.transcripts import transcript
+from neuroscript.textfile import open_at_once
 
 
 def keep(file: str | None, conversation: Conversation, end: str = "") -> None:
@@ -32,8 +33,9 @@ def keep(file: str | None, conversation: Conversation, end: str = "") -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    if file.exists() and not file.is_file():  # a pipe, or a device such as /dev/stderr
-        file.write_text(text, "utf-8")
+    if file.exists() and not file.is_file():  # a pipe of this process, or a device such as /dev/stderr
+        with open(file, "w", encoding="utf-8", opener=open_at_once) as opened:
+            opened.write(text)
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{os.urandom(8).hex()}.tmp")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from neuroscript.cli.exits import UsageError
 from neuroscript.cli.output import reason_of
 from neuroscript.display import shown_path
+from neuroscript.textfile import open_at_once, write_whole
 
 
 class Written(NamedTuple):
@@ -45,7 +44,8 @@ def text_of(file: Path) -> str | None:
         UsageError: Something is there that can not be read.
     """
     try:
-        return file.read_bytes().decode("utf-8")
+        with open(file, "rb", opener=open_at_once) as opened:
+            return opened.read().decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
@@ -61,12 +61,8 @@ def write(pages: Iterable[Written]) -> None:
         UsageError: One can not be written.
     """
     for file, text in pages:
-        beside = file.with_name(f".{file.name}.{os.getpid()}")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(text, "utf-8", newline="\n")
-            beside.replace(file)
+            write_whole(file, text, encoding="utf-8")
         except (OSError, ValueError) as error:
-            with suppress(OSError, ValueError):
-                beside.unlink(missing_ok=True)
             raise UsageError(f"can not write {shown_path(str(file))}: {reason_of(error)}") from None

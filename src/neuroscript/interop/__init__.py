@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.checks import FUNCTION, STRING, require_fields
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.interop import anthropic, gemini, openai
 from neuroscript.interop.members import Member, call_of
@@ -30,6 +31,9 @@ class Shape:
 
     title: str
     read: Callable[[Mapping[str, Any]], ToolCall]
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("shape", self, title=STRING, read=FUNCTION)
 
 
 def read_call(data: Mapping[str, Any]) -> ToolCall:

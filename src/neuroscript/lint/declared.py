@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeGuard
 
 import attrs
 
@@ -87,20 +86,28 @@ def _of_registrar(call: ast.Call) -> bool:
 def _decorated(module: Module, sets: set[str]) -> Iterator[ReadOff]:
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from (ReadOff(node, each) for each in node.decorator_list if _is_tool(each, sets))
+            yield from (ReadOff(node, _as_call(each)) for each in node.decorator_list if _is_tool(each, sets))
 
 
-def _is_tool(node: ast.expr, sets: set[str]) -> TypeGuard[ast.Call]:
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="tool")):
+def _as_call(decorator: ast.expr) -> ast.Call:
+    """Return ``@toolset.tool`` as the call that it stands for, without options."""
+    if isinstance(decorator, ast.Call):
+        return decorator
+    return ast.copy_location(ast.Call(func=decorator, args=[], keywords=[]), decorator)
+
+
+def _is_tool(node: ast.expr, sets: set[str]) -> bool:
+    """Tell whether an expression is ``toolset.tool``, or a call of it."""
+    match node.func if isinstance(node, ast.Call) else node:
+        case ast.Attribute(value=ast.Name(id=name), attr="tool"):
             return name in sets
-        case ast.Call(func=ast.Attribute(value=ast.Call() as made, attr="tool")):
+        case ast.Attribute(value=ast.Call() as made, attr="tool"):
             return _of_registrar(made)
     return False
 
 
 def _given(module: Module, calls: list[ast.Call], sets: set[str]) -> Iterator[ReadOff]:
-    """Yield the functions that are given to `tool(…)` or to `toolset.tool(…)(…)`."""
+    """Yield the functions that are passed to `tool`, to `toolset.tool`, or to what ``toolset.tool(…)`` returns."""
     for call in calls:
         makes = module.dotted(call.func) == "neuroscript.tool" or _is_tool(call.func, sets)
         function = module.top.get(_name(call.args[0])) if makes and call.args else None

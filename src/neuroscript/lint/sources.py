@@ -8,12 +8,14 @@ import os
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from neuroscript.lint.finding import Finding
+from neuroscript.textfile import open_at_once
 
 BUILTINS: Final = frozenset(dir(builtins))
 
@@ -86,11 +88,18 @@ def files_of(path: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names) if name.endswith(".py"))
 
 
+def _text(path: Path) -> str:
+    with open(path, "rb", opener=open_at_once) as file:
+        encoding, _ = tokenize.detect_encoding(file.readline)
+        file.seek(0)
+        with TextIOWrapper(file, encoding) as text:
+            return text.read()
+
+
 def parsed(path: Path, shown: str, name: str) -> Module | Finding:
     """Return a file as a module, or why it can not be read."""
     try:
-        with tokenize.open(path) as file:
-            text = file.read()
+        text = _text(path)
         tree = ast.parse(text)
     except SyntaxError as error:
         return Finding(shown, error.lineno or 0, "lint.syntax", "the file can not be read as Python; mend it first")

@@ -54,7 +54,7 @@ def exact_answer(spec: ToolSpec, text: str) -> Any:
     try:
         return bind_named(spec, {arg.name: _given(spec, arg, text)})[0]
     except ArgumentError as error:
-        raise ArgumentError(error.problems) from None  # as no tool is meant
+        raise ArgumentError(error.problems, found=error.total) from None  # as no tool is meant
 
 
 def _given(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:

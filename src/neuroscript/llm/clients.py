@@ -15,8 +15,23 @@ from typing import Any, Final, Literal, Protocol
 
 import attrs
 
-from neuroscript.display import shown
-from neuroscript.errors import LLMError, SpecError
+from neuroscript.checks import (
+    BY_NAME,
+    COUNT,
+    DURATION,
+    FLAG,
+    FUNCTION,
+    SECONDS,
+    STRING,
+    Form,
+    instance,
+    one_of,
+    optional,
+    require,
+    sequence,
+)
+from neuroscript.display import type_name
+from neuroscript.errors import LLMError
 from neuroscript.llm import library
 from neuroscript.llm.apis import APIS, ApiName
 from neuroscript.llm.retries import Patience, persisted
@@ -34,6 +49,30 @@ UNUSED: Final = "none"
 
 Key = str | Callable[[], str] | None
 """A key, or what gives it; None is that of the environment, or of the store of ``llm``."""
+
+# What each parameter has to be
+
+FORMS: Final = {
+    "name": STRING,
+    "base_url": Form(
+        f"an address such as {LOCAL}, or empty", STRING.accepts, lambda address: not address or is_address(address)
+    ),
+    "key": optional(
+        Form("a string, or a function that returns one", lambda key: isinstance(key, str) or callable(key))
+    ),
+    "api": Form(one_of(*APIS).words, STRING.accepts, lambda api: not api or api in APIS),
+    "timeout": SECONDS,
+    "longest": SECONDS,
+    "attempts": COUNT,
+    "pause": DURATION,
+    "max_tokens": optional(COUNT),
+    "stream": FLAG,
+    "strict": FLAG,
+    "options": optional(BY_NAME),
+}
+CALLBACK: Final = optional(FUNCTION)
+TURNS: Final = sequence(instance(Turn), "Turns")
+TOOLS: Final = sequence(instance(ToolSpec), "ToolSpecs")
 
 
 class Way(Protocol):
@@ -90,6 +129,13 @@ class Model:
         Raises:
             LLMError: There is no reply; its code says why, and its retry who can change that.
         """
+        require(
+            "reply",
+            turns=(turns, TURNS),
+            tools=(tools, TOOLS),
+            on_text=(on_text, CALLBACK),
+            on_retry=(on_retry, CALLBACK),
+        )
         began = time.monotonic()
         said: list[None] = []
 
@@ -116,6 +162,7 @@ class Model:
 
     def embed(self, text: str) -> Sequence[float]:
         """Return the embedding of a text; `LLMError` as `reply`, ``llm.request`` where the API gives none."""
+        require("embed", text=(text, STRING))
         return persisted(lambda until: self._way.embed(text, until), self._patience)[0]
 
     def names(self) -> list[str]:
@@ -149,8 +196,11 @@ class Wishes:
 
     @property
     def text(self) -> str | None:
-        """The key as it is now."""
-        return self.key() if callable(self.key) else self.key
+        """The key as it is now; `LLMError` where the function of the host returns anything but a string."""
+        key: Any = self.key() if callable(self.key) else self.key
+        if key is not None and not isinstance(key, str):
+            raise LLMError(f"key returned {type_name(key)} instead of a string", code="llm.key", retry="host")
+        return key
 
 
 def model(
@@ -191,22 +241,12 @@ def model(
             that can not be used.
         SpecError: The address is none, the API is none of these, or a number is too small; all of it at once.
     """
-    tokens = 1 if max_tokens is None else max_tokens
-    _checked(base_url, api, {"timeout": timeout, "longest": longest, "attempts": attempts, "max_tokens": tokens}, pause)
+    parts = {"name": name, "base_url": base_url, "key": key, "api": api, "timeout": timeout, "longest": longest}
+    parts |= {"attempts": attempts, "pause": pause, "max_tokens": max_tokens, "stream": stream, "strict": strict}
+    require("model", options=(options, FORMS["options"]), **{each: (parts[each], FORMS[each]) for each in parts})
     wishes = Wishes(key, timeout, longest, max_tokens, stream, strict, dict(options or {}))
     way = _direct(name, base_url, api or "openai-chat", wishes) if base_url or api else _by_name(name, wishes)
     return Model(name, way, Patience(attempts, pause, longest))
-
-
-def _checked(base_url: str, api: str, numbers: Mapping[str, float], pause: float) -> None:
-    faults = [] if not base_url or is_address(base_url) else [f"base_url: expected an address such as {LOCAL}"]
-    if api and api not in APIS:
-        faults.append(f"api: expected one of {', '.join(APIS)}, got {shown(api)}")
-    faults.extend(f"{name}: expected a number above zero" for name, number in numbers.items() if not number > 0)
-    if not pause >= 0:
-        faults.append("pause: expected a number that is not below zero")
-    if faults:
-        raise SpecError("model", faults)
 
 
 def _direct(name: str, base_url: str, api: ApiName, wishes: Wishes) -> Way:

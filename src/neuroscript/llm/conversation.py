@@ -5,13 +5,19 @@ Source: issue "Models: clients, the loop in which a model calls tools, and every
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from neuroscript.errors import LLMError, Retry
+from neuroscript.checks import STRING, instance, one_of, require, require_fields, sequence
+from neuroscript.errors import RETRIES, LLMError, Retry
 from neuroscript.replies import Reply, Retried, Usage
 from neuroscript.runtime import ToolCall, ToolResult, Turn
+
+RETRY: Final = one_of(*RETRIES)
+CALL: Final = instance(ToolCall)
+TURNS: Final = sequence(instance(Turn), "Turns")
+REPLIES: Final = sequence(instance(Reply), "Replies")
 
 
 @attrs.frozen
@@ -27,6 +33,9 @@ class Conversation:
     turns: tuple[Turn, ...]
     replies: tuple[Reply, ...] = ()
     answer: Any = None
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("conversation", self, turns=TURNS, replies=REPLIES)
 
     @property
     def usage(self) -> Usage:
@@ -47,6 +56,8 @@ class ConversationError(LLMError):
     """
 
     def __init__(self, text: str, *, code: str, retry: Retry, conversation: Conversation) -> None:
+        parts = {"retry": (retry, RETRY), "conversation": (conversation, instance(Conversation))}
+        require("ConversationError", **parts)
         super().__init__(text, code=code, retry=retry)
         self.conversation = conversation
 
@@ -57,12 +68,18 @@ class Said:
 
     text: str
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("said", self, text=STRING)
+
 
 @attrs.frozen
 class Retrying:
     """A request is made again, after some seconds."""
 
     retried: Retried
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("retrying", self, retried=instance(Retried))
 
 
 @attrs.frozen
@@ -71,12 +88,18 @@ class Replied:
 
     reply: Reply
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("replied", self, reply=instance(Reply))
+
 
 @attrs.frozen
 class Calling:
     """A call that the model asked for begins; nothing of it has been looked at, so its arguments may hold secrets."""
 
     call: ToolCall
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("calling", self, call=CALL)
 
 
 @attrs.frozen
@@ -86,6 +109,9 @@ class Called:
     call: ToolCall
     result: ToolResult
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("called", self, call=CALL, result=instance(ToolResult))
+
 
 @attrs.frozen
 class Gave:
@@ -93,6 +119,9 @@ class Gave:
 
     call: ToolCall
     item: Any
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("gave", self, call=CALL)
 
 
 Event = Said | Retrying | Replied | Calling | Gave | Called

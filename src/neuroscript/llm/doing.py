@@ -60,6 +60,7 @@ class Doer:
     model: LLM | Model
     listener: Listener | None
     is_over: bool = False
+    _has_listener_failed: bool = attrs.field(default=False, init=False)
 
     def ask(self, asked: Ask) -> Reply:
         """Return the model's reply."""
@@ -102,13 +103,15 @@ class Doer:
         return tuple(await asyncio.gather(*map(called, asked.calls)))
 
     def tell(self, event: Event) -> None:
-        """Tell whoever listens; what goes wrong there is logged."""
+        """Report an event to the listener; its first failure is logged."""
         if self.listener is None or self.is_over:
             return
         try:
             self.listener(event)
         except Exception as error:
-            self.session.host.logger_of("llm").warning("a listener of a conversation failed: %s", type_name(error))
+            if not self._has_listener_failed:
+                self._has_listener_failed = True
+                self.session.log_failure("the listener of a conversation", error)
 
     def _called(self, call: ToolCall, asked: Run) -> ToolResult:
         self.tell(Calling(call))
@@ -141,6 +144,7 @@ class Doer:
         except LLMError:
             raise
         except Exception as error:
+            self.session.log_failure("the model", error)
             failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")
             raise failed from error
         if turn.content:

@@ -9,10 +9,24 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
-from typing import Any, Final
+from typing import Final
 
 from neuroscript.argtypes import ArgType
-from neuroscript.errors import LLMError, SpecError
+from neuroscript.checks import (
+    COUNT,
+    FUNCTION,
+    SECONDS,
+    STRING,
+    as_tuple,
+    collection,
+    instance,
+    optional,
+    require,
+    sequence,
+)
+from neuroscript.coercion import TYPE
+from neuroscript.errors import LLMError
+from neuroscript.host import MODEL
 from neuroscript.interop.offering import narrowed
 from neuroscript.llm.answers import answer_spec, instruction
 from neuroscript.llm.conversation import Conversation, ConversationError
@@ -21,7 +35,6 @@ from neuroscript.llm.talking import Ask, Talk
 from neuroscript.runtime import LLM, Turn
 from neuroscript.session import Session
 from neuroscript.spec import ArgSpec, ToolSpec
-from neuroscript.walk import type_name
 
 CHARS: Final = 100_000
 """How many characters a model reads of one result, where a host says nothing else."""
@@ -70,6 +83,10 @@ def converse(
         SpecError: No tool matches a pattern, or a limit is none.
         LLMError: ``llm.none``, where neither *model* nor the host gives a model.
     """
+    parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
+    parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}
+    tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
+    require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
     talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
     doer = Doer(talk.session, _model(engine, model), on_event)
     with _kept(talk, doer):
@@ -103,6 +120,10 @@ async def aconverse(
     The model is asked on a thread; one that is being asked when the caller gives up is left behind, and is read no
     further than to the next piece of its reply. *on_event* is called on the loop.
     """
+    parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
+    parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}
+    tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
+    require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
     talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
     doer = Doer(talk.session, _model(engine, model), on_event)
     with _kept(talk, doer):
@@ -145,7 +166,7 @@ def _model(engine: Session, model: LLM | None) -> LLM:
 def _begun(
     engine: Session,
     prompt: str,
-    tools: str | Iterable[str],
+    tools: tuple[str, ...],
     system: str,
     history: Sequence[Turn],
     answer: ArgType | str | ArgSpec | None,
@@ -157,9 +178,7 @@ def _begun(
         SpecError: With everything that is wrong with it.
     """
     turns, calls, seconds, chars = limits
-    _require_limits({"turns": turns, "calls": calls, "chars": chars}, seconds)
-    patterns = (tools,) if isinstance(tools, str) else tuple(tools)
-    session = narrowed(engine, patterns, "converse")
+    session = narrowed(engine, tools, "converse")
     spec = None if answer is None else answer_spec(answer)
     return Talk(
         session,
@@ -195,13 +214,19 @@ def _results(turns: Sequence[Turn]) -> int:
     return sum(len(turn.tool_results) for turn in takewhile(lambda turn: turn.tool_results, turns))
 
 
-def _require_limits(counts: dict[str, Any], seconds: Any) -> None:
-    faults = [
-        f"{name} must be a whole number above 0, not {type_name(value)}"
-        for name, value in counts.items()
-        if type(value) is not int or value < 1
-    ]
-    if seconds is not None and (type(seconds) not in (int, float) or not 0 < seconds < float("inf")):
-        faults.append(f"seconds must be a number above 0, not {type_name(seconds)}")
-    if faults:
-        raise SpecError("converse", faults)
+# What each parameter has to be
+
+FORMS: Final = {
+    "engine": instance(Session, "an Engine is one"),
+    "prompt": STRING,
+    "tools": collection(STRING, "patterns"),
+    "model": optional(MODEL),
+    "system": STRING,
+    "history": sequence(instance(Turn), "Turns"),
+    "answer": optional(TYPE),
+    "turns": COUNT,
+    "calls": COUNT,
+    "seconds": optional(SECONDS),
+    "chars": COUNT,
+    "on_event": optional(FUNCTION),
+}

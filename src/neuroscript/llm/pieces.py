@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.errors import LLMError
+from neuroscript.jsontext import MAX_VALUES, has_more_values
 from neuroscript.llm.faults import cut_error, format_error, timeout_error
 
 LARGEST: Final = 64 * 1024 * 1024
@@ -76,11 +78,10 @@ class Body:
                 yield DONE if text == DONE.encode() else self._data(text)
 
     def _data(self, text: bytes) -> Any:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            failed = format_error(self.kind)
-        raise failed
+        if len(text) <= MAX_VALUES or not has_more_values(text.decode("utf-8", "replace"), MAX_VALUES):
+            with suppress(ValueError, RecursionError):
+                return json.loads(text)
+        raise format_error(self.kind)
 
     def _chunks(self) -> Iterator[bytes]:
         size = 0

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from neuroscript.checks import instance, require
 from neuroscript.data import result_to_data
 from neuroscript.display import escaped
 from neuroscript.jsonable import plain
@@ -26,6 +27,7 @@ def transcript(conversation: Conversation) -> str:
     user: Hello?
     assistant: Hello.
     """
+    require("transcript", conversation=(conversation, instance(Conversation)))
     return "\n".join(line for turn, reply in _with_replies(conversation) for line in _lines(turn, reply))
 
 

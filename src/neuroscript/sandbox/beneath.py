@@ -20,6 +20,7 @@ import attrs
 
 from neuroscript.errors import SandboxError
 from neuroscript.sandbox.folder import Folder, Segments, failure
+from neuroscript.sandbox.replacing import temporary_name
 
 Opener = Callable[[int, Segments, int], int]
 """The descriptor of a directory, names below it and the flags of open(2) give a descriptor, or OSError."""
@@ -30,6 +31,10 @@ Renamer = Callable[[int, str, int, str], None]
 ALWAYS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a directory is held only to go on from it; O_PATH needs no right to read it, as the kernel's own way down."""
+
+UNNAMED: Final = getattr(os, "O_TMPFILE", 0) | os.O_RDWR | os.O_CLOEXEC
+NO_UNNAMED: Final = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
+"""What file systems and kernels answer that have no files without names."""
 
 SYS_OPENAT2: Final = 437
 BENEATH: Final = 0x08 | 0x04 | 0x02
@@ -54,7 +59,8 @@ def opened(directory: str, backend: str) -> tuple[str, Folder]:
         os.close(descriptor)
         raise SandboxError("sandbox: a file system of the kernel can not be one", code="sandbox.type")
     rename = _renameat2(libc) if libc else None
-    return ("openat2" if by_kernel else "walk"), Beneath(descriptor, by_kernel or walk, rename)
+    unnamed = sys.platform == "linux" and _has_unnamed(descriptor)
+    return ("openat2" if by_kernel else "walk"), Beneath(descriptor, by_kernel or walk, rename, unnamed)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -64,10 +70,11 @@ class Beneath:
     descriptor: int
     opener: Opener
     rename: Renamer | None
+    has_unnamed: bool
 
     def below(self, segments: Segments) -> Beneath:
         """Return the directory that *segments* lead to."""
-        return Beneath(self.opener(self.descriptor, segments, STEP), self.opener, self.rename)
+        return attrs.evolve(self, descriptor=self.opener(self.descriptor, segments, STEP))
 
     def open(self, segments: Segments, flags: int) -> int:
         """Return a descriptor of what is there."""
@@ -76,6 +83,17 @@ class Beneath:
     def create(self, name: str, flags: int) -> int:
         """Return a descriptor of a new file, readable and writable as the process's umask has it."""
         return os.open(name, flags | os.O_CREAT | os.O_EXCL | ALWAYS, 0o666, dir_fd=self.descriptor)
+
+    def create_unnamed(self) -> int | None:
+        """Return a descriptor of a new file without a name, or None where the file system has no such files."""
+        if not self.has_unnamed:
+            return None
+        try:
+            return os.open(".", UNNAMED, 0o666, dir_fd=self.descriptor)
+        except OSError as error:  # such as a mount below the root
+            if error.errno in NO_UNNAMED:
+                return None
+            raise
 
     def status(self, name: str) -> os.stat_result:
         """Return what is known of a name itself."""
@@ -103,8 +121,10 @@ class Beneath:
         os.unlink(name, dir_fd=self.descriptor)
 
     def put(self, descriptor: int, temporary: str, name: str) -> None:
-        """Rename, then close, so that the lock on the file lasts as long as its temporary name."""
+        """Rename the file, and close it."""
         try:
+            if not os.fstat(descriptor).st_nlink:
+                _link_unnamed(descriptor, temporary, self.descriptor)
             os.rename(temporary, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
         finally:
             os.close(descriptor)
@@ -146,6 +166,27 @@ def walk(root: int, segments: Segments, flags: int) -> int:
     finally:
         if folder != root:
             os.close(folder)
+
+
+def _has_unnamed(folder: int) -> bool:
+    """Return whether a file in a directory can be written before it has a name; it is tried."""
+    name = temporary_name("probe")
+    try:
+        descriptor = os.open(".", UNNAMED, 0o600, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        _link_unnamed(descriptor, name, folder)
+        os.unlink(name, dir_fd=folder)
+    except OSError:  # without /proc, or where a security module forbids hard links
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _link_unnamed(descriptor: int, name: str, folder: int) -> None:
+    os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
 
 
 def _step(name: str, flags: int, folder: int) -> int:

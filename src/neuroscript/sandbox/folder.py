@@ -37,6 +37,9 @@ class Folder(Protocol):
     def create(self, name: str, flags: int) -> int:
         """Return a descriptor of a new file; EEXIST where the name is taken, by a link too."""
 
+    def create_unnamed(self) -> int | None:
+        """Return a descriptor of a new file without a name, or None where the file system has no such files."""
+
     def status(self, name: str) -> os.stat_result:
         """Return what is known of a name itself, a link not followed."""
 
@@ -53,7 +56,10 @@ class Folder(Protocol):
         """Remove a name that is no directory; of a link the link itself."""
 
     def put(self, descriptor: int, temporary: str, name: str) -> None:
-        """Call the file that was created as *temporary* by *name*, whatever had that name, and close it."""
+        """Rename the file that was created as *temporary*, or without a name, to *name*, and close it.
+
+        It replaces what had that name. A file without a name is called *temporary* for a moment.
+        """
 
     def move(self, name: str, folder: Folder, new: str) -> None:
         """Call what has *name* here *new* in *folder*; EEXIST where that name is taken."""

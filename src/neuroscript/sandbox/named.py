@@ -50,6 +50,9 @@ class Named:
         """Return a descriptor of a new file."""
         return self._kept_below(os.open(self._at(name), flags | os.O_CREAT | os.O_EXCL | ALWAYS, 0o666))
 
+    def create_unnamed(self) -> None:
+        """Return None: Windows has no files without names."""
+
     def status(self, name: str) -> os.stat_result:
         """Return what is known of a name itself."""
         return os.lstat(self._at(name))

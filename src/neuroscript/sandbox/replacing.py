@@ -1,31 +1,26 @@
-"""Writing so that a file is the old or the new one, whatever happens meanwhile, and clearing up after who was killed.
+"""Write a file so that its content is the old or the new one, whatever happens meanwhile.
 
-What is written goes into a temporary file beside the old one, ``.<name>.<process>-<random>.tmp``, to the disk, and then
-takes the name. A file that is being written is locked, so that a left-over can be told from it.
-
-Source: reliability.md part 2.3, invariant I17.
+The content goes to a file without a name, from there to the disk, and then takes the place of the old one. The system
+removes a file without a name when its writer is killed. To replace another file it needs a name for a moment,
+``.<name>.<random>.tmp``; a process that is killed in that moment leaves it behind. On a file system without such files,
+a process that is killed at any time while it writes leaves it behind. Nothing here deletes what another process left: a
+name does not prove that the file is not the user's own.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 from neuroscript.errors import SandboxError
-from neuroscript.sandbox.folder import Folder, Segments, failure
+from neuroscript.sandbox.folder import Folder, failure
 from neuroscript.scalars import STRING_ENCODING, lax_blob, lax_string
 
-TEMPORARY: Final = re.compile(r"\..*\.(\d{1,10})-[0-9a-f]{16}\.tmp", re.DOTALL)
 NAME_KEPT: Final = 200
 """How many bytes of a name its temporary one keeps, so that it is no longer than a name may be."""
-
-SWEPT: Final = 20_000
-"""How many names are looked at for left-overs, those near the root first; it takes some 20 ms."""
 
 PERMISSIONS: Final = 0o777
 TRIES: Final = 32
@@ -35,7 +30,9 @@ def replace(folder: Folder, name: str, data: memoryview) -> None:
     """Make *data* the content of a file; an old one keeps its permissions, and its content if anything fails."""
     permissions = _permissions(folder, name)
     temporary = temporary_name(name)
-    descriptor = folder.create(temporary, os.O_RDWR)
+    descriptor = folder.create_unnamed()
+    if descriptor is None:
+        descriptor = folder.create(temporary, os.O_RDWR)
     try:
         _fill(descriptor, data, permissions)
         folder.put(descriptor, temporary, name)
@@ -72,9 +69,9 @@ def encoded(text: object) -> memoryview:
 
 
 def temporary_name(name: str) -> str:
-    """Return a name that nobody has yet, and that says which process took it."""
+    """Return a name that no file has yet."""
     kept = name.encode()[:NAME_KEPT].decode(errors="ignore")
-    return f".{kept}.{os.getpid()}-{os.urandom(8).hex()}.tmp"
+    return f".{kept}.{os.urandom(8).hex()}.tmp"
 
 
 def append(folder: Folder, name: str, data: memoryview) -> None:
@@ -99,64 +96,6 @@ def append(folder: Folder, name: str, data: memoryview) -> None:
         os.close(descriptor)
 
 
-def sweep(root: Folder) -> None:
-    """Remove the temporary files of processes that did not live to do it; what can not be removed stays."""
-    left = SWEPT
-    waiting: list[Segments] = [()]
-    while waiting and left > 0:
-        segments = waiting.pop(0)
-        with suppress(OSError), root.below(segments) as folder:
-            for each in islice(folder.scan(), left):
-                left -= 1
-                if each.is_dir(follow_symlinks=False):
-                    waiting.append((*segments, each.name))
-                else:
-                    _remove_left_over(folder, each.name)
-
-
-def _remove_left_over(folder: Folder, name: str) -> None:
-    """Remove a temporary file that no process writes; in another container, one may have the number of one here."""
-    match = TEMPORARY.fullmatch(name)
-    if match is None or (int(match[1]) != os.getpid() and _runs(int(match[1]))):
-        return
-    with suppress(OSError):
-        if not _is_locked(folder, name):
-            folder.unlink(name)
-
-
-def _runs(process: int) -> bool:
-    if os.name == "nt":  # there a signal would end it, and an open file can not be removed anyway
-        return False
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        pass
-    return True
-
-
-def _is_locked(folder: Folder, name: str) -> bool:
-    descriptor = folder.open((name,), os.O_RDONLY)
-    try:
-        return not _lock(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed, without waiting; True also where there are no such locks."""
-    try:
-        from fcntl import LOCK_EX, LOCK_NB, flock
-
-        flock(descriptor, LOCK_EX | LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        pass
-    return True
-
-
 def _permissions(folder: Folder, name: str) -> int | None:
     """Return the permissions of the file that is to be replaced, None where there is none; nothing else is replaced."""
     try:
@@ -172,7 +111,6 @@ def _permissions(folder: Folder, name: str) -> int | None:
 
 def _fill(descriptor: int, data: memoryview, permissions: int | None) -> None:
     try:
-        _lock(descriptor)
         if permissions is not None and hasattr(os, "fchmod"):
             os.fchmod(descriptor, permissions)
         _write(descriptor, data)

@@ -11,16 +11,19 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
+from neuroscript.checks import FUNCTION, STRING, one_of, require
 from neuroscript.errors import SandboxError
 from neuroscript.paths import relative, spelling
 from neuroscript.sandbox.files import Files
 from neuroscript.sandbox.folder import Folder, Spend, failure, refusal
-from neuroscript.sandbox.replacing import sweep, temporary_name
+from neuroscript.sandbox.replacing import temporary_name
 
 Backend = Literal["auto", "openat2", "walk"]
 
+BACKEND: Final = one_of(*get_args(Backend))
+SYMLINKS: Final = one_of("deny")
 UNWRITABLE: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -37,7 +40,7 @@ class Sandbox:
     """
 
     def __init__(self, directory: str, *, backend: Backend = "auto", symlinks: Literal["deny"] = "deny") -> None:
-        """Open the directory, make it if it is missing, try to write to it, and clear up after killed processes.
+        """Open the directory, make it if it is missing, and try to write to it.
 
         Args:
             backend: ``auto`` takes openat2 where the kernel has it, else the walk.
@@ -46,8 +49,7 @@ class Sandbox:
         Raises:
             SandboxError: ``sandbox.`` and one of missing, type, permission, readonly, full, backend.
         """
-        if symlinks != "deny":
-            raise SandboxError("sandbox: links can only be denied", code="sandbox.symlink")
+        require("sandbox", directory=(directory, STRING), backend=(backend, BACKEND), symlinks=(symlinks, SYMLINKS))
         if not directory:
             raise SandboxError("sandbox: no directory is given", code="sandbox.missing")
         self.directory = os.path.abspath(directory)
@@ -62,7 +64,6 @@ class Sandbox:
         except SandboxError:
             self.close()
             raise
-        sweep(self._root)
 
     def files(self, may: Callable[[str, str], None], spend: Spend) -> Files:
         """Return what one tool sees of the sandbox.
@@ -74,6 +75,7 @@ class Sandbox:
                 ``fs_entries``: how many names of a directory were looked at, before any is returned. Raises a
                 LimitError to refuse.
         """
+        require("sandbox", may=(may, FUNCTION), spend=(spend, FUNCTION))
         return Files(self, may, spend)
 
     def resolve(self, path: str) -> str:
@@ -84,6 +86,7 @@ class Sandbox:
         Raises:
             SandboxError: If the path leads out of the sandbox, or over a link.
         """
+        require("sandbox", path=(path, STRING))
         segments = relative(path)
         with self.held(spelling(segments)) as root, suppress(FileNotFoundError), root.below(segments[:-1]) as folder:
             if segments and stat.S_ISLNK(folder.status(segments[-1]).st_mode):

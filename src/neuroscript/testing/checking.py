@@ -10,10 +10,11 @@ from typing import Final
 
 import attrs
 
+from neuroscript.checks import FLAG, STRING, STRINGS, WHOLE, instance, optional, require, require_fields, sequence
 from neuroscript.errors import SpecError
 from neuroscript.testing import behaving, isolated, shipping, telling
 from neuroscript.testing.law import Law, Violation
-from neuroscript.testing.setup import Setup
+from neuroscript.testing.setup import Setup, toolsets_of
 from neuroscript.testing.trials import Bench
 from neuroscript.tools import ToolImplementation, Toolset
 
@@ -21,6 +22,10 @@ LAWS: Final[tuple[Law, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS, *
 """Every law, in the order in which they are asked."""
 
 BY_NAME: Final = {law.name: law for law in LAWS}
+
+
+SETUP: Final = optional(instance(Setup))
+VIOLATIONS: Final = sequence(instance(Violation), "Violations")
 
 
 class LawsBroken(AssertionError):
@@ -31,6 +36,7 @@ class LawsBroken(AssertionError):
     """
 
     def __init__(self, report: Report) -> None:
+        require("LawsBroken", report=(report, instance(Report)))
         super().__init__(str(report))
         self.report = report
 
@@ -48,6 +54,9 @@ class Report:
     toolset: str
     asked: int
     violations: tuple[Violation, ...]
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("report", self, toolset=STRING, asked=WHOLE, violations=VIOLATIONS)
 
     @property
     def ok(self) -> bool:
@@ -124,7 +133,8 @@ def laws_of(
     Raises:
         SpecError: There is no law of such a name.
     """
-    sets = (toolsets,) if isinstance(toolsets, Toolset) else tuple(toolsets)
+    sets = toolsets_of("laws", toolsets)
+    require("laws", setup=(setup, SETUP), without=(without, STRINGS), name=(name, STRING))
     unknown = sorted(set(without) - BY_NAME.keys())
     if unknown:
         raise SpecError("laws", [f"there is no law called {each}" for each in unknown])
@@ -158,6 +168,7 @@ def check_toolset(
         LawsBroken: With all violations.
         SpecError: There is no law of such a name.
     """
+    require("laws", raises=(raises, FLAG))
     cases = laws_of(toolsets, setup, without=without)
     found = tuple(Violation(case.law.name, case.subject, case.faults()) for case in cases if case.faults())
     report = Report(cases[0]._bench.name, len(cases), found)

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 import attrs
 
 from neuroscript.capability import Capability, Grant
+from neuroscript.checks import BY_NAME, NUMBER, STRING, STRINGS, Form, as_tuple, mapping, optional, require, sequence
 from neuroscript.engine import Engine
 from neuroscript.frames import CallFrame
 from neuroscript.host import Host, Progress
@@ -25,6 +26,7 @@ from neuroscript.lent import CallRuntime
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.runtime import LLM, Files, Handles, Logger, Random, Reservation, ToolCall, ToolInfo, Turn
 from neuroscript.spec import ToolSpec
+from neuroscript.testing.setup import FILES, IMPLEMENTATIONS, write_files
 from neuroscript.tools import ToolImplementation
 
 ALL: Final = "*:*:*"
@@ -38,6 +40,26 @@ NOON: Final = 1_700_000_000.0
 
 SEED: Final = 0
 """So that a test draws the same numbers each time."""
+
+
+ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
+SAID: Final = Form("a string, a Turn or an error", lambda said: isinstance(said, (str, Turn, Exception)))
+CLOCK: Final = Form(
+    "a number, or a list or tuple of numbers",
+    lambda clock: NUMBER.accepts(clock) or (isinstance(clock, tuple) and all(map(NUMBER.accepts, clock))),
+)
+FORMS: Final = {
+    "answers": sequence(STRING, "strings"),
+    "model": sequence(SAID, "strings, Turns or errors"),
+    "clock": CLOCK,
+    "files": optional(FILES),
+    "variables": optional(BY_NAME),
+    "secrets": optional(mapping(STRING, "strings")),
+    "calls": optional(BY_NAME),
+    "tools": IMPLEMENTATIONS,
+    "grants": STRINGS,
+    "deadline": optional(NUMBER),
+}
 
 
 class ScriptError(AssertionError):
@@ -93,6 +115,11 @@ class FakeRuntime:
         grants: Iterable[str] = (ALL,),
         deadline: float | None = None,
     ) -> None:
+        answers, model, tools, grants = map(as_tuple, (answers, model, tools, grants))
+        clock = clock if isinstance(clock, (int, float)) else as_tuple(clock)
+        given = {"answers": answers, "model": model, "clock": clock, "files": files, "variables": variables}
+        given |= {"secrets": secrets, "calls": calls, "tools": tools, "grants": grants, "deadline": deadline}
+        require("FakeRuntime", **{name: (each, FORMS[name]) for name, each in given.items()})
         self.prompts: list[str] = []
         self.turns: list[tuple[Turn, ...]] = []
         self.told: list[Progress] = []
@@ -116,8 +143,6 @@ class FakeRuntime:
         tools: Iterable[ToolImplementation],
         deadline: float | None,
     ) -> None:
-        from neuroscript.testing.setup import write_files
-
         self._place = TemporaryDirectory(prefix="neuroscript-fake-")
         write_files(Path(self._place.name), files)
         self._out = StringIO()
@@ -148,6 +173,7 @@ class FakeRuntime:
 
     def misused(self, text: str) -> ScriptError:
         """Return the error of a tool that asks for what is not in the script, and remember the first one."""
+        require("FakeRuntime", text=(text, STRING))
         error = ScriptError(text)
         self._misuse = self._misuse or error
         return error
@@ -230,10 +256,12 @@ class FakeRuntime:
 
     def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
         """Return what the script says that this tool gives."""
+        require("call_tool", name=(name, STRING), args=(args, ITEMS))
         return self._called(name, tuple(args))
 
     def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
         """Return what the script says that this tool gives."""
+        require("call_tool_named", name=(name, STRING), mapping=(mapping, BY_NAME))
         return self._called(name, dict(mapping))
 
     def _called(self, name: str, args: Any) -> Any:
@@ -300,8 +328,6 @@ class _Script:
     """What comes in turn, from one keyword of the test."""
 
     def __init__(self, name: str, items: Iterable[Any], rt: FakeRuntime) -> None:
-        if isinstance(items, (str, bytes)):
-            raise ScriptError(f"{name} is a list of what comes in turn, not a single {type(items).__name__}")
         self.name = name
         self.left = list(items)
         self._rt = rt

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
+from neuroscript.checks import COUNT, Form, instance, optional, require
 from neuroscript.errors import ArgumentError, CallError
 from neuroscript.spec import ArgSpec
 from neuroscript.testing.law import Violation
 from neuroscript.testing.samples import WRONG, takes
-from neuroscript.testing.setup import Setup
+from neuroscript.testing.setup import Setup, toolsets_of
 from neuroscript.testing.telling import is_refused
 from neuroscript.testing.trials import OUTSIDE, Log, call, tried, watched
 from neuroscript.tools import ToolImplementation, Toolset
@@ -23,6 +24,7 @@ from neuroscript.tools import ToolImplementation, Toolset
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+SEED: Final = Form("a whole number", lambda seed: type(seed) is int)
 INT: Final = 2**63 - 1
 LONGEST: Final = 50
 """Characters, items and keys of a drawn value."""
@@ -45,7 +47,8 @@ def fuzz_toolset(
         AssertionError: A value that fits ended in an error that the tool did not mean, or one that does not fit did
             not end in an `ArgumentError`; the text names tool, argument and type, and no value.
     """
-    sets = (toolsets,) if isinstance(toolsets, Toolset) else tuple(toolsets)
+    sets = toolsets_of("fuzz", toolsets)
+    require("fuzz", setup=(setup, optional(instance(Setup))), examples=(examples, COUNT), seed=(seed, SEED))
     tools = tuple(tool for each in sets for tool in each)
     found = [fault for tool in tools if _can_be_drawn(tool) for fault in _faults(tool, tools, setup, examples, seed)]
     if found:

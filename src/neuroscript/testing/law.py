@@ -10,6 +10,8 @@ from typing import Any
 
 import attrs
 
+from neuroscript.checks import FLAG, FUNCTION, STRING, STRINGS, require_fields
+
 Check = Callable[[Any, Any], Iterator[str]]
 """Takes a `Bench` and a tool, None for a law of all tools together, and yields a sentence for each fault."""
 
@@ -32,6 +34,10 @@ class Law:
     presumes: tuple[str, ...] = ()
     of_all: bool = False
 
+    def __attrs_post_init__(self) -> None:
+        forms = {"name": STRING, "sentence": STRING, "check": FUNCTION, "presumes": STRINGS, "of_all": FLAG}
+        require_fields("law", self, **forms)
+
 
 @attrs.frozen
 class Violation:
@@ -46,6 +52,9 @@ class Violation:
     law: str
     tool: str
     faults: tuple[str, ...]
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("violation", self, law=STRING, tool=STRING, faults=STRINGS)
 
     def __str__(self) -> str:
         return f"{self.tool}: {self.law}: {'; '.join(self.faults)}"

@@ -17,8 +17,25 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.checks import (
+    BY_NAME,
+    FLAG,
+    FUNCTION,
+    SECONDS,
+    STRING,
+    STRINGS,
+    Form,
+    as_tuple,
+    collection,
+    instance,
+    mapping,
+    optional,
+    require,
+    require_fields,
+    sequence,
+)
 from neuroscript.engine import Engine
-from neuroscript.host import Host
+from neuroscript.host import MODEL, Host
 from neuroscript.limits import Limits
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.runtime import LLM, ToolCall, Turn
@@ -84,13 +101,17 @@ class Setup:
     prepare: Prepare | None = None
     seconds: float = 10.0
 
+    def __attrs_post_init__(self) -> None:
+        require_fields("setup", self, **FORMS)
+
     @contextmanager
     def world(self, tools: Iterable[ToolImplementation]) -> Iterator[World]:
         """Lend a new world with an engine of these tools; it is gone afterwards.
 
         Warnings are ignored in it: a test runner may make errors of them, and hosts do not.
         """
-        tools = tuple(tools)
+        given: tuple[ToolImplementation, ...] = as_tuple(tools)
+        require("setup", tools=(given, IMPLEMENTATIONS))
         with TemporaryDirectory(prefix="neuroscript-laws-") as place, warnings.catch_warnings(action="ignore"):
             root = Path(place)
             write_files(root, self.files)
@@ -104,11 +125,40 @@ class Setup:
                 variables=self.variables,
                 secrets=self.secrets,
             )
-            grants = granted(tools) if self.grants is None else self.grants
+            grants = granted(given) if self.grants is None else self.grants
             policy = ExecutionPolicy(grants=tuple(grants), trusted=self.trusted, limits=Limits(sleep=SLEEP))
             with Engine(host=host, policy=policy, plugins="none", toolsets=self.toolsets) as engine:
-                engine.register(Toolset("laws", tools))
+                engine.register(Toolset("laws", given))
                 yield World(engine, root, out)
+
+
+FILES: Final = mapping(
+    Form("a string, bytes or None", lambda content: content is None or isinstance(content, (str, bytes))), "files"
+)
+IMPLEMENTATIONS: Final = collection(instance(ToolImplementation), "ToolImplementations")
+FORMS: Final = {
+    "files": FILES,
+    "variables": BY_NAME,
+    "secrets": mapping(STRING, "strings"),
+    "answers": sequence(STRING, "strings"),
+    "llm": optional(MODEL),
+    "grants": optional(STRINGS),
+    "trusted": FLAG,
+    "toolsets": sequence(instance(Toolset), "Toolsets"),
+    "prepare": optional(FUNCTION),
+    "seconds": SECONDS,
+}
+
+
+def toolsets_of(subject: str, toolsets: Toolset | Sequence[Toolset]) -> tuple[Toolset, ...]:
+    """Return one toolset or several as a tuple.
+
+    Raises:
+        SpecError: It is something else.
+    """
+    sets = (toolsets,) if isinstance(toolsets, Toolset) else toolsets
+    require(subject, toolsets=(sets, FORMS["toolsets"]))
+    return tuple(sets)
 
 
 @attrs.frozen(eq=False, repr=False)

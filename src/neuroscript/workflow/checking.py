@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
-from neuroscript.argtypes import ELEMENTS, VALUES, ArgType, worded
+from neuroscript.argtypes import ELEMENTS, LISTS, VALUES, ArgType, worded
 from neuroscript.display import shown
-from neuroscript.errors import ArgumentError, CallError, Problem
+from neuroscript.errors import LISTED, MAX_PROBLEMS, ArgumentError, CallError, Problem, ToolNotFound
+from neuroscript.names import canonical
 from neuroscript.runtime import LLM, ToolCall
 from neuroscript.session import Known, Session
 from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
@@ -24,9 +25,6 @@ from neuroscript.workflow.conditions import STATES, Condition, Undecided
 from neuroscript.workflow.foreseeing import UNKNOWN, can_fit, samples, within
 from neuroscript.workflow.plan import LATER, Node, Plan
 from neuroscript.workflow.references import Lost, Mixed, Reference, is_index
-
-LISTS: Final[Mapping[ArgType, ArgType]] = {element: kind for kind, element in ELEMENTS.items()}
-"""The list of each type."""
 
 
 def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
@@ -55,16 +53,25 @@ class _Tools:
         self._known: dict[str, Known | CallError] = {}
         self._samples: dict[tuple[str, tuple[str, ...]], Mapping[str, Any]] = {}
         self._rules: dict[str, Mapping[str, ArgSpec]] = {}
+        self._not_found = 0
+        self._inputs: dict[Any, ArgSpec] = {arg.name: arg for arg in plan.inputs}
 
     def known(self, tool: str) -> Known | CallError:
         """Return a tool as the session knows it, or the error that its call would raise."""
         found = self._known.get(tool)
         if found is None:
             try:
-                found = self._known[tool] = self.session._resolved(tool, tool)
+                found = self._known[tool] = self._resolved(tool)
             except CallError as error:
                 found = self._known[tool] = error
+                self._not_found += isinstance(error, ToolNotFound)
         return found
+
+    def _resolved(self, tool: str) -> Known:
+        """Return a tool as the session knows it; only the first `MAX_PROBLEMS` unknown ones get near names."""
+        if self._not_found >= MAX_PROBLEMS and self.session._world.registry.named(canonical(tool)) is None:
+            raise ToolNotFound(shown(tool))
+        return self.session._resolved(tool, tool)
 
     def rules(self, spec: ToolSpec) -> Mapping[str, ArgSpec]:
         """Return the arguments of a tool by name; what takes any number of values takes them as a list."""
@@ -94,7 +101,7 @@ class _Tools:
         """
         match reference.root, reference.path:
             case "input", (name, *path):
-                arg = next((arg for arg in self.plan.inputs if arg.name == name), None)
+                arg = self._inputs.get(name)
                 return None if arg is None else within(arg.type, path)
             case "input", _:
                 return ArgType.MAP
@@ -208,7 +215,7 @@ def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
     try:
         values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, held)})
     except ArgumentError as error:
-        yield from (_told(problem) for problem in error.problems if _is_known(problem, held))
+        yield from (_told(problem) for problem in error.problems[:LISTED] if _is_known(problem, held))
     if line.tool.policy.capabilities:
         try:
             texts = [*_uncovered(tools, line, held, values)]
@@ -243,7 +250,7 @@ def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Known)
     try:
         known.bind(arguments)
     except ArgumentError as error:
-        yield from map(_told, error.problems)
+        yield from map(_told, error.problems[:LISTED])
         return
     if line.gate is None and not line.tool.templates:
         return

@@ -175,6 +175,7 @@ class _Driver:
         self._inputs = inputs
         self._parallel = min(parallel, session.policy.least("concurrency", parallel)) if caller is None else parallel
         self._watch = watch
+        self._has_watch_failed = False
         self._clock = session.host.clock
         self._call = caller or _caller(session)
         names = {node.tool for node in plan.nodes}
@@ -311,7 +312,9 @@ class _Driver:
         try:
             self._watch(Step(kind, node.name, item, number, code, done, total))
         except Exception as error:
-            self._session.host.logger_of("plan").warning("who watches the plan failed (%s)", type(error).__name__)
+            if not self._has_watch_failed:
+                self._has_watch_failed = True
+                self._session.log_failure("the observer of the plan", error)
 
     # The trace
 

@@ -72,7 +72,7 @@ def _short(value: Any, longest: int) -> Any:
 async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trace:
     """Return a trace with the answer of a model; where there is none, with why, and with all else that is in it."""
     outcome = await session._world.threads.awaitable(
-        Body("plan", lambda: _asked(llm, turns_of(plan, trace)), (), "waits")
+        Body("plan", lambda: _asked(session, llm, turns_of(plan, trace)), (), "waits")
     )
     said, secrets = outcome.result(), session.secrets
     if isinstance(said, str):
@@ -83,7 +83,7 @@ async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trac
     return attrs.evolve(trace, status="failed", error=error if secrets is None else secrets.plain(error))
 
 
-def _asked(llm: LLM, turns: list[Turn]) -> str | CallError:
+def _asked(session: Session, llm: LLM, turns: list[Turn]) -> str | CallError:
     """Return what a model says, or why it says nothing; nothing that it raises is lost."""
     try:
         content = llm.ask(turns).content
@@ -93,6 +93,7 @@ def _asked(llm: LLM, turns: list[Turn]) -> str | CallError:
     except BaseException as error:
         if is_interrupt(error):
             raise
+        session.log_failure("the model", error)
         return CallError(f"synthesis: the model raised {type(error).__name__}", code="llm.failed")
     if is_empty:
         return CallError("synthesis: the model said nothing", code="llm.empty", retry="later")

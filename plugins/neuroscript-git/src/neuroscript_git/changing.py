@@ -11,7 +11,10 @@ from typing import Any, Final, Literal
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
 from neuroscript_git import checking, parsing
 from neuroscript_git.looking import GIT, INERT
-from neuroscript_git.repository import SUBMODULE, Repository, opened
+from neuroscript_git.merging import merge_commit
+from neuroscript_git.nesting import plain
+from neuroscript_git.repository import Repository, opened, shown
+from neuroscript_git.staging import stage
 
 STAGING: Final = ToolPolicy(capabilities=("fs:read,write:{relative_path}/**", GIT), effects=("reads", "writes", "exec"))
 CHANGING: Final = ToolPolicy(
@@ -22,6 +25,10 @@ REMOVING: Final = ToolPolicy(
     effects=("reads", "writes", "deletes", "exec"),
 )
 RAW: Final = (*INERT, "--raw", "--numstat", "-z")
+COMMITTING: Final = (
+    *("--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace", "--file=-"),
+    "--allow-empty",  # without it, git runs its status, which enters submodules; `_require_something` has checked
+)
 
 toolset = Toolset("git")
 
@@ -42,7 +49,8 @@ toolset = Toolset("git")
                         "deleted": 0,
                         "binary": False,
                     }
-                ]
+                ],
+                "nested_repositories": [],
             },
         ),
         Example({"relative_path": "work", "paths": ["."]}),
@@ -57,14 +65,17 @@ def add(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
         paths: Files and directories in it; "." is all of it. No character in them is a wildcard.
 
     Returns:
-        staged: all that the next commit would change, in the shape of git.diff.
+        staged: all that the next commit would change, in the shape of git.diff. nested_repositories: the paths of
+        submodules and of other repositories in these directories, which are left out.
 
     Raises:
-        ToolFailed: git.bad_path, git.unknown_path, git.ignored, git.locked, and what git.status raises.
+        ToolFailed: git.bad_path, git.unknown_path, git.ignored, git.submodule for a path in another repository,
+            git.locked, and what git.status raises.
     """
     with opened(rt, relative_path) as git:
-        git.run("add", "--", *checking.paths(paths))
-        return {"staged": parsing.changes(git.run("diff", "--cached", *RAW, "--"))}
+        nested = stage(git, checking.paths(paths))
+        staged = parsing.changes(git.run("diff", "--cached", *RAW, "--"))
+        return {"staged": staged, "nested_repositories": [shown(path) for path in nested]}
 
 
 @toolset.tool(
@@ -77,7 +88,7 @@ def add(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
     ),
 )
 def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
-    """Delete files that git knows, and stage that.
+    """Delete tracked files, and stage their deletion.
 
     Args:
         relative_path: The directory of the repository, below the sandbox.
@@ -87,22 +98,16 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
         removed: their paths.
 
     Raises:
-        ToolFailed: git.bad_path, git.unknown_path, git.unclean where a change would be lost, git.submodule, git.locked,
-            and what git.status raises.
+        ToolFailed: git.bad_path, git.unknown_path, git.unclean if a change would be lost, git.submodule for a path in
+            another repository, git.locked, and what git.status raises.
     """
     with opened(rt, relative_path) as git:
-        plain = [_plain(each) for each in checking.paths(paths)]
-        modes = {each.path: each.mode for each in git.tracked()}
-        if any(each not in modes for each in plain):
+        files = [plain(each) for each in checking.paths(paths)]
+        git.nesting.require_outside(files)
+        if not {each.path for each in git.tracked()}.issuperset(files):
             raise checking.bad("git.unknown_path", "a path names no file that git knows")
-        if any(modes[each] == SUBMODULE for each in plain):
-            raise checking.bad("git.submodule", "a path names another repository, which is not touched")
-        git.run("rm", "--quiet", "--", *plain)
-        return {"removed": plain}
-
-
-def _plain(path: str) -> str:
-    return "/".join(name for name in path.split("/") if name not in ("", "."))
+        git.run("rm", "--quiet", "--", *files)
+        return {"removed": files}
 
 
 @toolset.tool(
@@ -150,9 +155,8 @@ def commit(
     text = checking.message(commit_message)
     with opened(rt, relative_path) as git:
         _require_something(git, allow_empty)
-        options = ("--quiet", "--no-verify", "--no-gpg-sign", "--no-status", "--cleanup=whitespace", "--file=-")
         more = [*_people("NAME", author_name), *_people("EMAIL", author_email)]
-        git.run("commit", *options, *(["--allow-empty"] if allow_empty else []), given=text, more=more)
+        git.run("commit", *COMMITTING, given=text, more=more)
         digest = git.known("HEAD")
         files = parsing.changes(git.run("diff-tree", "--root", "--no-commit-id", "-r", *RAW, digest, "--"))
         subject = git.run("log", "--max-count=1", "--format=%s", digest, "--").rstrip("\n")
@@ -271,10 +275,13 @@ def checkout(rt: Runtime, relative_path: str, branch: str, create: bool = False)
     with opened(rt, relative_path) as git:
         if create:
             git.run("checkout", *options, "-b", checking.ref(branch), git.known("HEAD"), "--")
-        elif checking.is_ref(branch) and git.commit(f"refs/heads/{branch}"):
+        elif checking.is_ref(branch) and (digest := git.commit(f"refs/heads/{branch}")):
+            git.require_apart(digest)
             git.run("checkout", *options, checking.ref(branch), "--")
         else:
-            git.run("checkout", *options, "--detach", git.known(branch), "--")
+            digest = git.known(branch)
+            git.require_apart(digest)
+            git.run("checkout", *options, "--detach", digest, "--")
         name = git.branch()
         return {"branch": name, "commit": git.commit("HEAD"), "detached": name is None}
 
@@ -314,6 +321,8 @@ def reset(
     """
     with opened(rt, relative_path) as git:
         digest = git.known(commit)
+        if mode not in ("soft", "mixed"):
+            git.require_apart(digest)
         git.run("reset", "--quiet", f"--{mode}", "--no-recurse-submodules", digest, "--")
         return {"commit": digest, "mode": mode}
 
@@ -349,21 +358,4 @@ def merge(rt: Runtime, relative_path: str, branch: str) -> dict[str, Any]:
             git.status raises.
     """
     with opened(rt, relative_path) as git:
-        return merged(git, git.known(branch), f"Merge {branch}")
-
-
-def merged(git: Repository, digest: str, message: str) -> dict[str, Any]:
-    """Merge a commit, and return what git.merge returns."""
-    before = git.commit("HEAD")
-    options = ("--quiet", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-verify-signatures", "--no-stat")
-    conflicts = git.attempt("merge", *options, "--no-autostash", "--ff", "-m", message, digest)
-    after = git.commit("HEAD")
-    return {"result": _result(before, digest, after, conflicts), "commit": after, "conflicts": conflicts}
-
-
-def _result(before: str | None, digest: str, after: str | None, conflicts: list[str]) -> str:
-    if conflicts:
-        return "conflict"
-    if after == before:
-        return "up_to_date"
-    return "fast_forward" if after == digest else "merged"
+        return merge_commit(git, git.known(branch), f"Merge {branch}")

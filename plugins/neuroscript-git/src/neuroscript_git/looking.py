@@ -5,11 +5,13 @@ Source: upstream ``pkg/tool/git``; ``git.log`` is new.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
 from neuroscript_git import checking, parsing
-from neuroscript_git.repository import opened
+from neuroscript_git.nesting import pathspecs
+from neuroscript_git.repository import MAGIC, Repository, opened, shown
 
 GIT: Final = "shell:exec:git"
 READING: Final = ToolPolicy(capabilities=("fs:read:{relative_path}/**", GIT), effects=("reads", "exec"))
@@ -17,6 +19,9 @@ SEEING: Final = ToolPolicy(capabilities=("fs:read:{repo_path}/**", GIT), effects
 
 INERT: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "--find-renames")
 """A difference that is made by git itself."""
+
+UNSTAGED: Final = ("unchanged", "untracked")
+"""The states of the index in `status` if only the file has changed."""
 
 MOST_COMMITS: Final = 1000
 
@@ -40,6 +45,7 @@ toolset = Toolset("git")
                     {"path": "a.txt", "old_path": None, "index": "unchanged", "worktree": "modified"},
                     {"path": "new.txt", "old_path": None, "index": "untracked", "worktree": "untracked"},
                 ],
+                "nested_repositories": [],
             },
         ),
         Example({"repo_path": "work/"}, note="the same"),
@@ -47,22 +53,32 @@ toolset = Toolset("git")
     ),
 )
 def status(rt: Runtime, repo_path: str = ".") -> dict[str, Any]:
-    """Tell which branch is checked out, and which files differ from its last commit.
+    """Show the branch that is checked out, and the files that differ from its last commit.
 
     Args:
         repo_path: The directory of the repository, below the sandbox.
 
     Returns:
-        branch and commit (None where there is none), upstream, ahead and behind (commits), clean, and files: of each
-        path, old_path (of a renamed one), index and worktree, which are unchanged, added, modified, deleted, renamed,
-        copied, type_changed, unmerged or untracked.
+        branch and commit (None if there is none), upstream, ahead and behind (numbers of commits), clean, and files.
+        Each file has path, old_path (if it was renamed), index and worktree, which are unchanged, added, modified,
+        deleted, renamed, copied, type_changed, unmerged or untracked. nested_repositories: the paths of submodules
+        and of other repositories below this one, which are left out.
 
     Raises:
         ToolFailed: git.no_repository, git.unsafe, git.format, git.broken.
     """
     with opened(rt, repo_path) as git:
         shape = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
-        return parsing.status(git.run("status", *shape))
+        found = parsing.status(git.run("status", *shape))
+        roots = git.nesting.roots(each["path"] for each in found["files"])
+        files = [each for each in found["files"] if each["path"] not in roots or each["index"] not in UNSTAGED]
+        nested = _nested(git, "", roots.values())
+        return {**found, "clean": not files, "files": files, "nested_repositories": nested}
+
+
+def _nested(git: Repository, path: str, found: Iterable[str]) -> list[str]:
+    """Return the nested repositories that a result leaves out: the submodules below a path, and those found."""
+    return [shown(each) for each in sorted({*git.nesting.below(path), *found})]
 
 
 @toolset.tool(
@@ -84,37 +100,49 @@ def status(rt: Runtime, repo_path: str = ".") -> dict[str, Any]:
                 ],
                 "patch": "diff --git a/a.txt b/a.txt\nindex 5626abf..814f4a4 100644\n--- a/a.txt\n+++ b/a.txt\n"
                 "@@ -1 +1,2 @@\n one\n+two\n",
+                "nested_repositories": [],
             },
         ),
-        Example({"relative_path": "work", "cached": True}, {"files": [], "patch": ""}),
+        Example(
+            {"relative_path": "work", "cached": True},
+            {"files": [], "patch": "", "nested_repositories": []},
+        ),
         Example({"relative_path": "work", "commit1": "--output=x"}, error="git.bad_ref"),
     ),
 )
 def diff(
     rt: Runtime, relative_path: str, cached: bool = False, commit1: str = "", commit2: str = "", path: str = ""
 ) -> dict[str, Any]:
-    """Show the differences between files and the index, or commits, by file and as a patch.
+    """Show the differences between files and the index, or between commits, by file and as a patch.
 
     Args:
         relative_path: The directory of the repository, below the sandbox.
-        cached: Whether what is staged is compared, with the last commit or the first one that is named.
+        cached: Whether to compare what is staged, with the last commit or with commit1.
         commit1: The commit to compare with: a branch, a tag or a digest, with ~1 or ^1 behind it.
-        commit2: The commit that is compared with the first; the files themselves unless it is said.
-        path: The one file or directory to compare, in the repository; all of it unless it is said.
+        commit2: The commit to compare with commit1; by default the files themselves.
+        path: The one file or directory to compare, in the repository; by default all of it.
 
     Returns:
-        files: of each path, old_path (of a renamed one), change, added and deleted (lines) and binary. patch: the text.
+        files: for each, path, old_path (if it was renamed), change, added and deleted (lines) and binary. patch: the
+        text. nested_repositories: the paths of submodules and of other repositories below this one, which are left out.
 
     Raises:
-        ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.too_large, and what git.status raises.
+        ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule for a path in another repository,
+            git.too_large, and what git.status raises.
     """
     with opened(rt, relative_path) as git:
         if commit2 and (cached or not commit1):
             raise checking.bad("git.bad_ref", "a second commit needs a first one, and no cached")
         commits = [git.known(each) for each in (commit1, commit2) if each]
-        wanted = [*(["--cached"] if cached else []), *commits, "--", *([checking.path(path)] if path else [])]
-        files = parsing.changes(git.run("diff", *INERT, "--raw", "--numstat", "-z", *wanted))
-        return {"files": files, "patch": git.run("diff", *INERT, "--patch", *wanted)}
+        paths = [checking.path(path)] if path else []
+        git.nesting.require_outside(paths)
+        wanted = [*INERT, *(["--cached"] if cached else []), *commits]
+        files = parsing.changes(git.run("diff", "--raw", "--numstat", "-z", *wanted, "--", *paths))
+        roots = {} if cached or commit2 else git.nesting.roots(each["path"] for each in files)
+        scope = pathspecs(paths, roots.values())
+        patch = git.run("diff", "--patch", *wanted, "--", *scope, more=MAGIC)
+        kept = [each for each in files if each["path"] not in roots]
+        return {"files": kept, "patch": patch, "nested_repositories": _nested(git, path, roots.values())}
 
 
 @toolset.tool(
@@ -145,17 +173,19 @@ def log(rt: Runtime, relative_path: str, commit: str = "HEAD", limit: int = 20, 
     Args:
         relative_path: The directory of the repository, below the sandbox.
         commit: Where to begin: a branch, a tag or a digest, with ~1 or ^1 behind it.
-        limit: How many there are at most, up to 1000.
-        path: The one file or directory that they changed; any unless it is said.
+        limit: How many commits to list at most, up to 1000.
+        path: List only commits that changed this file or directory; by default all commits.
 
     Returns:
-        Of each commit, parents (digests), author, email, time (ISO 8601), subject and body.
+        For each, commit, parents (digests), author, email, time (ISO 8601), subject and body.
 
     Raises:
-        ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, and what git.status raises.
+        ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule, and what git.status raises.
     """
     with opened(rt, relative_path) as git:
-        wanted = [git.known(commit), "--", *([checking.path(path)] if path else [])]
+        paths = [checking.path(path)] if path else []
+        git.nesting.require_outside(paths)
+        wanted = [git.known(commit), "--", *paths]
         count = max(0, min(limit, MOST_COMMITS))
         shape = ("-z", "--no-color", "--no-show-signature", "--no-mailmap", f"--format=tformat:{parsing.LOG_FORMAT}")
         return parsing.log(git.run("log", *shape, f"--max-count={count}", *wanted))

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from neuroscript import Runtime, ToolFailed
+from neuroscript_git import landlock
+from neuroscript_git.executables import executables
 
 MOST: Final = 8 * 1024 * 1024
 """How many bytes of output are taken from one run."""
@@ -167,19 +169,7 @@ def run(
     Raises:
         ToolFailed: git.timeout, git.cancelled, git.too_large.
     """
-    with tempfile.TemporaryFile() as stdin:
-        stdin.write(given)
-        stdin.seek(0)
-        process = subprocess.Popen(  # noqa: S603 - a list of words, the first of them looked up outside the sandbox
-            command,
-            cwd=folder,
-            env=dict(env),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=tuple(keep),
-            start_new_session=True,
-        )
+    process = _started(command, folder, env, keep, given)
     end = 0.0
     try:
         with process.stdout, process.stderr:  # type: ignore[union-attr]
@@ -188,6 +178,29 @@ def run(
     finally:
         status = _gone(process, end)
     return status, output, complaints.decode(errors="backslashreplace")
+
+
+def _started(
+    command: Sequence[str], folder: str, env: Mapping[str, str], keep: Sequence[int], given: bytes
+) -> subprocess.Popen[bytes]:
+    """Start git, which under Landlock can execute only itself and the programs that come with it."""
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+
+        def popen() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(  # noqa: S603 - a list of words, the first of them looked up outside the sandbox
+                command,
+                cwd=folder,
+                env=dict(env),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=tuple(keep),
+                start_new_session=True,
+            )
+
+        return landlock.start(executables(command[0]), popen)
 
 
 def failure(complaints: str) -> ToolFailed:

@@ -14,9 +14,9 @@ from typing import Any, Final, Literal
 
 from neuroscript import Example, Runtime, SandboxError, ToolFailed, ToolPolicy, Toolset
 from neuroscript_git import checking, parsing
-from neuroscript_git.changing import merged
 from neuroscript_git.checking import Address
 from neuroscript_git.looking import GIT
+from neuroscript_git.merging import merge_commit
 from neuroscript_git.repository import Repository, opened
 from neuroscript_git.settings import Settings
 
@@ -187,7 +187,7 @@ def pull(
         refs = f"+refs/heads/{branch}:{target}"
         git.run("fetch", *FETCHING, "--", address.url, refs, protocol=address.scheme)
         fetched = git.known(target)
-        came = merged(git, fetched, f"Merge {branch} of {remote_name}")
+        came = merge_commit(git, fetched, f"Merge {branch} of {remote_name}")
         return {**came, "remote": remote_name, "branch": branch, "fetched": fetched}
 
 

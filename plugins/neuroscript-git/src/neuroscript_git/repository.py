@@ -10,7 +10,7 @@ Source: ``git help gitrepository-layout``, ``$GIT_COMMON_DIR``; reliability.md T
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +20,7 @@ import attrs
 
 from neuroscript import Runtime, SandboxError, ToolFailed
 from neuroscript_git import checking, program
+from neuroscript_git.nesting import Nesting, refusal
 from neuroscript_git.settings import Settings, parsed
 
 LOCAL_SECONDS: Final = 60.0
@@ -30,6 +31,9 @@ SHARED: Final = ("objects", "refs", "packed-refs", "logs", "shallow")
 
 SUBMODULE: Final = "160000"
 """The mode of an entry that stands for another repository."""
+
+MAGIC: Final = (("GIT_LITERAL_PATHSPECS", "0"),)
+"""The variable that lets paths begin with pathspec magic, such as ``:(exclude,literal)``."""
 
 DESCRIPTOR: Final = re.compile(r"/proc/self/fd/([0-9]+)")
 
@@ -48,13 +52,17 @@ class Repository:
 
     Attributes:
         rt: The Runtime of the call.
-        folder: Its directory, by a name that stays on it.
-        settings: What is kept of its configuration.
+        path: Its directory, below the sandbox.
+        folder: The same directory, by a name that follows it if it is moved.
+        settings: The settings of its configuration that git gets to see.
+        nesting: The repositories below it.
     """
 
     rt: Runtime
+    path: str
     folder: str
     settings: Settings
+    nesting: Nesting
     _program: str
     _common: str
 
@@ -81,24 +89,27 @@ class Repository:
         status, output, complaints = self._ran(args, given, protocol, more)
         if status not in statuses:
             raise program.failure(complaints)
-        return output
+        return output.decode(errors="backslashreplace")
 
-    def attempt(self, *args: str) -> list[str]:
-        """Return the paths that git could not merge; none where it has done all.
+    def answer(self, *args: str, statuses: Sequence[int] = (0,)) -> tuple[int, str]:
+        """Return the exit status and the output of git; bytes that are not UTF-8 are surrogates.
 
         Raises:
-            ToolFailed: As `run` does, where there are no such paths.
+            ToolFailed: As `run` does.
         """
         status, output, complaints = self._ran(args, b"", "", ())
-        conflicts = [] if status == 0 else self.conflicts()
-        if status != 0 and not conflicts:
-            raise program.failure(f"{complaints}\n{output}")
-        return conflicts
+        if status not in statuses:
+            raise program.failure(complaints)
+        return status, output.decode(errors="surrogateescape")
+
+    def listed(self, *args: str) -> list[str]:
+        """Return the records of an output in which a NUL ends each record; see `answer`."""
+        return self.answer(*args)[1].split("\0")[:-1]
 
     def tells(self, *args: str) -> str | None:
         """Return what git says to a question, without blanks around it, or None where it has no answer."""
         status, output, _ = self._ran(args, b"", "", ())
-        return output.strip() if status == 0 else None
+        return output.decode(errors="backslashreplace").strip() if status == 0 else None
 
     def commit(self, text: str) -> str | None:
         """Return the digest of a commit, or None where there is none of that name; the name was checked."""
@@ -121,16 +132,25 @@ class Repository:
 
     def tracked(self) -> list[Tracked]:
         """Return the entries of the index."""
-        lines = self.run("ls-files", "--stage", "-z").split("\0")[:-1]
-        return [Tracked(line[:6], line.partition("\t")[2]) for line in lines]
+        return [Tracked(entry[:6], entry.partition("\t")[2]) for entry in self.listed("ls-files", "--stage", "-z")]
 
-    def conflicts(self) -> list[str]:
-        """Return the paths that could not be merged, in order."""
-        return self.run("diff", "--name-only", "--diff-filter=U", "-z").split("\0")[:-1]
+    def require_apart(self, commit: str) -> None:
+        """Refuse to check out files into a nested repository.
+
+        Args:
+            commit: The commit or tree to check out.
+
+        Raises:
+            ToolFailed: git.submodule.
+        """
+        names = ("--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
+        nesting = attrs.evolve(self.nesting, submodules=frozenset())  # files may replace an empty submodule
+        if nesting.roots(self.listed("diff", *names, commit, "--")):
+            raise refusal("the commit has files at the path of a nested repository; move that repository away first")
 
     def _ran(
         self, args: Sequence[str], given: bytes, protocol: str, more: Sequence[tuple[str, str]]
-    ) -> tuple[int, str, str]:
+    ) -> tuple[int, bytes, str]:
         place = {
             "GIT_DIR": ".git",
             "GIT_WORK_TREE": ".",
@@ -140,7 +160,7 @@ class Repository:
         env = program.environment(self.rt.sandbox_dir, self._common, {**place, **dict(more)})
         settings = (f"protocol.{protocol}.allow=always",) if protocol else ()
         held = DESCRIPTOR.fullmatch(self.folder)
-        status, output, complaints = program.run(
+        return program.run(
             self.rt,
             program.words(self._program, settings, args),
             folder=self.folder,
@@ -149,7 +169,16 @@ class Repository:
             given=given,
             seconds=NETWORK_SECONDS if protocol else LOCAL_SECONDS,
         )
-        return status, output.decode(errors="backslashreplace"), complaints
+
+
+def raw(records: Iterable[str]) -> bytes:
+    """Return an input in which a NUL ends each record, from strings as `Repository.listed` returns them."""
+    return "".join(f"{record}\0" for record in records).encode(errors="surrogateescape")
+
+
+def shown(text: str) -> str:
+    """Return a string with its surrogates, which are bytes that are not UTF-8, written as ``\\xff``."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 @contextmanager
@@ -165,9 +194,12 @@ def opened(rt: Runtime, path: str) -> Iterator[Repository]:
     with rt.fs.pinned(here) as folder, TemporaryDirectory(prefix="neuroscript-git-") as common:
         settings = _settings(rt, here, common)
         _furnish(rt, here, Path(common), folder, settings)
-        repository = Repository(rt, folder, settings, program.found(rt.sandbox_dir), common)
-        _require_inside(repository)
-        yield repository
+        nesting = Nesting(folder, frozenset())
+        repository = Repository(rt, here, folder, settings, nesting, program.found(rt.sandbox_dir), common)
+        tracked = repository.tracked()
+        _require_inside(tracked)
+        submodules = frozenset(each.path for each in tracked if each.mode == SUBMODULE)
+        yield attrs.evolve(repository, nesting=Nesting(folder, submodules))
 
 
 def _require_whole(rt: Runtime, here: str) -> None:
@@ -224,9 +256,9 @@ def _furnish(rt: Runtime, here: str, common: Path, folder: str, settings: Settin
             (common / name).symlink_to(f"{folder}/.git/{name}")
 
 
-def _require_inside(repository: Repository) -> None:
+def _require_inside(tracked: Iterable[Tracked]) -> None:
     """Refuse an index that names files outside of the repository, which git would open as they stand there."""
-    for each in repository.tracked():
+    for each in tracked:
         names = each.path.split("/")
         if each.path.startswith("/") or not checking.is_inside(names) or "" in names:
             raise unsafe()

@@ -77,16 +77,22 @@ def without_body(headers: Pairs) -> Pairs:
 
 
 def answer_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers of an answer by their names in lower case; those of one name stand in one text.
+    """Return the headers of a response by their names in lower case.
 
-    They are joined by a comma, cookies by a line feed, since a comma may stand in one.
+    Several values of one name are joined with a comma, cookies with a line feed, because a cookie may contain a comma.
+    Control characters are escaped, so that a terminal that shows a value does not obey it.
     """
     joined: dict[str, str] = {}
     for name_bytes, value_bytes in raw:
-        name, value = name_bytes.decode("latin-1").lower(), value_bytes.decode("latin-1")
+        name, value = (_escaped(each.decode("latin-1")) for each in (name_bytes.lower(), value_bytes))
         gap = "\n" if name == "set-cookie" else ", "
         joined[name] = f"{joined[name]}{gap}{value}" if name in joined else value
     return joined
+
+
+def _escaped(text: str) -> str:
+    """Return *text* with every character but a tab that is not printable as an escape."""
+    return "".join(each if each.isprintable() or each == "\t" else repr(each)[1:-1] for each in text)
 
 
 def _require_fit(name: str, value: str) -> None:

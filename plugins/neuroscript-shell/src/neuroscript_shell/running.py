@@ -1,7 +1,7 @@
-"""One program from its start to its end: what it writes is read and cut, and when its time is over it is ended.
+"""Run one program: read and cut what it writes, and end it when its time is over.
 
-Between this process and the program stands `supervisor.py`, which sets the limits and ends all that came of it, also
-when this process is killed.
+`supervisor.py` runs between this process and the program. It sets the limits and ends every process that the program
+started, also when this process is killed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Final, Literal
+from typing import IO, Final, Literal, cast
 
 import attrs
 
@@ -34,8 +34,11 @@ MOST_PROCESSES: Final = 256
 LOOK: Final = 0.05
 """Seconds after which is looked whether anybody still waits."""
 
-PATIENCE: Final = 8.0
-"""Seconds in which the supervisor has ended all there is, after it was asked to; it gives itself 6."""
+PATIENCE: Final = 5.0
+"""Seconds within which the supervisor ends everything after it was asked to; it needs 4 at most."""
+
+CLOSE_PATIENCE: Final = 2.0
+"""Seconds within which the supervisor ends when it is no longer wanted; after that it is killed."""
 
 LAST_WORDS: Final = 0.5
 """Seconds in which is read what is left in the streams, when all that could write to them has ended."""
@@ -45,6 +48,9 @@ PIECE: Final = 1 << 16
 
 Reason = Literal["", "time", "cancelled"]
 """Why a program was ended."""
+
+Confinement = Literal["namespace", "landlock", "tree"]
+"""What keeps a program from outliving its call, as `supervisor.py` explains it."""
 
 
 @attrs.frozen
@@ -105,6 +111,7 @@ class Outcome:
         stderr: The same of its other stream.
         seconds: How long it took.
         reason: Why it was ended.
+        confinement: What kept it from outliving the call.
     """
 
     exit_code: int | None
@@ -113,6 +120,7 @@ class Outcome:
     stderr: Head
     seconds: float
     reason: Reason
+    confinement: Confinement
 
 
 @attrs.frozen
@@ -124,6 +132,10 @@ class _Running:
     def ask_to_end(self) -> None:
         with suppress(OSError):
             os.write(self.control, b"t")
+
+    def wake(self) -> None:
+        """Continue a supervisor that was stopped, as a program can do that shares a user with it."""
+        self.process.send_signal(signal.SIGCONT)
 
 
 def run(launch: Launch, fence: Fence, is_left: Callable[[], bool]) -> Outcome:
@@ -141,9 +153,11 @@ def run(launch: Launch, fence: Fence, is_left: Callable[[], bool]) -> Outcome:
         stdout, stderr, report = Head(launch.most_bytes), Head(launch.most_bytes), Head(PIECE)
         streams = {_descriptor(running.process.stdout): stdout, _descriptor(running.process.stderr): stderr}
         reason = _watched(running, {**streams, running.report: report}, started + launch.seconds, is_left)
-    code, number = _ended(report.text())
+    lines = dict(line.partition(" ")[::2] for line in report.text().splitlines())
+    code, number = _ended(lines)
     name = None if number is None else _name(number)
-    return Outcome(code, name, stdout, stderr, time.monotonic() - started, reason)
+    confinement = cast(Confinement, lines["confinement"])
+    return Outcome(code, name, stdout, stderr, time.monotonic() - started, reason, confinement)
 
 
 @contextmanager
@@ -159,7 +173,7 @@ def _started(launch: Launch, fence: Fence) -> Iterator[_Running]:
             yield _Running(process, controlling.fileno(), report.fileno())
         finally:
             controlling.close()  # from here on the supervisor kills
-            _waited_for(process)
+            _close(process)
 
 
 def _process(launch: Launch, fence: Fence, stdin: IO[bytes], control: int, report: int) -> subprocess.Popen[bytes]:
@@ -223,7 +237,9 @@ def _watched(running: _Running, heads: Mapping[int, Head], end: float, is_left: 
                 _read(key.fd, heads[key.fd], selector)
             if running.report not in selector.get_map():  # whoever has escaped may hold a stream open
                 over = min(over, time.monotonic() + LAST_WORDS)
-            elif not reason and (reason := _reason(end, is_left)):
+            elif reason:
+                running.wake()
+            elif reason := _reason(end, is_left):
                 running.ask_to_end()
                 over = time.monotonic() + PATIENCE
     return reason
@@ -243,9 +259,10 @@ def _reason(end: float, is_left: Callable[[], bool]) -> Reason:
     return "time" if time.monotonic() >= end else ""
 
 
-def _waited_for(process: subprocess.Popen[bytes]) -> None:
+def _close(process: subprocess.Popen[bytes]) -> None:
     try:
-        process.wait(PATIENCE)
+        process.send_signal(signal.SIGCONT)
+        process.wait(CLOSE_PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -254,10 +271,9 @@ def _waited_for(process: subprocess.Popen[bytes]) -> None:
             stream.close()
 
 
-def _ended(report: str) -> tuple[int | None, int | None]:
-    """Return the exit code of a program or the number of the signal that ended it, as its supervisor told it."""
-    told = dict(line.partition(" ")[::2] for line in report.splitlines())
-    match told:
+def _ended(lines: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """Return the exit code of a program or the number of the signal that ended it, as its supervisor reported."""
+    match lines:
         case {"exec": number}:
             if int(number) == errno.E2BIG:
                 raise failure("shell.too_long", "args_list: expected arguments that the system takes, got longer ones")
@@ -268,7 +284,7 @@ def _ended(report: str) -> tuple[int | None, int | None]:
             return int(code), None
         case {"signal": number}:
             return None, int(number)
-    _kill(told.get("pid", ""))
+    _kill(lines.get("pid", ""))
     raise failure("shell.lost", "the process that watched the program was killed", "later")
 
 

@@ -33,7 +33,7 @@ def _facts(spec: ToolSpec, policy: ToolPolicy) -> Iterator[str]:
         "Returns": spec.return_help,
         "Fails": spec.error_conditions,
         "Needs": ", ".join(f"`{each}`" for each in policy.capabilities),
-        "Trust": "needs a host that trusts it" if policy.requires_trust else "",
+        "Trust": "requires a trusted host" if policy.requires_trust else "",
         "Approval": "each call is to be approved" if policy.requires_approval else "",
         "Effects": ", ".join(policy.effects),
     }

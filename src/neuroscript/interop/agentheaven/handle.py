@@ -22,9 +22,10 @@ from neuroscript.interop.agentheaven import protocol, reading, writing
 from neuroscript.interop.agentheaven.outcome import RESULT, ToolResult, main_value, wrapped
 from neuroscript.interop.agentheaven.schemas import arguments_schema, strictly
 from neuroscript.interop.agentheaven.state import copied_state, set_default
+from neuroscript.interop.functions import described
 from neuroscript.interop.mcp.accepted import Definition
 from neuroscript.interop.mcp.lending import Lent
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.needs import ToolPolicy
 from neuroscript.policy import ExecutionPolicy
 from neuroscript.promptform import to_prompt
@@ -367,10 +368,7 @@ class ToolSpec:
         def function(*args: Any, **named: Any) -> Any:
             return self.call(**parameters.bind(*args, **named).arguments)
 
-        function.__name__ = function.__qualname__ = self.name
-        function.__doc__ = self.docstring
-        function.__signature__ = parameters  # type: ignore[attr-defined]
-        return function
+        return described(function, self.name, self.docstring, parameters)
 
     # What can be written of it
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from keyword import iskeyword
 from typing import Final
@@ -16,6 +17,7 @@ from neuroscript.coercion import coerce
 from neuroscript.display import escaped, one_line
 from neuroscript.errors import UNSET, ArgumentError, Problem, SpecError
 from neuroscript.hints import DICTS, LISTS, PLAIN, spelt
+from neuroscript.interop import functions
 from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 from neuroscript.walk import type_name
 
@@ -179,7 +181,7 @@ def _is_name(text: str) -> bool:
 
 
 def signature_of(spec: ToolSpec) -> inspect.Signature:
-    """Return the parameters that a spec has as a function of Python; those that may be left out have no value there.
+    """Return the parameters of a spec as a function, with real types; those that may be left out have no value.
 
     Raises:
         ValueError: A name of an argument is no name in Python.
@@ -194,7 +196,7 @@ def signature_of(spec: ToolSpec) -> inspect.Signature:
         kind = kinds.KEYWORD_ONLY if found and found[-1].kind is kinds.KEYWORD_ONLY else kind
         default = kinds.empty if arg.required or many else None if arg.default is UNSET else arg.default
         is_optional = is_optional or not arg.required
-        found.append(
-            kinds(arg.name, kinds.VAR_POSITIONAL if many else kind, default=default, annotation=annotation(arg))
-        )
-    return inspect.Signature(found, return_annotation=_returned(spec))
+        annotated = functions.annotation(arg)
+        found.append(kinds(arg.name, kinds.VAR_POSITIONAL if many else kind, default=default, annotation=annotated))
+    exact = {ArgType.BLOB: bytes, ArgType.EMBEDDING: array}.get(spec.return_type)
+    return inspect.Signature(found, return_annotation=exact or functions.returned(spec))

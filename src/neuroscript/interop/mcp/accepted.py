@@ -80,6 +80,19 @@ Definitions = Mapping[str, Definition]
 
 
 @attrs.frozen
+class Listing:
+    """What a server lists.
+
+    Attributes:
+        definitions: By the server's names.
+        faults: Why its other tools cannot be used, by the server's names.
+    """
+
+    definitions: Definitions = attrs.field(factory=dict)
+    faults: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+
+
+@attrs.frozen
 class Difference:
     """One tool of a server that is not what was accepted.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from binascii import Error, a2b_base64
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import attrs
@@ -16,6 +17,7 @@ from neuroscript.argtypes import ArgType
 from neuroscript.beyond import Checker, compiled
 from neuroscript.display import one_line
 from neuroscript.errors import SpecError, ToolFailed
+from neuroscript.foreign import looked_at
 from neuroscript.interop.foreigntext import LONGEST
 from neuroscript.interop.mcp.shapes import WRAPPED
 from neuroscript.schema import spec_from_schema
@@ -39,6 +41,17 @@ class Promise:
     checker: Checker | None = attrs.field(default=None, repr=False)
 
 
+@attrs.frozen
+class Unusable:
+    """Why an answer cannot be used: the data of an error that stands in for it, where no server can put one.
+
+    Attributes:
+        reason: What is wrong with the answer, as in ``cannot be parsed``.
+    """
+
+    reason: str
+
+
 def promise_of(schema: Mapping[str, Any] | None) -> Promise:
     """Return what an output schema promises; None is no schema.
 
@@ -47,9 +60,11 @@ def promise_of(schema: Mapping[str, Any] | None) -> Promise:
     """
     if schema is None:
         return Promise()
-    checker, faults = compiled(json.dumps(schema))
+    text = json.dumps(schema)
+    faults = looked_at(text).faults or compiled(text)[1]
     if faults:
         raise SpecError("outputSchema", faults)
+    checker, _ = compiled(text)
     properties = schema.get("properties")
     if not isinstance(properties, dict) or [*properties] != [WRAPPED] or schema.get("required") != [WRAPPED]:
         return Promise(ArgType.MAP if schema.get("type") == "object" else ArgType.ANY, False, False, checker)
@@ -69,12 +84,28 @@ def value_of(result: Mapping[str, Any], promise: Promise) -> Any:
     if result.get("isError") is True:
         raise ToolFailed(f"the server says: {_said(blocks)}", code="mcp.error", retry="model")
     structured = result.get("structuredContent")
+    if not _is_finite(structured):
+        raise unlike("holds a number that JSON does not have, such as NaN")
     if promise.checker is not None:
         return _held(result, structured, promise)
     if structured is not None:
         return structured
     values = [_value(block) for block in blocks]
     return values[0] if len(values) == 1 else (values or None)
+
+
+def _is_finite(value: object) -> bool:
+    """Tell whether all numbers are finite; the parser of the SDK takes ``NaN`` and ``Infinity`` too."""
+    rest = [value]
+    while rest:
+        match rest.pop():
+            case dict() as each:
+                rest.extend(each.values())
+            case list() as each:
+                rest.extend(each)
+            case float() as each if not isfinite(each):
+                return False
+    return True
 
 
 def _said(blocks: Any) -> str:

@@ -20,6 +20,8 @@ from time import monotonic
 from typing import Any, Final, Protocol, TypeVar
 
 from neuroscript.errors import ToolFailed
+from neuroscript.interop.mcp.answers import Unusable, unlike
+from neuroscript.interop.mcp.hushing import HUSHED
 
 T = TypeVar("T")
 
@@ -75,6 +77,7 @@ class Life:
             return asyncio.run_coroutine_threadsafe(self._asked(work), self._loop)
 
     async def _asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        HUSHED.set(True)  # of this task: the SDK sends, and reads the answer, in the context of whoever asks
         task: Any = asyncio.current_task()
         self._asking.add(task)
         task.add_done_callback(self._answered)
@@ -153,6 +156,9 @@ def failed(error: BaseException) -> ToolFailed:
         error = error.exceptions[0]
     if isinstance(error, ToolFailed):
         return error
+    data = getattr(error, "data", None)
+    if isinstance(data, Unusable):
+        return unlike(data.reason)
     text = f"the server could not be reached: {REASONS.get(type(error).__name__, type(error).__name__)}"
     found = ToolFailed(text, code="mcp.start", retry="later")
     found.__cause__ = error

@@ -8,6 +8,7 @@ Source: contract section 5; Model Context Protocol, "Tool annotations".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from time import monotonic
 from typing import Any
 
 import attrs
@@ -24,6 +25,7 @@ from neuroscript.interop.mcp.connecting import Asking, Unconnected
 from neuroscript.needs import ToolPolicy
 from neuroscript.schema import spec_from_schema
 from neuroscript.tools import ToolImplementation
+from neuroscript.walk import type_name
 
 
 @attrs.frozen
@@ -105,13 +107,30 @@ def policy_of(definition: Definition, group: str, belief: Belief, seconds: float
 
 
 def tools_of(
-    definitions: Iterable[Definition], group: str, connection: Asking, belief: Belief, faults: list[str]
+    definitions: Iterable[Definition],
+    group: str,
+    connection: Asking,
+    belief: Belief,
+    faults: list[str],
+    deadline: float | None = None,
 ) -> list[ToolImplementation]:
-    """Return the tools that definitions describe; what can not be taken is noted, all at once."""
+    """Return the tools that definitions describe.
+
+    Args:
+        faults: Where to note each tool that cannot be used, and why; it stops no other.
+        deadline: Until when the definitions may be read, in seconds of `time.monotonic`.
+
+    Raises:
+        TimeoutError: The deadline has passed.
+    """
     found: list[ToolImplementation] = []
     for word, each in named(definitions, faults).items():
+        if deadline is not None and monotonic() > deadline:
+            raise TimeoutError
         try:
             found.append(tool_of(each, group, word, connection, belief))
         except SpecError as error:
             faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
+        except Exception as error:  # a definition is from outside, and one that we cannot read stops no other
+            faults.append(f"{shown(each.name)}: cannot be read ({type_name(error)})")
     return found

@@ -16,11 +16,11 @@ from typing import Any, Final
 from neuroscript.display import one_line
 from neuroscript.errors import Retry, SpecError, ToolFailed
 from neuroscript.extras import missing
-from neuroscript.interop.dumped import dumped
 from neuroscript.interop.foreigntext import LONGEST
-from neuroscript.interop.mcp.accepted import Definition
-from neuroscript.interop.mcp.answers import unlike
+from neuroscript.interop.mcp.accepted import Definition, Listing
+from neuroscript.interop.mcp.answers import Unusable, unlike
 from neuroscript.interop.mcp.connecting import over
+from neuroscript.interop.mcp.pending import MAX_TOOLS
 from neuroscript.interop.mcp.places import Place
 from neuroscript.interop.mcp.transports import reached
 
@@ -31,13 +31,12 @@ try:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp.shared.exceptions import MCPError
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 except ImportError as error:
     raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
-MOST: Final = 1_000
 PAGES: Final = 100
-"""How many tools a server may list, and on how many pages."""
+"""On how many pages a server may list its tools."""
 
 TRIES: Final = 5
 """How often in a row tools are listed that change meanwhile; then what came last is taken, for this once."""
@@ -89,7 +88,7 @@ class Dialogue:
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._end = ended
-        self._listed: dict[str, Definition] | None = None
+        self._listed: Listing | None = None
         self._listing = asyncio.Lock()
         self._garbage = 0
 
@@ -113,18 +112,26 @@ class Dialogue:
         self._listed = None
 
     async def definitions(self) -> Mapping[str, Definition]:
-        """Return what the server says its tools are now.
+        """Return what the server says its tools are now, without those that cannot be used.
 
         Raises:
             ToolFailed: It does not say so.
+        """
+        return (await self.listing()).definitions
+
+    async def listing(self) -> Listing:
+        """Return what the server lists now.
+
+        Raises:
+            ToolFailed: It does not list its tools.
         """
         async with self._listing:
             if self._listed is not None:
                 return self._listed
             for _ in range(TRIES):
-                self._listed = {}
+                self._listed = Listing()
                 try:
-                    found: dict[str, Definition] = await _answered(self._pages())
+                    found: Listing = await _answered(self._pages())
                 except BaseException:  # nobody knows them yet
                     self._listed = None
                     raise
@@ -133,21 +140,27 @@ class Dialogue:
                     break
             return found
 
-    async def _pages(self) -> dict[str, Definition]:
+    async def _pages(self) -> Listing:
         found: dict[str, Definition] = {}
+        faults: dict[str, tuple[str, ...]] = {}
         cursor: str | None = None
         size = 0
         for _ in range(PAGES):
             page = await self.client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
             for each in page.tools:
-                definition = _definition(each)
-                size += len(json.dumps(definition.data))
-                if definition.name in found or len(found) == MOST or size > LARGEST:
-                    raise unlike(f"lists a tool twice, or more than {MOST} tools, or more than {LARGEST} characters")
-                found[definition.name] = definition
+                if each.name in found or each.name in faults or len(found) + len(faults) == MAX_TOOLS:
+                    raise unlike(f"lists a tool twice, or more than {MAX_TOOLS} tools")
+                try:
+                    found[each.name] = Definition.of_data(_data_of(each))
+                except SpecError as error:
+                    faults[each.name] = error.problems
+                    continue
+                size += len(json.dumps(found[each.name].data))
+                if size > LARGEST:
+                    raise unlike(f"lists tools of more than {LARGEST} characters")
             cursor = page.next_cursor
             if cursor is None:
-                return found
+                return Listing(found, faults)
         raise unlike(f"lists its tools on more than {PAGES} pages")
 
     async def call(self, definition: Definition, arguments: dict[str, Any], told: ProgressFnT) -> Mapping[str, Any]:
@@ -169,18 +182,15 @@ class Dialogue:
             if error.code == "mcp.closed":
                 self._end()
             raise
-        result: Mapping[str, Any] = dumped(answer)
-        return result
+        return _data_of(answer)
 
     async def _sent(self, request: types.CallToolRequest, told: ProgressFnT) -> Any:
         return await self.client.session.send_request(request, types.CallToolResult, progress_callback=told)
 
 
-def _definition(tool: types.Tool) -> Definition:
-    try:
-        return Definition.of_data(dumped(tool))
-    except SpecError:
-        raise unlike("lists a tool that is none, or is too large") from None
+def _data_of(model: BaseModel) -> dict[str, Any]:
+    """Return what came over the wire, under the wire's names; to dump it as JSON would make None of ``NaN``."""
+    return model.model_dump(mode="python", by_alias=True, exclude_unset=True, warnings=False)
 
 
 async def _answered(asked: Awaitable[Any]) -> Any:
@@ -198,6 +208,8 @@ async def _answered(asked: Awaitable[Any]) -> Any:
 
 
 def _refused(error: MCPError) -> ToolFailed:
+    if isinstance(error.data, Unusable):
+        return unlike(error.data.reason)
     is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(CLOSED)
     if is_closed or error.message == GONE:
         return over()

@@ -32,6 +32,9 @@ from neuroscript.interop.mcp.serving import GONE, Service
 PATH: Final = "/mcp"
 """Where the server is found."""
 
+CONNECTION: Final = "neuroscript.connection"
+"""Under which the state of a request holds its `http_server.Connection`, where that serves it."""
+
 MOST_BYTES: Final = 4 * 1024 * 1024
 """How long the body of a request may be."""
 
@@ -108,6 +111,17 @@ class Door:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
+        connection = scope.get("state", {}).get(CONNECTION)
+        if connection is None:
+            await self._admitted(scope, receive, send)
+            return
+        connection.admit()
+        try:
+            await self._admitted(scope, receive, send)
+        finally:
+            connection.release()
+
+    async def _admitted(self, scope: Any, receive: Any, send: Any) -> None:
         gone = scope[GONE] = asyncio.Event()
         clock = asyncio.timeout(self._slowest)
 

@@ -14,6 +14,9 @@ from typing import Final
 ROOTS: Final = ("client", "httpcore2", "httpx2", "mcp")
 """How the names of its loggers begin, and those of what it uses."""
 
+LATE: Final = tuple(f"httpcore2.{each}" for each in ("connection", "http11", "http2", "proxy", "socks"))
+"""Loggers that are made when the first connection is opened."""
+
 HUSHED: Final[ContextVar[bool]] = ContextVar("neuroscript.interop.mcp.hushing", default=False)
 """Whether it speaks to a server of ours here; others who use the SDK in this process read what it logs."""
 
@@ -21,7 +24,7 @@ HUSHED: Final[ContextVar[bool]] = ContextVar("neuroscript.interop.mcp.hushing", 
 def hush() -> None:
     """Keep out of every log what is logged from here on, in this context and in those that it begins."""
     HUSHED.set(True)
-    for name in [*logging.Logger.manager.loggerDict]:
+    for name in [*logging.Logger.manager.loggerDict, *LATE]:
         if name.partition(".")[0] in ROOTS:
             logging.getLogger(name).addFilter(_is_told)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from neuroscript import refusals, tracebacks
 from neuroscript.interop.mcp.requests import CURRENT
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -19,12 +20,20 @@ WORDS: Final = ((logging.CRITICAL, "critical"), (logging.ERROR, "error"), (loggi
 
 
 class ClientHandler(logging.Handler):
-    """Tells each message to the client whose call it belongs to; of a traceback it tells nothing."""
+    """Sends each message to the client whose call it belongs to, except tracebacks and what to grant.
+
+    Args:
+        logger: The host's logger, whose children for these two are left out.
+    """
+
+    def __init__(self, logger: logging.Logger) -> None:
+        super().__init__()
+        self._for_the_host = {logger.getChild(name).name for name in (tracebacks.LOGGER, refusals.LOGGER)}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell one message, unless no client's call is carried out here."""
+        """Send one message, if it belongs to the call of a client."""
         current = CURRENT.get()
-        if current is not None:
+        if current is not None and record.name not in self._for_the_host:
             current.log(word_of(record.levelno), record.name, record.getMessage())
 
 
@@ -45,7 +54,7 @@ def told(logger: Any) -> Iterator[None]:
     if not isinstance(logger, logging.Logger):
         yield
         return
-    handler, level = ClientHandler(), logger.level
+    handler, level = ClientHandler(logger), logger.level
     logger.addHandler(handler)
     if level == logging.NOTSET:
         logger.setLevel(logging.INFO)

@@ -11,26 +11,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from neuroscript.display import shown_path
+from neuroscript.display import first, shown_path
 from neuroscript.engine import Engine
-from neuroscript.errors import PluginError, RegistryError, SpecError
+from neuroscript.errors import LISTED, PluginError, RegistryError, SpecError
 from neuroscript.interop.mcp import accepted as file
 from neuroscript.interop.mcp.taking import McpServer, from_mcp
 from neuroscript.policyfile import load_servers
 from neuroscript.servertables import ServerTable
+from neuroscript.walk import type_name
 
 
 def add_servers(engine: Engine, path: str | os.PathLike[str]) -> tuple[PluginError, ...]:
     """Add the tools of the servers that a file names; they end with the engine.
 
-    Each server that can not be used is listed in `Engine.plugin_errors`, and stops no other. One whose definitions have
-    not been accepted before is started, or reached, now.
+    Each server that cannot be used is listed in `Engine.plugin_errors`, and so is each tool of a server that cannot be
+    used, unless the file says ``skip``; neither stops any other. A server whose definitions have not been accepted
+    before is started, or reached, now.
 
     Args:
         path: As for `neuroscript.load_policy`. Its ``mcp`` tables start programs: name none that others could write.
 
     Returns:
-        Why some of them can not be used.
+        Why some servers, or some of their tools, cannot be used; one error for each server.
 
     Raises:
         SpecError: The file can not be read, or something in it is wrong; nothing has been added then.
@@ -40,15 +42,11 @@ def add_servers(engine: Engine, path: str | os.PathLike[str]) -> tuple[PluginErr
 
 
 def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
-    """Add the tools of one server, with the secrets of the engine's host, or return why they can not be used."""
+    """Add the tools of one server, with the secrets of the engine's host, or return why some or all cannot be used."""
     subject = f"mcp.{table.name}"
     try:
-        server = _accepted(table, engine.host.secrets)
-        try:
-            engine.add_hooks(server)
-        except BaseException:
-            server.close()
-            raise
+        skipped = _added(engine, table)
+        problem = PluginError(subject, "; ".join(skipped), code="plugin.spec") if skipped else None
     except SpecError as error:
         place = f"{error.subject}: " if error.subject == shown_path(table.accepted) else ""
         problem = PluginError(subject, f"{place}{'; '.join(error.problems)}", code="plugin.spec")
@@ -56,17 +54,30 @@ def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
         problem = PluginError(subject, str(error), code="plugin.duplicate")
     except PluginError as error:
         problem = PluginError(subject, error.reason, code=error.code)
-    else:
-        return None
-    engine.add_plugin_errors(problem)
+    except Exception as error:  # of what a server says; no server stops a command that needs none of its tools
+        problem = PluginError(subject, f"cannot be used ({type_name(error)})", code="plugin.broken")
+        problem.__cause__ = error
+    if problem is not None:
+        engine.add_plugin_errors(problem)
     return problem
+
+
+def _added(engine: Engine, table: ServerTable) -> list[str]:
+    """Add the tools of one server that can be used, and return why others cannot."""
+    server = _accepted(table, engine.host.secrets)
+    try:
+        engine.add_hooks(server)
+    except BaseException:
+        server.close()
+        raise
+    return [] if table.skip else first(server.skipped, LISTED)
 
 
 def _accepted(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
     """Return a server with the tools that were accepted; of one that was never seen, those that it has now."""
     if os.path.lexists(table.accepted):
-        return _server(table, secrets, table.accepted, table.select, table.skip)
-    server = _server(table, secrets, None, table.select, table.skip)
+        return _server(table, secrets, table.accepted, table.select)
+    server = _server(table, secrets, None, table.select)
     if os.path.lexists(table.accepted):  # somebody has accepted it meanwhile, and that holds
         server.close()
         return _accepted(table, secrets)
@@ -89,11 +100,11 @@ def looked_at(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
         SpecError: The table names no server, or a secret that the host does not lend.
         PluginError: ``mcp.start``, the server can not be reached.
     """
-    return _server(table, secrets, None, None, True)
+    return _server(table, secrets, None, None)
 
 
 def _server(
-    table: ServerTable, secrets: Mapping[str, str], accepted: str | None, select: Iterable[str] | None, skip: bool
+    table: ServerTable, secrets: Mapping[str, str], accepted: str | None, select: Iterable[str] | None
 ) -> McpServer:
     return from_mcp(
         table.command,
@@ -106,7 +117,7 @@ def _server(
         trusted=table.trusted,
         trust_annotations=table.trust_annotations,
         select=select,
-        skip=skip,
+        skip=True,
         accepted=accepted,
         timeout=table.timeout,
         plain_http=table.plain_http,

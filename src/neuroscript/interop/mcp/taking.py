@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from time import monotonic
 from types import TracebackType
 from typing import Final, Self
 
@@ -24,7 +25,7 @@ from neuroscript.interop.mcp.connecting import Connection
 from neuroscript.interop.mcp.defining import Belief, tools_of
 from neuroscript.interop.mcp.places import Place, place_faults, secret_headers, texts
 from neuroscript.names import canonical
-from neuroscript.redaction import Secrets
+from neuroscript.redaction import Redactor, SecretSet
 from neuroscript.servertables import SECONDS, is_group, is_seconds
 from neuroscript.sources import Secret
 from neuroscript.tools import Toolset
@@ -156,7 +157,7 @@ def from_mcp(
     Raises:
         SpecError: With everything that is wrong: with what was given here, or with the tools. One that says a secret
             which its server was given is not taken at all.
-        PluginError: ``mcp.start``, the server can not be reached.
+        PluginError: ``mcp.start``, the server can not be reached, or its tools cannot be read within *timeout*.
     """
     word = canonical(group)
     exposed = () if plain_http else secret_headers(headers or {})
@@ -181,10 +182,11 @@ def from_mcp(
 
 def _told(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str]:
     """Yield which definitions say a secret that their server was given; models would read it."""
-    known = Secrets()
+    received = SecretSet()
     for secret in secrets:
         if len(secret) >= SHORTEST:
-            known.add(secret)
+            received.add(secret)
+    known = Redactor(received)
     for name, each in definitions.items():
         if known.plain(dict(each.data)) != each.data:
             yield f"{known.text(shown(name))}: says a secret that the server was given"
@@ -226,42 +228,54 @@ def taken(
 
     Raises:
         SpecError: With everything about the tools that is wrong.
-        PluginError: It can not be asked.
+        PluginError: It can not be asked, or its tools cannot be read in time.
     """
+    deadline: float | None = None
     try:
         if accepted is None:
-            known: file.Definitions = listed(connection, group)
+            deadline = monotonic() + connection.seconds
+            listing = _listing(connection, group)
         else:
-            known = accepted if isinstance(accepted, Mapping) else file.read(accepted)
-        skipped: list[str] = []
-        tools = tools_of(_selected(known, group, select), group, connection, belief, skipped)
+            listing = file.Listing(accepted if isinstance(accepted, Mapping) else file.read(accepted))
+        chosen = _selected([*listing.definitions, *listing.faults], group, select)
+        skipped = [f"{shown(name)}: {each}" for name in chosen for each in listing.faults.get(name, ())]
+        definitions = [listing.definitions[name] for name in chosen if name in listing.definitions]
+        tools = tools_of(definitions, group, connection, belief, skipped, deadline)
         if skipped and not skip:
             raise SpecError(f"{SUBJECT} {group}", skipped)
-        return McpServer(Toolset(group, tuple(tools)), skipped, known, connection)
+        return McpServer(Toolset(group, tuple(tools)), skipped, listing.definitions, connection)
+    except TimeoutError:
+        connection.close()
+        text = f"its tools could not be read within {connection.seconds:g} s"
+        raise PluginError(f"{SUBJECT} {group}", text, code="mcp.start") from None
     except BaseException:
         connection.close()
         raise
 
 
-def _selected(known: file.Definitions, group: str, select: str | Iterable[str] | None) -> list[Definition]:
-    """Return the definitions whose tools a pattern matches."""
+def _selected(names: list[str], group: str, select: str | Iterable[str] | None) -> list[str]:
+    """Return the names of a server whose tools a pattern matches."""
     if select is None:
-        return list(known.values())
+        return names
     patterns = [select] if isinstance(select, str) else list(select)
     chosen: set[str] = set()
     for pattern in patterns:
         matches = matching(pattern)
-        some = {name for name in known if matches(f"{group}.{word_of(name)}")}
+        some = {name for name in names if matches(f"{group}.{word_of(name)}")}
         if not some:
             raise SpecError(f"{SUBJECT} {group}", [f"select: no tool has a name that {shown(pattern)} matches"])
         chosen |= some
-    return [each for name, each in known.items() if name in chosen]
+    return [name for name in names if name in chosen]
 
 
 def listed(connection: Connection, group: str) -> file.Definitions:
     """Return what a server says its tools are now; `PluginError` where it can not be asked."""
+    return dict(_listing(connection, group).definitions)
+
+
+def _listing(connection: Connection, group: str) -> file.Listing:
     try:
-        found: file.Definitions = connection.asked_now(lambda dialogue: dialogue.definitions())
+        found: file.Listing = connection.asked_now(lambda dialogue: dialogue.listing())
     except ToolFailed as error:
         raise PluginError(f"{SUBJECT} {group}", error.text, code=error.code) from error
-    return dict(found)
+    return found

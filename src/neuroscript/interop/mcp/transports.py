@@ -9,12 +9,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, Self, TextIO
 
 from neuroscript.extras import missing
 from neuroscript.interop.mcp import bounds
 from neuroscript.interop.mcp.addresses import stays_here
 from neuroscript.interop.mcp.hushing import hush
+from neuroscript.interop.mcp.pending import Pending
 from neuroscript.interop.mcp.places import Place
 
 try:
@@ -63,7 +64,7 @@ def _nowhere() -> Iterator[TextIO]:
 
 
 class _Watched:
-    """A transport that says when its reading side has ended."""
+    """A transport that reports when its reading side has ended, and which requests have no usable answer."""
 
     def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
         self._inner = inner
@@ -71,35 +72,57 @@ class _Watched:
 
     async def __aenter__(self) -> Any:
         read, write = await self._inner.__aenter__()
-        return _Reading(read, self._ended), write
+        pending = Pending()
+        return _Reading(read, pending, self._ended), _Writing(write, pending)
 
     async def __aexit__(self, *error: Any) -> Any:
         return await self._inner.__aexit__(*error)
 
 
-class _Reading:
-    """A stream that says when it has ended; all else is that of the SDK."""
+class _Stream:
+    """A stream of the SDK, with all that it has."""
 
-    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
+    def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._ended = ended
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def __aiter__(self) -> _Reading:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._inner.__anext__()
-        except StopAsyncIteration:
-            self._ended()
-            raise
-
-    async def __aenter__(self) -> _Reading:
+    async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
         return self
 
     async def __aexit__(self, *error: Any) -> Any:
         return await self._inner.__aexit__(*error)
+
+
+class _Reading(_Stream):
+    """The messages of a server."""
+
+    def __init__(self, inner: Any, pending: Pending, ended: Callable[[], None]) -> None:
+        super().__init__(inner)
+        self._pending = pending
+        self._ended = ended
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return self._pending.received(await self._inner.__anext__())
+        except StopAsyncIteration:
+            self._ended()
+            raise
+
+
+class _Writing(_Stream):
+    """The messages to a server."""
+
+    def __init__(self, inner: Any, pending: Pending) -> None:
+        super().__init__(inner)
+        self._pending = pending
+
+    async def send(self, item: Any) -> None:
+        """Send a message."""
+        self._pending.sent(item)
+        await self._inner.send(item)

@@ -71,20 +71,23 @@ def is_plainly(value: Any, known: Collection[str]) -> bool:
 
 
 def announced(text: str) -> list[Asked]:
-    """Return the calls in a text that a marker announces; one that is none has the text for its arguments."""
+    """Return the calls in a text that a marker announces.
+
+    All that is no call is one call at the end, which has the whole text for its arguments: a model is told of it once.
+    """
     try:
         value = parsed(text)
     except NotJSON:
         return [damaged(text)]
     values = value if isinstance(value, list) and value else [value]
-    return [_announced(each, text) for each in values]
+    calls = [found for found in map(_announced, values) if found is not None]
+    return calls if len(calls) == len(values) else [*calls, damaged(text)]
 
 
-def _announced(value: Any, text: str) -> Asked:
+def _announced(value: Any) -> Asked | None:
     found = asked(value)
-    if found is None or not (inner(value).keys() <= {*BESIDE, *NAMES, *ARGUMENTS}):
-        return damaged(text)
-    return found
+    is_call = found is not None and inner(value).keys() <= {*BESIDE, *NAMES, *ARGUMENTS}
+    return found if is_call else None
 
 
 def parameters(text: str) -> dict[str, str]:

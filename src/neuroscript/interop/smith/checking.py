@@ -18,7 +18,7 @@ from neuroscript.foreignnames import word_of
 from neuroscript.interop.foreigntext import bounded_schema
 from neuroscript.interop.members import Member
 from neuroscript.interop.smith.places import oversize, shown_key, unspeakable
-from neuroscript.names import near
+from neuroscript.nearnames import near
 from neuroscript.schema import spec_from_schema
 from neuroscript.walk import type_name
 

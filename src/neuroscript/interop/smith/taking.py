@@ -15,7 +15,7 @@ from weakref import finalize
 import attrs
 
 from neuroscript.callables import name_of
-from neuroscript.discovery import NO_SOURCE, told
+from neuroscript.discovery import NO_SOURCE, unloadable
 from neuroscript.display import one_line, shown, shown_path
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.foreignnames import word_of
@@ -131,7 +131,7 @@ def _imported(path: Path, name: str) -> Code:
 
 def _unloadable(name: str, error: BaseException) -> PluginError:
     kind = "plugin.import" if isinstance(error, Exception) else "plugin.exit"
-    return PluginError(name, f"it can not be loaded ({told(error)})", code=kind)
+    return PluginError(name, unloadable(error), code=kind)
 
 
 def described(

@@ -1,0 +1,193 @@
+"""A tool as a plain function of Python, for any framework that takes callables.
+
+Frameworks read a function's name, docstring, signature and annotations, so all four say the same: real types that JSON
+can hold, and a description of each argument in Google's style.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import GenericAlias
+from typing import Annotated, Any, Final, Literal, Optional
+
+from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
+from neuroscript.checks import FLAG, STRING, Form, instance, require
+from neuroscript.display import escaped, one_line
+from neuroscript.errors import UNSET
+from neuroscript.jsonable import plain
+from neuroscript.pynames import is_name, parameters
+from neuroscript.runtime import ToolCall, ToolResult
+from neuroscript.session import Session
+from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
+from neuroscript.synopsis import asked
+
+SCALARS: Final[Mapping[ArgType, Any]] = {
+    ArgType.STRING: str,
+    ArgType.INT: int,
+    ArgType.FLOAT: float,
+    ArgType.BOOL: bool,
+    ArgType.MAP: dict[str, Any],
+    ArgType.BLOB: str,
+    ArgType.EMBEDDING: list[float],
+    ArgType.HANDLE: str,
+    ArgType.NODEID: str,
+    ArgType.ENTITYID: str,
+    ArgType.ANY: Any,
+    ArgType.NIL: None,
+    ArgType.VOID: None,
+}
+"""How each type is annotated, of those that are neither slices nor maps of one type."""
+
+RESULTS: Final[Mapping[ArgType, Any]] = {ArgType.BLOB: dict[str, str], ArgType.ENTITYID: Any}
+"""Types that JSON holds in another form as a result than as an argument."""
+
+NAME: Final = Form("a name in Python, or empty", STRING.accepts, lambda name: not name or is_name(name))
+
+
+def to_function(session: Session, tool: str, *, name: str = "", is_async: bool = False) -> Callable[..., Any]:
+    """Return a function that calls a tool, for frameworks that read a function's signature and docstring.
+
+    The function takes the arguments of the tool by name or in order. It returns what JSON can hold: bytes as
+    ``{"$base64": text}``, the items of a stream as a list. Its results hold no secrets, because they are for a model.
+    The policy, the limits and the approvals of the session apply to each call.
+
+    Args:
+        session: An `Engine`, or a session of it.
+        tool: Any spelling of the tool's name.
+        name: The name of the function; by default ``group__tool``, as model APIs spell it.
+        is_async: Whether the function is a coroutine function.
+
+    Returns:
+        A function whose ``__name__``, ``__qualname__``, ``__doc__``, ``__signature__`` and ``__annotations__`` describe
+        the tool. Each argument has the type that JSON can hold; an argument whose name Python does not allow has a
+        ``_`` in its place. A variadic argument is a list.
+
+    Raises:
+        SpecError: A parameter has the wrong type.
+        ToolNotFound: There is no such tool.
+        PolicyError: The session does not permit it.
+
+    >>> from neuroscript import Engine, to_function
+    >>> with Engine() as engine:
+    ...     add = to_function(engine, "math.add")
+    ...     add.__name__, add(2, 3)
+    ('math__add', 5.0)
+    """
+    parts = {"session": (session, SESSION), "tool": (tool, STRING), "name": (name, NAME), "is_async": (is_async, FLAG)}
+    require("to_function", **parts)
+    spec: ToolSpec = session._entry(tool).line.tool.spec
+    signature, names = signature_of(spec), parameters(spec)
+    defaults = {each.name: each.default for each in signature.parameters.values()}
+
+    def call_of(args: tuple[Any, ...], named: Mapping[str, Any]) -> ToolCall:
+        known = {each: value for each, value in named.items() if each in names}
+        given = {**named, **signature.bind_partial(*args, **known).arguments}
+        empty = {each for each, value in given.items() if each in names and value is None is defaults[each]}
+        return ToolCall(spec.full_name, {names.get(each, each): given[each] for each in given if each not in empty})
+
+    def function(*args: Any, **named: Any) -> Any:
+        return _value(session.execute(call_of(args, named)))
+
+    async def coroutine_function(*args: Any, **named: Any) -> Any:
+        return _value(await session.aexecute(call_of(args, named)))
+
+    return described(coroutine_function if is_async else function, name or spec.wire_name, docstring(spec), signature)
+
+
+SESSION: Final = instance(Session, "an Engine is one")
+
+
+def _value(result: ToolResult) -> Any:
+    if result.error is not None:
+        raise result.error
+    return plain(result.value)
+
+
+def described(function: Callable[..., Any], name: str, doc: str, signature: inspect.Signature) -> Callable[..., Any]:
+    """Give a function a name, a docstring, a signature, and annotations that say the same as the signature."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    function.__annotations__["return"] = signature.return_annotation
+    return function
+
+
+def signature_of(spec: ToolSpec) -> inspect.Signature:
+    """Return the parameters of a tool, and its result, with real types as annotations.
+
+    A required argument that follows an optional one is taken by name alone.
+    """
+    forms = inspect.Parameter
+    found: list[inspect.Parameter] = []
+    form: Any = forms.POSITIONAL_OR_KEYWORD
+    for name, arg in zip(parameters(spec), spec.args, strict=True):
+        if arg.required and found and found[-1].default is not forms.empty:
+            form = forms.KEYWORD_ONLY
+        default = forms.empty if arg.required else _default(arg)
+        many = spec.variadic and arg is spec.args[-1]
+        found.append(forms(name, form, default=default, annotation=annotation(arg, many)))
+    return inspect.Signature(found, return_annotation=returned(spec))
+
+
+def _default(arg: ArgSpec) -> Any:
+    """Return the default of a parameter. A secret default is not shown; None stands for it."""
+    return None if arg.default is UNSET or arg.holds_secret else plain(arg.default)
+
+
+def annotation(arg: ArgSpec, many: bool = False) -> Any:
+    """Return the type of an argument as JSON holds it, with its description.
+
+    Args:
+        many: Whether the argument stands for each further value of a variadic tool, which are a list here.
+
+    >>> annotation(ArgSpec("mode", "string", choices=("r", "w"), description="How."))
+    typing.Annotated[typing.Literal['r', 'w'], 'How.']
+    """
+    kind: Any = typed(arg.type)
+    if arg.choices and arg.element is not ArgType.FLOAT:  # of floats there are no literals
+        literal: Any = Literal.__getitem__(arg.choices)
+        kind = literal if arg.element is arg.type else GenericAlias(list, literal)
+    kind = GenericAlias(list, kind) if many else kind
+    is_empty = not arg.required and _default(arg) is None
+    if (arg.nullable and not many) or is_empty:
+        return Optional[kind]  # without a description, for which Semantic Kernel would lose the type
+    return Annotated[kind, one_line(arg.description)] if arg.description.strip() else kind
+
+
+def typed(kind: ArgType) -> Any:
+    """Return a type as JSON holds it."""
+    if kind in ELEMENTS:
+        return GenericAlias(list, typed(ELEMENTS[kind]))
+    if kind in VALUES:
+        return GenericAlias(dict, (str, typed(VALUES[kind])))
+    return SCALARS[kind]
+
+
+def returned(spec: ToolSpec) -> Any:
+    """Return the type of a result as JSON holds it; a stream is the list of its items."""
+    kind: Any = RESULTS.get(spec.return_type, typed(spec.return_type))
+    kind = Optional[kind] if spec.return_nullable else kind
+    if spec.stream == MAYBE:
+        return Any
+    return GenericAlias(list, kind) if spec.stream else kind
+
+
+def docstring(spec: ToolSpec) -> str:
+    """Return what a spec says as a docstring in Google's style."""
+    texts = (spec.description, spec.when_to_use)
+    paragraphs = ["\n".join(map(escaped, text.strip().splitlines())) for text in texts if text.strip()]
+    sections = {
+        "Args": [f"{name}: {_said(arg)}" for name, arg in zip(parameters(spec), spec.args, strict=True)],
+        "Returns": [one_line(spec.return_help)] if spec.return_help.strip() else [],
+        "Raises": [one_line(spec.error_conditions)] if spec.error_conditions.strip() else [],
+    }
+    for title, lines in sections.items():
+        if lines:
+            paragraphs.append("\n".join([f"{title}:", *(f"    {line}" for line in lines)]))
+    return "\n\n".join(paragraphs) or f"Call {spec.full_name}."
+
+
+def _said(arg: ArgSpec) -> str:
+    return f"{one_line(arg.description).rstrip('.')}. ({asked(arg)})".lstrip(". ")

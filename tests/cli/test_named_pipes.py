@@ -1,0 +1,158 @@
+"""Named pipes and devices where a file was expected: they are refused at once, and nothing waits for another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import ROOT, environment
+
+from neuroscript import Engine
+from neuroscript.audit import FileAudit, read, read_key, verify
+from neuroscript.errors import AuditError
+from neuroscript.replay import replay
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+
+SECONDS = 30
+"""How long a command may take on a busy machine; one that waits for a writer takes for ever."""
+
+ADD = ("math.add", "1", "2")
+PLAN = str(ROOT / "docs/examples/plans/sequence.toml")
+MODEL = ("--base-url", "http://127.0.0.1:9/v1", "--model", "local")
+
+COMMANDS = {
+    "call --audit": (("call", "--audit", "pipe", *ADD), "pipe: a trail cannot be kept in a named pipe; name a file"),
+    "call --audit-key": (
+        ("call", "--audit", "trail.jsonl", "--audit-key", "pipe", *ADD),
+        "can not read pipe: it is a named pipe",
+    ),
+    "call --record": (("call", "--record", "pipe", *ADD), "recording pipe: it is no file"),
+    "call --policy": (("call", "--policy", "pipe", *ADD), "pipe: can not be read: it is no file"),
+    "call --locked": (("call", "--locked=pipe", *ADD), "pipe: can not be read: it is no file"),
+    "call --input-json": (("call", "--input-json", "pipe", "math.add"), "can not read pipe: it is a named pipe"),
+    "audit show": (("audit", "show", "pipe"), "can not read pipe: it is a named pipe"),
+    "audit verify": (("audit", "verify", "pipe"), "can not read pipe: it is a named pipe"),
+    "audit stats": (("audit", "stats", "pipe"), "can not read pipe: it is a named pipe"),
+    "replay": (("replay", "pipe"), "can not read pipe: it is a named pipe"),
+    "run": (("run", "pipe"), "pipe: can not be read: it is no file"),
+    "run --input-json": (("run", PLAN, "--input-json", "pipe"), "can not read pipe: it is a named pipe"),
+    "run --save": (("run", PLAN, "--save", "pipe"), "can not write pipe: it is no file"),
+    "trace show": (("trace", "show", "pipe"), "pipe: can not be read: it is no file"),
+    "approve": (("approve", "pipe"), "pending approval: it is no regular file"),
+    "docs --output": (("docs", "--output", "pages"), "can not read pages/math.md: it is a named pipe"),
+    "docs --check": (("docs", "--check", "--output", "pages"), "can not read pages/math.md: it is a named pipe"),
+    "stubs --output": (("stubs", "--output", "pipe.pyi"), "can not read pipe.pyi: it is a named pipe"),
+    "index --output": (("index", "--output", "pipe", "neuroscript-std"), "can not write pipe: it is no file"),
+    "ask --transcript": (("ask", "hello", *MODEL, "--transcript", "pipe"), "can not write pipe: it is a named pipe"),
+}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory with named pipes that no process has opened."""
+    (tmp_path / "pages").mkdir()
+    for name in ("pipe", "pipe.pyi", "module.py", "pages/math.md"):
+        os.mkfifo(tmp_path / name, 0o600)
+    return tmp_path
+
+
+def run(directory: Path, *words: str, stdin: bytes = b"", shell: str = "") -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a directory; *shell* holds words that bash expands first."""
+    command = [sys.executable, "-m", "neuroscript", *words]
+    if shell:
+        command = ["bash", "-c", f'"$@" {shell}', "bash", *command]
+    return subprocess.run(
+        command,
+        cwd=directory,
+        env=environment(NEUROSCRIPT_PLUGINS="neuroscript-std"),
+        input=stdin,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("words", "sentence"), COMMANDS.values(), ids=COMMANDS)
+def test_a_command_does_not_wait_for_a_named_pipe(words: tuple[str, ...], sentence: str, directory: Path) -> None:
+    """It says what is wrong with the file."""
+    ran = run(directory, *words)
+
+    assert (ran.returncode, ran.stderr.decode().splitlines()[-1]) == (2, f"neuroscript: {sentence}")
+
+
+def test_lint_reports_a_named_pipe_among_the_sources(directory: Path) -> None:
+    """It reads the others."""
+    (directory / "__init__.py").write_text("")
+
+    ran = run(directory, "lint", ".")
+
+    assert ran.returncode == 1
+    assert b"the file can not be read as a text of Python" in ran.stdout
+
+
+LIBRARY = {
+    "FileAudit": (lambda path: FileAudit(path), AuditError, "a trail cannot be kept in a named pipe; name a file"),
+    "read": (lambda path: [*read(path)], OSError, "it is a named pipe"),
+    "verify": (lambda path: verify(path), OSError, "it is a named pipe"),
+    "read_key": (lambda path: read_key(path), OSError, "it is a named pipe"),
+    "replay": (lambda path: replay(path, Engine(plugins="none")), OSError, "it is a named pipe"),
+}
+
+
+@pytest.mark.parametrize(("use", "error", "sentence"), LIBRARY.values(), ids=LIBRARY)
+def test_no_function_waits_for_a_named_pipe(
+    use: Callable[[Path], object], error: type[Exception], sentence: str, directory: Path
+) -> None:
+    """On a thread, so that a function that waits fails this test and does not stop it."""
+    raised: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            use(directory / "pipe")
+        except BaseException as caught:
+            raised.append(caught)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+
+    assert [type(each) for each in raised] == [error]
+    assert getattr(raised[0], "strerror", None) or str(raised[0]) == sentence
+
+
+def test_a_pipe_that_the_process_already_has_is_read(directory: Path) -> None:
+    """As standard input, and as bash names it for another command's output."""
+    calls = b'{"name": "math.add", "arguments": [1, 2]}\n'
+    key = "<(printf %064d 7)"
+
+    executed = [run(directory, "execute", name, stdin=calls) for name in ("-", "/dev/stdin")]
+    executed.append(run(directory, "execute", shell=f"<(printf '%s' '{calls.decode()}')"))
+    called = run(directory, "call", "math.add", "--input-json", "/dev/stdin", stdin=b"[1, 2]")
+    audited = run(directory, "call", "--audit", "trail.jsonl", *ADD, shell=f"--audit-key {key}")
+    verified = run(directory, "audit", "verify", shell=f"--audit-key {key} <(cat trail.jsonl)")
+    written = run(directory, "call", "--audit", "/dev/stderr", *ADD)
+
+    assert [(ran.returncode, json.loads(ran.stdout)["value"]) for ran in executed] == [(0, 3.0)] * 3
+    assert [(ran.returncode, ran.stdout) for ran in (called, audited, written)] == [(0, b"3.0\n")] * 3
+    assert (verified.returncode, b"intact" in verified.stdout) == (0, True)
+    assert [json.loads(line)["kind"] for line in written.stderr.splitlines()[:2]] == ["intent", "outcome"]
+
+
+def test_calls_are_executed_from_a_named_pipe_as_they_come(directory: Path) -> None:
+    """It waits for a process that writes them, as every command does that reads a stream."""
+    command = [sys.executable, "-m", "neuroscript", "execute", "pipe"]
+    with subprocess.Popen(
+        command, cwd=directory, env=environment(NEUROSCRIPT_PLUGINS="neuroscript-std"), stdout=subprocess.PIPE
+    ) as process:
+        with (directory / "pipe").open("w") as pipe:
+            print(json.dumps({"name": "math.add", "arguments": [1, 2]}), file=pipe)
+        out, _ = process.communicate(timeout=SECONDS)
+
+    assert json.loads(out)["value"] == 3.0

@@ -1,0 +1,282 @@
+"""What a refusal says to the host: the grant that is missing, as narrow as it can be, and never to a model."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    Engine,
+    ExecutionPolicy,
+    FileAudit,
+    Host,
+    PluginError,
+    PolicyError,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    Turn,
+    result_to_data,
+)
+from neuroscript.errors import CallError
+from neuroscript.llm import converse
+from neuroscript.registry import failure
+
+TEXT = {name: ArgSpec(name, ArgType.STRING) for name in ("url", "path", "name", "word")}
+HIDDEN = ArgSpec("token", ArgType.STRING, secret=True)
+
+
+def tools() -> Toolset:
+    found = Toolset("t")
+
+    def add(
+        name: str, args: list[ArgSpec], needs: list[str], func: Any = lambda rt, *values: "ran", **more: Any
+    ) -> None:
+        spec = ToolSpec(name, "t", args, return_type=ArgType.ANY, return_nullable=True)
+        found.add(spec, func, ToolPolicy(capabilities=needs, **more))
+
+    add("get", [TEXT["url"]], ["net:read:{url.host}"])
+    add("whole", [TEXT["url"]], ["web:open:{url}"])
+    add("read", [TEXT["path"]], ["fs:read:{path}"])
+    add("copy", [TEXT["path"], TEXT["name"]], ["fs:read:{path}", "fs:write:{name}"])
+    add("ask", [], ["model:use"])
+    add("open", [TEXT["word"]], ["door:open:{word}"])
+    add("login", [HIDDEN, TEXT["word"]], ["door:open:{token}-{word}"])
+    add("requires", [TEXT["word"]], [], lambda rt, word: rt.require(f"door:open:{word}"))
+    add("declares", [TEXT["word"]], ["door:open:{word}"], lambda rt, word: rt.require(f"door:open:{word}"))
+    add("outer", [TEXT["url"]], [], lambda rt, url: rt.call_tool("t.get", [url]))
+    add("trusted", [], [], requires_trust=True)
+    add("approved", [], [], requires_approval=True)
+    return found
+
+
+def refusal(name: str, *args: Any, **policy: Any) -> PolicyError:
+    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(**policy)) as engine:
+        error = engine.execute(ToolCall(name, list(args))).error
+    assert isinstance(error, PolicyError)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "text", "needs"),
+    [
+        ("t.get", ["https://example.com/a?b=c"], "needs net:read", ["net:read:example.com:443"]),
+        ("t.get", ["http://ada:pw@EXAMPLE.com:8080/"], "needs net:read", ["net:read:example.com:8080"]),
+        ("t.read", ["data/./a.txt"], "needs fs:read:data/./a.txt", ["fs:read:data/a.txt"]),
+        ("t.read", ["a*b.txt"], r"needs fs:read:a\*b.txt", [r"fs:read:a\*b.txt"]),
+        ("t.copy", ["a.txt", "b.txt"], "needs fs:read:a.txt", ["fs:read:a.txt", "fs:write:b.txt"]),
+        ("t.open", ["it's"], "needs door:open", ["door:open:it's"]),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_narrowest_grants(name: str, args: list[str], text: str, needs: list[str]) -> None:
+    """All that are missing at once; with exactly these the call runs, and one that differs by a letter does not."""
+    error = refusal(name, *args)
+
+    assert str(error) == f"{name}: {text}"
+    assert (error.code, error.retry, error.needs, error.grants) == ("policy.capability", "host", (*needs,), (*needs,))
+    plain = ", ".join(each.replace("\\", "") for each in needs)
+    assert error.remedy == f"{name}: needs {plain}; grant it with grants={(*needs,)!r}"
+    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=needs)) as engine:
+        assert engine.call(name, args) == "ran"
+        assert (
+            refusal(
+                name, *(f"{each}x".replace(".com", ".org").replace(".Com", ".org") for each in args), grants=needs
+            ).code
+            == "policy.capability"
+        )
+
+
+def test_a_need_of_a_whole_resource_is_granted_as_a_whole() -> None:
+    """There is no narrower grant for it."""
+    error = refusal("t.ask")
+
+    assert (str(error), error.needs, error.grants) == ("t.ask: needs model:use", ("model:use",), ("model:use:*",))
+    assert error.remedy == "t.ask: needs model:use; grant it with grants=('model:use:*',)"
+
+
+@pytest.mark.parametrize("value", ["https://example.com/a", "a,b", "a:b", "{x}", "[x]", "a\\b", "**", "é"])
+def test_a_suggested_grant_covers_the_call_and_nothing_else(value: str) -> None:
+    """Whatever characters the value has: it is one literal scope."""
+    error = refusal("t.open", value)
+
+    (grant,) = error.grants
+    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=[grant])) as engine:
+        assert engine.call("t.open", [value]) == "ran"
+    for other in (f"{value}x", "x", ""):
+        assert refusal("t.open", other, grants=[grant]).code == "policy.capability"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "remedy"),
+    [
+        ("t.open", ["x" * 65], f"t.open: needs door:open:{'x' * 64}…"),
+        ("t.open", ["a\x1b[2J"], r"t.open: needs door:open:a\x1b[2J"),
+        ("t.whole", ["https://ada:pw@example.com/a?token=1#x"], "t.whole: needs web:open:https://example.com/a"),
+        ("t.whole", ["https://example.com/a?token=1"], "t.whole: needs web:open:https://example.com/a"),
+        ("t.whole", ["https://ada@example.com"], "t.whole: needs web:open:https://example.com"),
+        ("t.login", ["4711", "x"], "t.login: needs door:open"),
+        ("t.login", ["long secret token 42", "x"], "t.login: needs door:open"),
+    ],
+    ids=["long", "control characters", "URL", "query", "user", "short secret", "secret"],
+)
+def test_what_must_not_be_shown_is_left_out_and_no_grant_is_suggested(name: str, args: list[str], remedy: str) -> None:
+    """A scope is cut to 64 characters and escaped; secrets, user info and queries are never shown."""
+    error = refusal(name, *args)
+
+    assert (error.remedy, error.grants) == (remedy, ())
+
+
+def test_another_secret_of_the_session_is_not_shown() -> None:
+    """Redaction covers the remedy too."""
+    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["door:open:hunter22-x"])) as engine:
+        engine.call("t.login", ["hunter22", "x"])
+        error = engine.execute(ToolCall("t.open", ["hunter22"])).error
+
+    assert error is not None and "hunter22" not in f"{error!r} {vars(error)!r}"
+    assert error.remedy == "t.open: needs door:open:[secret]; grant it with grants=('door:open:[secret]',)"
+
+
+def test_a_path_that_leaves_the_sandbox_has_no_remedy() -> None:
+    """Only the model can change it."""
+    error = refusal("t.read", "../etc/passwd")
+
+    assert (error.retry, error.remedy, error.grants) == ("model", "", ())
+
+
+def test_a_tool_that_does_not_declare_what_it_needs_is_named() -> None:
+    """No grant helps: the call itself, or the tool that makes it, has to declare the capability."""
+    granted = {"grants": ["door:open:*", "net:read:*"]}
+
+    own, outer = refusal("t.requires", "x", **granted), refusal("t.outer", "https://example.com", **granted)
+
+    assert own.remedy == refusal("t.requires", "x").remedy
+    assert outer.remedy == refusal("t.outer", "https://example.com").remedy
+
+    assert own.remedy == "t.requires: needs door:open:x, which this call does not declare as a capability"
+    assert outer.remedy == (
+        "t.get: needs net:read:example.com:443, which t.outer, which calls it, does not declare as a capability"
+    )
+    assert (own.grants, outer.grants) == ((), ())
+
+
+def test_a_narrower_layer_of_the_policy_asks_for_the_same_grant() -> None:
+    policy = ExecutionPolicy(grants=["net:read:*"]).narrowed(grants=["net:read:a.com"])
+    with Engine(toolsets=[tools()], plugins="none", policy=policy) as engine:
+        error = engine.execute(ToolCall("t.get", ["https://b.com"])).error
+
+    assert isinstance(error, PolicyError) and error.grants == ("net:read:b.com:443",)
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "code", "remedy"),
+    [
+        ("t.trusted", {}, "policy.trust", "t.trusted: requires a trusted host; pass trusted=True"),
+        ("t.approved", {}, "policy.approval", "t.approved: needs an approval, and nobody here can give it; pass an approver, or preapproved=('t.approved',)"),
+        ("t.ask", {"deny": ["t.*"]}, "policy.denied", "t.ask: denied by the pattern 't.*' of deny"),
+        ("t.ask", {"allow": ["u.*"]}, "policy.not_allowed", "t.ask: no pattern of allow matches it; add 't.ask' to allow"),
+    ],
+)  # fmt: skip
+def test_every_refusal_as_a_whole_has_a_remedy(name: str, policy: Any, code: str, remedy: str) -> None:
+    error = refusal(name, **policy)
+
+    assert (error.code, error.retry, error.remedy) == (code, "host", remedy)
+
+
+def test_a_tool_whose_plugin_cannot_be_loaded_says_why_to_the_host_alone() -> None:
+    error = failure(
+        "acme.x", PluginError("acme 1.0", "cannot be loaded: RuntimeError: set ACME_KEY", code="plugin.import")
+    )
+
+    assert (str(error), error.retry) == ("acme.x: cannot be loaded (plugin.import)", "host")
+    assert error.remedy == "acme.x: cannot be loaded: acme 1.0: cannot be loaded: RuntimeError: set ACME_KEY"
+
+
+# Who sees it
+
+
+def test_a_decision_has_the_remedy_of_the_refusal() -> None:
+    with Engine(toolsets=[tools()], plugins="none") as engine:
+        call = ToolCall("t.get", ["https://example.com"])
+        (decision,) = engine.check([call])
+        error = engine.execute(call).error
+
+    assert isinstance(error, PolicyError)
+    assert (decision.remedy, decision.grants) == (error.remedy, error.grants)
+    assert decision.text == "needs net:read"
+
+
+def test_a_decision_shows_no_secret() -> None:
+    with Engine(toolsets=[tools()], plugins="none") as engine:
+        (decision,) = engine.check([ToolCall("t.login", ["4711", "x"])])
+
+    assert (decision.remedy, decision.grants) == ("t.login: needs door:open", ())
+
+
+def test_log_and_audit_show_what_to_grant(tmp_path: Path) -> None:
+    log = io.StringIO()
+    logger = logging.getLogger("neuroscript.test.remedy")
+    logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
+    logger.setLevel(logging.INFO)
+    audit = tmp_path / "audit.jsonl"
+    with Engine(host=Host(logger=logger), toolsets=[tools()], plugins="none", audit=FileAudit(audit)) as engine:
+        engine.execute(ToolCall("t.get", ["https://example.com/a?token=1"]))
+        engine.execute(ToolCall("t.trusted"))
+        (first, second) = engine.refusals
+
+    remedy = "t.get: needs net:read:example.com:443; grant it with grants=('net:read:example.com:443',)"
+    assert log.getvalue() == f"{remedy}\nt.trusted: requires a trusted host; pass trusted=True\n"
+    assert (first.needs, second.needs) == (("net:read:example.com:443",), ())
+    assert json.loads(audit.read_text().splitlines()[0])["needs"] == ["net:read:example.com:443"]
+    assert "token=1" not in audit.read_text()
+
+
+def test_records_of_calls_that_run_show_no_scope_but_paths(tmp_path: Path) -> None:
+    """Only a refusal needs it."""
+    with Engine(
+        toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["*:*:*"]), audit=FileAudit(tmp_path / "a")
+    ) as engine:
+        engine.call("t.get", ["https://example.com"])
+
+    assert json.loads((tmp_path / "a").read_text().splitlines()[-1])["needs"] == ["net:read"]
+
+
+def test_no_model_sees_a_remedy() -> None:
+    """Neither as data, nor in a conversation, nor from a server."""
+    heard: list[Any] = []
+
+    class Model:
+        def ask(self, turns: Any) -> Turn:
+            return self.ask_with_tools(turns, [])
+
+        def ask_with_tools(self, turns: Any, tools: Any) -> Turn:
+            heard.extend(turn.tool_results for turn in turns)
+            call = ToolCall("t.get", {"url": "https://example.com"}, id="1")
+            return Turn("assistant", "no") if any(heard) else Turn("assistant", tool_calls=(call,))
+
+    model: Any = Model()
+    with Engine(toolsets=[tools()], plugins="none") as engine:
+        converse(engine, "go", model=model)
+        result = engine.execute(ToolCall("t.get", {"url": "https://example.com"}))
+
+    assert result.error is not None and "example.com" in result.error.remedy
+    assert "example.com" not in json.dumps(result_to_data(result))
+    assert "example.com" not in " ".join(str(each.error) for results in heard for each in results)
+    assert "example.com" not in str(result.error) + repr(result.error)
+
+
+def test_errors_without_a_remedy_have_an_empty_one() -> None:
+    assert CallError("text").remedy == ""
+    assert (PolicyError("text").remedy, PolicyError("text").grants, PolicyError("text").needs) == ("", (), ())
+
+
+def test_a_runtime_check_of_what_is_declared_passes() -> None:
+    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["door:open:x"])) as engine:
+        assert engine.call("t.declares", ["x"]) is None

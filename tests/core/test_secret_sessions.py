@@ -1,0 +1,356 @@
+"""The sessions in which a secret is hidden: where it may be known, and in no other that could guess it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    LLM,
+    ArgSpec,
+    ArgType,
+    Engine,
+    ExecutionPolicy,
+    FileAudit,
+    Host,
+    Recording,
+    Runtime,
+    Session,
+    ToolCall,
+    ToolFailed,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    Turn,
+    Value,
+)
+from neuroscript.redaction import MARK, is_guessable
+
+PIN = "482913"
+LONG = "kL9-x2Qm7/vT4pZ0"
+"""16 characters of several classes: nobody finds it by trying values."""
+
+GUESSES = " ".join(str(number) for number in range(482_000, 484_000))
+"""Candidates for the PIN; the tests that send all of them send 900,000."""
+
+ANYTHING = ArgSpec("value", ArgType.ANY)
+OPEN = ToolPolicy(capabilities=("secret:read:{name}",))
+FILES = ToolPolicy(capabilities=("fs:read:**", "fs:write:**"))
+
+
+def tools() -> Toolset:
+    """Return tools that repeat what they are sent, in every way in which a value may come back."""
+    found = Toolset("t")
+
+    def add(name: str, func: Callable[..., Any], *args: ArgSpec, policy: ToolPolicy | None = None) -> None:
+        spec = ToolSpec(name, "t", args, return_type=ArgType.ANY, return_nullable=True)
+        found.add(spec, func, policy or ToolPolicy())
+
+    def fails(rt: Runtime, value: Any) -> None:
+        raise ToolFailed(str(value))
+
+    def written(rt: Runtime, value: str) -> str:
+        rt.fs.write_text("guesses.txt", value)
+        return rt.fs.read_text("guesses.txt")
+
+    def set_and_get(rt: Runtime, value: str) -> Any:
+        rt.set_var("guesses", value)
+        return rt.get_var("guesses")
+
+    text = ArgSpec("value", ArgType.STRING)
+    add("echo", lambda rt, value: value, ANYTHING)
+    add("nested", lambda rt, value: rt.call_tool("t.echo", [value]), ANYTHING)
+    add("fails", fails, text)
+    add("variable", set_and_get, text)
+    add("file", written, text, policy=FILES)
+    add("prints", lambda rt, value: rt.println(value), text)
+    add("logs", lambda rt, value: rt.logger.info("%s", value), text)
+    add(
+        "model",
+        lambda rt, value: rt.llm.ask([Turn("user", value)]).content,
+        text,
+        policy=ToolPolicy(capabilities=("model:use",)),
+    )
+    add("login", lambda rt, password: len(password), ArgSpec("password", ArgType.STRING, secret=True))
+    add("asks", lambda rt: len(rt.prompt_user("PIN?", secret=True)))
+    add("lent", lambda rt, name: len(rt.secret(name)), ArgSpec("name", ArgType.STRING), policy=OPEN)
+    return found
+
+
+class Repeating(LLM):
+    """A model that says what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def ask(self, turns: Any) -> Turn:
+        self.heard.append(turns[-1].content)
+        return Turn("assistant", turns[-1].content)
+
+
+WITHOUT = ExecutionPolicy(grants=["fs:read:**", "fs:write:**", "model:use:*"])
+"""A policy without the grants that read secrets."""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    host = Host(
+        sandbox_dir=tmp_path,
+        stdin=io.StringIO(f"{PIN}\n"),
+        stderr=io.StringIO(),
+        llm=Repeating(),
+        secrets={"pin": PIN, "key": LONG},
+    )
+    policy = ExecutionPolicy(grants=["secret:read:*", "fs:read:**", "fs:write:**", "model:use:*"])
+    with Engine(host=host, policy=policy, toolsets=[tools()], plugins="none") as made:
+        yield made
+
+
+def told(session: Session, name: str, *args: Any) -> str:
+    """Return everything that a model learns of a call, as JSON."""
+    result = session.execute(ToolCall(name, list(args)))
+    return json.dumps([result.value, str(result.error), [each.where for each in result.repairs]])
+
+
+def logged(name: str) -> tuple[io.StringIO, logging.Logger]:
+    """Return a logger and the text that it writes."""
+    log = io.StringIO()
+    logger = logging.getLogger(name)
+    logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
+    logger.setLevel(logging.DEBUG)
+    return log, logger
+
+
+WAYS = ("t.echo", "t.nested", "t.fails", "t.variable", "t.file", "t.model")
+"""The tools that give a value back to whoever sent it."""
+
+
+# Host secrets
+
+
+@pytest.mark.parametrize(
+    ("secret", "guessable"),
+    [
+        (PIN, True),
+        ("production", True),
+        ("a1-B" * 3 + "xyz", True),
+        ("a1-B" * 4, False),
+        ("0123456789012345678", True),
+        ("correcthorsebatterystaple", True),
+        ("correct horse battery staple", False),
+        (b"\xff\xfe\xfd\xfc" * 8, True),
+        (b"\xff\xfea1" * 4, False),
+    ],
+)
+def test_a_secret_can_be_guessed_if_it_is_short_or_of_one_character_class(secret: str | bytes, guessable: bool) -> None:
+    assert is_guessable(secret) is guessable
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_list_of_guesses_does_not_show_the_hosts_pin(engine: Engine, way: str) -> None:
+    """Whoever may not read it gets every candidate back as it was sent."""
+    with engine.session(policy=WITHOUT) as caller:
+        assert MARK not in told(caller, way, GUESSES)
+
+
+def test_all_six_digit_numbers_do_not_show_the_hosts_pin(engine: Engine) -> None:
+    """In one call, as one string and as a list."""
+    numbers = list(map(str, range(100_000, 1_000_000, 7)))
+    assert PIN in [*numbers, PIN]
+    with engine.session(policy=WITHOUT) as caller:
+        assert MARK not in told(caller, "t.echo", " ".join([*numbers, PIN]))
+        assert MARK not in told(caller, "t.echo", [*numbers, PIN])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_hosts_pin_is_hidden_from_a_session_that_may_read_it(engine: Engine, way: str) -> None:
+    """There is nothing to guess there, and a tool that repeats it by accident does no harm."""
+    with engine.session() as caller:
+        assert PIN not in told(caller, way, f"the PIN is {PIN}.")
+
+
+def test_a_session_that_has_received_the_pin_hides_it_under_a_narrower_policy_too(engine: Engine) -> None:
+    """The caller is the same."""
+    with engine.session() as caller:
+        caller.call("t.lent", ["pin"])
+        within = caller.narrowed(WITHOUT)
+
+        assert told(within, "t.echo", PIN) == json.dumps([MARK, "None", []])
+    with engine.session(policy=WITHOUT) as other:
+        assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_long_mixed_secret_is_hidden_from_every_session(engine: Engine, way: str) -> None:
+    """Nobody can guess it, so hiding it shows nothing."""
+    for caller in (engine, engine.session(), engine.session(policy=WITHOUT)):
+        assert LONG not in told(caller, way, f"the key is {LONG}.")
+
+
+def test_an_environment_variable_is_hidden_where_it_may_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ordinary word in it does not vanish from what other sessions say."""
+    monkeypatch.setenv("NS_STAGE", "production")
+    policy = ExecutionPolicy(grants=["env:read:NS_STAGE"])
+    with Engine(policy=policy, toolsets=[tools()], plugins="none") as engine:
+        reader, other = engine.session(), engine.session(policy=ExecutionPolicy())
+
+        assert told(reader, "t.echo", "in production") == json.dumps([f"in {MARK}", "None", []])
+        assert told(other, "t.echo", "in production") == json.dumps(["in production", "None", []])
+
+
+def test_a_secret_that_the_host_injects_is_hidden_from_sessions_that_call_the_tool(tmp_path: Path) -> None:
+    """It has been received there, and nowhere else."""
+    base = tools()
+    injected = base.filtered("t.login").prefixed("u").injecting("u.t.login", password=Value(PIN))
+    with Engine(toolsets=[base, injected], plugins="none") as engine:
+        caller, other = engine.session(), engine.session()
+        assert caller.call("t.echo", [PIN]) == PIN
+
+        assert caller.call("u.t.login") == len(PIN)
+
+        assert told(caller, "t.echo", PIN) == json.dumps([MARK, "None", []])
+        assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
+
+
+# Secrets of callers
+
+
+@pytest.mark.parametrize("password", [PIN, LONG], ids=["pin", "long"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_secret_argument_is_hidden_from_the_session_that_sent_it_alone(
+    engine: Engine, way: str, password: str
+) -> None:
+    """No other session finds out which of its guesses it is, and none loses words that it wants to say."""
+    password = password[::-1]
+    text = f"{GUESSES} {password} {GUESSES}"
+    with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
+        caller.call("t.login", [password])
+
+        assert password not in told(caller, way, text)
+        assert MARK not in told(other, way, text)
+        assert MARK not in told(engine, way, text.replace(PIN, "-"))
+
+
+def test_a_secret_argument_is_hidden_although_the_same_call_sent_it(engine: Engine) -> None:
+    """There is no exception for what the caller wrote itself."""
+    with engine.session() as caller:
+        caller.call("t.login", ["hunter22"])
+
+        assert told(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+
+
+def test_a_secret_argument_is_hidden_from_sessions_narrowed_from_the_one_that_sent_it(engine: Engine) -> None:
+    """In both directions: they are one caller."""
+    with engine.session() as caller:
+        within = caller.narrowed(WITHOUT)
+        within.call("t.login", ["hunter22"])
+        caller.call("t.login", ["hunter33"])
+
+        assert told(caller, "t.echo", "hunter22 hunter33") == json.dumps([f"{MARK} {MARK}", "None", []])
+        assert told(within, "t.echo", "hunter22 hunter33") == json.dumps([f"{MARK} {MARK}", "None", []])
+
+
+def test_a_secret_sent_to_the_engine_itself_is_hidden_from_its_sessions(engine: Engine) -> None:
+    """They are its child sessions, those that exist already too."""
+    before = engine.session(policy=WITHOUT)
+    engine.call("t.login", ["hunter22"])
+
+    assert told(before, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+    assert told(engine.session(), "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+
+
+def test_a_secret_answer_is_hidden_from_the_session_that_was_asked_alone(engine: Engine) -> None:
+    """As an argument is."""
+    with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
+        caller.call("t.asks")
+
+        assert told(caller, "t.echo", PIN) == json.dumps([MARK, "None", []])
+        assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
+
+
+def test_streams_prompts_lines_and_models_hide_what_their_session_hides(tmp_path: Path) -> None:
+    """Each session has its own output here, as a server gives to each client."""
+    model = Repeating()
+    pages = [io.StringIO(), io.StringIO()]
+    with Engine(host=Host(llm=model), toolsets=[tools()], plugins="none", policy=WITHOUT) as engine:
+        first, second = (engine.session(host=Host(stdout=page)) for page in pages)
+        first.call("t.login", ["hunter22"])
+        for each in (first, second):
+            each.call("t.prints", ["hunter22"])
+            each.call("t.model", ["hunter22"])
+        streamed = [list(each.stream(ToolCall("t.echo", ["hunter22"]))) for each in (first, second)]
+
+    assert [page.getvalue() for page in pages] == [f"{MARK}\n", "hunter22\n"]
+    assert model.heard == [MARK, "hunter22"]
+    assert streamed == [[MARK], ["hunter22"]]
+
+
+def test_one_session_does_not_make_another_forget_its_secrets(engine: Engine) -> None:
+    """However many it sends."""
+    with engine.session() as caller, engine.session() as flooding:
+        caller.call("t.login", ["hunter22"])
+        for number in range(1_100):
+            flooding.call("t.login", [f"flood-{number}"])
+
+        assert told(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+
+
+# What the host keeps of all sessions
+
+
+def test_audit_log_and_recording_hide_every_known_secret(tmp_path: Path) -> None:
+    """Whichever session knows it, and whichever says it."""
+    audit, recording = tmp_path / "audit.jsonl", tmp_path / "recording.jsonl"
+    log, logger = logged("neuroscript.test.engine")
+    host = Host(logger=logger, secrets={"pin": PIN, "key": LONG})
+    policy = ExecutionPolicy(grants=["secret:read:*"])
+    with Engine(
+        host=host,
+        policy=policy,
+        toolsets=[tools()],
+        plugins="none",
+        audit=FileAudit(audit),
+        recording=Recording(recording),
+    ) as engine:
+        caller, other = engine.session(), engine.session(policy=ExecutionPolicy())
+        caller.call("t.login", ["hunter22"])
+        for word in ("hunter22", PIN, LONG):
+            other.call("t.logs", [f"says {word}"])
+            other.execute(ToolCall("t.echo", [word]))
+            other.execute(ToolCall("t.fails", [word]))
+            other.execute(ToolCall(f"t.{word}", []))
+            other.execute(ToolCall("t.echo", {"value": 1, word: 2}))
+
+    assert log.getvalue() == f"says {MARK}\n" * 3
+    kept = audit.read_text() + recording.read_text()
+    assert [word for word in ("hunter22", PIN, LONG) if word in kept] == []
+
+
+def test_a_sessions_own_logger_is_no_way_to_guess(engine: Engine) -> None:
+    """It hides what the session hides."""
+    log, logger = logged("neuroscript.test.session")
+    with engine.session(policy=WITHOUT, host=Host(logger=logger)) as caller:
+        caller.call("t.logs", [GUESSES])
+
+    assert log.getvalue() == f"{GUESSES}\n"
+
+
+def test_repeated_guesses_in_random_order_differ_nowhere(engine: Engine) -> None:
+    """Two sessions, one of which knows a password: the other gets exactly what it sent, whatever it sends."""
+    chance = random.Random(3)
+    with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
+        caller.call("t.login", ["hunter22"])
+        for _ in range(20):
+            guesses = [f"hunter{number}" for number in chance.sample(range(10, 100), 90)]
+            for way in ("t.echo", "t.variable", "t.file"):
+                sent = guesses if way == "t.echo" else " ".join(guesses)
+                assert json.loads(told(other, way, sent))[0] == sent

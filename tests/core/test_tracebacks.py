@@ -1,0 +1,492 @@
+"""Failures that people can see: the traceback of a tool reaches the host's log once, and never a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    CallError,
+    CallRecord,
+    Engine,
+    ExecutionPolicy,
+    Host,
+    LLMError,
+    PluginError,
+    PolicyError,
+    Resolver,
+    Runtime,
+    ToolCall,
+    ToolFailed,
+    ToolPolicy,
+    Toolset,
+    ToolSpec,
+    Turn,
+    hookimpl,
+)
+from neuroscript.llm import converse
+from neuroscript.tracebacks import MAX_LINE_CHARS, MAX_LINES, error_summary, traceback_text
+from neuroscript.workflow import Node, Plan, run
+
+PRICES = {"tea": 2.0}
+
+
+def price(rt: Runtime, name: str) -> float:
+    local = f"local of {name}"
+    return PRICES[name] + len(local)
+
+
+async def async_price(rt: Runtime, name: str) -> float:
+    return PRICES[name]
+
+
+def prices(rt: Runtime, name: str) -> Iterator[float]:
+    yield 1.0
+    yield PRICES[name]
+
+
+def outer(rt: Runtime, name: str) -> Any:
+    return rt.call_tool("t.price", [name])
+
+
+def expected(rt: Runtime, name: str) -> None:
+    try:
+        PRICES[name]
+    except KeyError as error:
+        raise ToolFailed("no such tea", retry="model") from error
+
+
+def refused(rt: Runtime, name: str) -> None:
+    rt.require("net:read:example.com")
+
+
+def sandboxed(rt: Runtime, name: str) -> str:
+    return rt.fs.read_text("missing.txt")
+
+
+def exits(rt: Runtime, name: str) -> None:
+    raise SystemExit(name)
+
+
+NAME = ArgSpec("name", ArgType.STRING)
+
+
+def tools() -> Toolset:
+    found = Toolset("t")
+    for func in (price, async_price, outer, expected, refused, exits):
+        found.add(ToolSpec(func.__name__, "t", (NAME,), return_type=ArgType.ANY, return_nullable=True), func)
+    found.add(ToolSpec("prices", "t", (NAME,), return_type=ArgType.FLOAT, stream=True), prices)
+    reads = ToolPolicy(capabilities=("fs:read:**",))
+    found.add(ToolSpec("sandboxed", "t", (NAME,), return_type=ArgType.STRING), sandboxed, reads)
+    waits = ToolPolicy(timeout=30.0)
+    found.add(ToolSpec("timed", "t", (NAME,), return_type=ArgType.FLOAT), price, waits)
+    return found
+
+
+class Log(logging.Handler):
+    """What the host's logger wrote."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    @property
+    def tracebacks(self) -> list[str]:
+        """The messages of the logger ``traceback``."""
+        return [each.getMessage() for each in self.records if each.name.endswith(".traceback")]
+
+
+@pytest.fixture
+def log(request: pytest.FixtureRequest) -> Log:
+    handler = Log()
+    logger = logging.getLogger("neuroscript.test.tracebacks")
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(logging.INFO)
+    return handler
+
+
+def host(**parts: Any) -> Host:
+    return Host(logger=logging.getLogger("neuroscript.test.tracebacks"), **parts)
+
+
+def line_of(text: str) -> int:
+    """Return the number of the line of this file that holds *text*."""
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.strip() == text)
+
+
+WAYS: dict[str, Callable[[Engine, str, str], Any]] = {
+    "call": lambda engine, name, value: engine.call(name, [value]),
+    "call_named": lambda engine, name, value: engine.call_named(name, {"name": value}),
+    "with a timeout": lambda engine, name, value: engine.call(name, [value], timeout=30),
+    "acall": lambda engine, name, value: asyncio.run(engine.acall(name, [value])),
+    "execute": lambda engine, name, value: engine.execute(ToolCall(name, {"name": value})),
+    "aexecute": lambda engine, name, value: asyncio.run(engine.aexecute(ToolCall(name, {"name": value}))),
+    "stream": lambda engine, name, value: list(engine.stream(name, [value])),
+}
+
+
+def failing(way: str, name: str, value: str, **options: Any) -> Any:
+    """Return the error of a call."""
+    with Engine(host=host(), toolsets=[tools()], plugins="none", **options) as engine:
+        try:
+            return WAYS[way](engine, name, value).error
+        except CallError as error:
+            return error
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["t.price", "t.timed"])
+def test_a_failure_is_logged_once_with_the_frames_of_its_author(way: str, name: str, log: Log) -> None:
+    """Whichever way the tool is called; the caller sees the type alone, as before."""
+    error = failing(way, name, "coffee")
+
+    assert str(error) == f"{name}: the tool failed (KeyError)"
+    assert log.tracebacks == [
+        f"{name} failed\n"
+        "Traceback (most recent call last):\n"
+        f'  File "{__file__}", line {line_of("return PRICES[name] + len(local)")}, in price\n'
+        "    return PRICES[name] + len(local)\n"
+        "           ~~~~~~^^^^^^\n"
+        "KeyError: 'coffee'"
+    ]
+    (record,) = log.records
+    assert (record.name, record.levelname) == ("neuroscript.test.tracebacks.traceback", "ERROR")
+    assert (record.exc_info, record.exc_text, record.stack_info) == (None, None, None)
+
+
+@pytest.mark.parametrize("name", ["t.async_price", "t.prices"])
+@pytest.mark.parametrize("way", ["call", "acall", "execute", "stream"])
+def test_coroutines_and_streams_are_logged_too(way: str, name: str, log: Log) -> None:
+    failing(way, name, "coffee")
+
+    (text,) = log.tracebacks
+    assert text.startswith(f'{name} failed\nTraceback (most recent call last):\n  File "{__file__}", line ')
+    assert text.endswith("KeyError: 'coffee'")
+
+
+def test_a_nested_failure_is_logged_where_it_happened(log: Log) -> None:
+    """Once, not again for each tool above it."""
+    error = failing("call", "t.outer", "coffee")
+
+    assert str(error) == "t.outer: its call of t.price failed (tool.failed)"
+    assert [text.splitlines()[0] for text in log.tracebacks] == ["t.price failed"]
+
+
+@pytest.mark.parametrize("name", ["t.expected", "t.refused", "t.sandboxed"])
+def test_an_expected_failure_is_no_error_in_the_log(name: str, log: Log) -> None:
+    """What a tool says to its caller on purpose, a refusal, and a file that is missing."""
+    failing("call", name, "coffee", policy=ExecutionPolicy(grants=["fs:read:**"]))
+
+    assert log.records == []
+
+
+def test_the_cause_of_an_expected_failure_is_logged_for_debugging(log: Log) -> None:
+    logging.getLogger("neuroscript.test.tracebacks").setLevel(logging.DEBUG)
+
+    failing("call", "t.expected", "coffee")
+
+    (record,) = log.records
+    assert record.levelname == "DEBUG"
+    assert record.getMessage().endswith("KeyError: 'coffee'")
+
+
+def test_a_tool_that_exits_is_logged(log: Log) -> None:
+    failing("call", "t.exits", "now")
+
+    assert log.tracebacks[0].endswith("SystemExit: now")
+
+
+def test_no_argument_and_no_local_variable_is_logged(log: Log) -> None:
+    """But by the message of the exception, which the author wrote."""
+    with Engine(host=host(), toolsets=[tools()], plugins="none") as engine, suppress(CallError):
+        engine.call("t.price", ["coffee"])
+
+    text = log.tracebacks[0].replace("KeyError: 'coffee'", "")
+    assert "coffee" not in text and "local of" not in text
+
+
+def test_no_secret_is_logged(log: Log) -> None:
+    """Neither in the message nor in the messages of what caused it; and secrets are redacted before lines are cut."""
+    secret = "kL9-x2Qm7/vT4pZ0"
+    found = Toolset("s")
+
+    def leaks(rt: Runtime) -> None:
+        try:
+            raise ValueError("x" * (MAX_LINE_CHARS - 20) + secret)
+        except ValueError as error:
+            raise RuntimeError(f"with {secret}") from error
+
+    found.add(ToolSpec("leaks", "s"), leaks)
+    with Engine(host=host(secrets={"key": secret}), toolsets=[found], plugins="none") as engine:
+        engine.execute(ToolCall("s.leaks"))
+
+    (text,) = log.tracebacks
+    assert text.count("[secret]") == 2
+    assert not any(secret[:length] in text for length in range(4, len(secret)))
+
+
+def test_no_model_sees_a_traceback(log: Log) -> None:
+    """Neither in a result nor in the turns of a conversation."""
+    heard: list[Any] = []
+
+    class Model:
+        def ask(self, turns: Any) -> Turn:
+            return self.ask_with_tools(turns, [])
+
+        def ask_with_tools(self, turns: Any, tools: Any) -> Turn:
+            heard.append(turns)
+            if len(heard) == 1:
+                return Turn("assistant", tool_calls=(ToolCall("t.price", {"name": "coffee"}, id="1"),))
+            return Turn("assistant", "sorry")
+
+    model: Any = Model()
+    with Engine(host=host(), toolsets=[tools()], plugins="none") as engine:
+        converse(engine, "What does coffee cost?", model=model)
+        result = engine.execute(ToolCall("t.price", {"name": "coffee"}))
+
+    assert len(log.tracebacks) == 2
+    assert "test_tracebacks" not in f"{heard!r} {result!r} {vars(result.error)!r}"
+
+
+@pytest.mark.parametrize("logger", [None, "broken", "silent"])
+def test_a_log_that_does_not_work_changes_nothing(logger: str | None) -> None:
+    class Broken:
+        def error(self, *args: Any) -> None:
+            raise OSError("disk full")
+
+        debug = info = warning = error
+
+    class Silent(Broken):
+        def isEnabledFor(self, level: int) -> bool:
+            return False
+
+    found: Any = {"broken": Broken(), "silent": Silent()}.get(logger or "")
+    with Engine(host=Host(logger=found), toolsets=[tools()], plugins="none") as engine:
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("t.price", ["coffee"])
+
+    assert str(caught.value) == "t.price: the tool failed (KeyError)"
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+# Code of the host
+
+
+def raising(*_: Any, **__: Any) -> Any:
+    raise KeyError("of the host")
+
+
+class Observer:
+    @hookimpl
+    def neuroscript_call_finished(self, record: CallRecord) -> None:
+        raise KeyError("of the host")
+
+
+class Decider:
+    @hookimpl
+    def neuroscript_decide(self) -> None:
+        raise KeyError("of the host")
+
+
+class Sink:
+    def write(self, record: CallRecord) -> None:
+        raise KeyError("of the host")
+
+    def close(self) -> None:
+        pass
+
+
+def approved() -> Toolset:
+    found = Toolset("a")
+    policy = ToolPolicy(requires_approval=True)
+    found.add(ToolSpec("t", "a", return_type=ArgType.NIL), lambda rt: None, policy)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "what", "code"),
+    [
+        ({"policy": ExecutionPolicy(approver=raising)}, "a check of a.t", "policy.fault"),
+        ({"policy": ExecutionPolicy(preapproved=["a.t"]), "hooks": [Decider()]}, "a check of a.t", "policy.fault"),
+        (
+            {"policy": ExecutionPolicy(preapproved=["a.t"]), "audit": Sink(), "audit_required": "all"},
+            "the audit",
+            "audit.unavailable",
+        ),
+        ({"policy": ExecutionPolicy(preapproved=["a.t"]), "audit": Sink()}, "the audit", None),
+        (
+            {"policy": ExecutionPolicy(preapproved=["a.t"]), "hooks": [Observer()]},
+            "the hook neuroscript_call_finished of the plugin Observer",
+            None,
+        ),
+    ],
+    ids=["approver", "hook that decides", "audit", "audit that may fail", "hook that observes"],
+)
+def test_code_of_the_host_that_fails_is_logged(options: Any, what: str, code: str | None, log: Log) -> None:
+    """Approvers, hooks and sinks: what refuses a call, and what only observes it."""
+    with Engine(host=host(), toolsets=[approved()], plugins="none", **options) as engine:
+        result = engine.execute(ToolCall("a.t"))
+
+    assert (result.error.code if result.error else None) == code
+    assert log.tracebacks[0].splitlines()[0] == f"{what} failed"
+    assert log.tracebacks[0].endswith("KeyError: 'of the host'")
+    assert len(log.tracebacks) == 1
+
+
+def test_a_resolver_that_fails_is_logged(log: Log) -> None:
+    found = tools().injecting("t.price", name=Resolver(raising))
+    with Engine(host=host(), toolsets=[found], plugins="none") as engine:
+        result = engine.execute(ToolCall("t.price"))
+
+    assert result.error is not None
+    assert (result.error.code, result.error.retry) == ("inject.failed", "host")
+    assert [text.splitlines()[0] for text in log.tracebacks] == ["t.price failed"]
+    assert log.tracebacks[0].endswith("KeyError: 'of the host'")
+
+
+def test_a_model_and_a_listener_that_fail_are_logged(log: Log) -> None:
+    class Broken:
+        ask = ask_with_tools = raising
+
+    model: Any = Broken()
+    with Engine(host=host(), toolsets=[tools()], plugins="none") as engine, pytest.raises(LLMError):
+        converse(engine, "hello", model=model, on_event=raising)
+
+    assert {text.splitlines()[0] for text in log.tracebacks} >= {"the model failed"}
+    assert all(text.endswith("KeyError: 'of the host'") for text in log.tracebacks)
+
+
+def test_an_observer_of_a_plan_that_fails_is_logged(log: Log) -> None:
+    plan = Plan(nodes=(Node(name="n", tool="a.t"),))
+    policy = ExecutionPolicy(preapproved=["a.t"])
+    with Engine(host=host(), toolsets=[approved()], plugins="none", policy=policy) as engine:
+        assert run(engine, plan, watch=raising).status == "succeeded"
+
+    assert {text.splitlines()[0] for text in log.tracebacks} == {"the observer of the plan failed"}
+
+
+# Plugins
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import acme_missing", "ModuleNotFoundError: No module named 'acme_missing' (plugin.py, line 1)"),
+        ("\nraise RuntimeError('please set ACME_KEY')", "RuntimeError: please set ACME_KEY (plugin.py, line 2)"),
+        ("def register(registrar):\n    1 / 0", "ZeroDivisionError: division by zero (plugin.py, line 2)"),
+        ("def broken(", "SyntaxError: '(' was never closed (plugin.py, line 1)"),
+        ("raise SystemExit(3)", "SystemExit: 3 (plugin.py, line 1)"),
+        ("raise ValueError('a\\x1b[2J\\n' + 'b' * 500)", f"ValueError: a\\x1b[2J {'b' * 190}… (plugin.py, line 1)"),
+    ],
+    ids=["missing module", "message", "in register", "syntax", "exit", "long"],
+)
+def test_a_plugin_that_cannot_be_loaded_says_why(source: str, reason: str, tmp_path: Path) -> None:
+    """With the message of its author, the file and the line."""
+    path = tmp_path / "plugin.py"
+    path.write_text(source)
+    with Engine(plugins="none") as engine, pytest.raises(PluginError) as caught:
+        engine.load_plugin(path)
+
+    assert str(caught.value) == f"{path}: cannot be loaded: {reason}"
+
+
+# The text
+
+
+def test_a_long_traceback_is_cut_in_the_middle() -> None:
+    """Of many lines the first and the last are left; long lines end with an ellipsis."""
+    try:
+        raise ValueError("\n".join(f"line {number} {'x' * 1000}" for number in range(1000)))
+    except ValueError as error:
+        lines = traceback_text(error).split("\n")
+
+    assert len(lines) == MAX_LINES + 1
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[20] == "  ... 803 lines left out ..."
+    assert lines[-1].startswith("line 999 ")
+    assert max(map(len, lines)) == MAX_LINE_CHARS + 1
+
+
+def test_control_characters_are_escaped() -> None:
+    try:
+        raise ValueError("a\x1b[2J\rb")
+    except ValueError as error:
+        assert traceback_text(error).endswith("ValueError: a\\x1b[2J\\rb")
+
+
+def test_an_error_that_cannot_say_anything_is_named_by_its_type() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    assert error_summary(Mute()) == "Mute"
+    assert traceback_text(Mute()).endswith("Mute: <exception str() failed>")
+
+
+def test_an_endless_recursion_has_a_short_traceback(log: Log) -> None:
+    found = Toolset("r")
+
+    def recurses(rt: Runtime) -> None:
+        recurses(rt)
+
+    found.add(ToolSpec("t", "r"), recurses)
+    with Engine(host=host(), toolsets=[found], plugins="none") as engine:
+        engine.execute(ToolCall("r.t"))
+
+    (text,) = log.tracebacks
+    assert "more times]" in text and len(text.splitlines()) < 30
+
+
+def test_threads_log_whole_messages(log: Log) -> None:
+    with Engine(host=host(), toolsets=[tools()], plugins="none") as engine:
+
+        def fails() -> None:
+            for _ in range(20):
+                engine.execute(ToolCall("t.price", {"name": "coffee"}))
+
+        threads = [threading.Thread(target=fails) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    assert len(log.tracebacks) == 80 and len(set(log.tracebacks)) == 1
+
+
+def test_results_of_failed_calls_stay_as_they_were(log: Log) -> None:
+    """What a program stores of a failed call has no traceback in it."""
+    from neuroscript import result_to_data
+
+    with Engine(host=host(), toolsets=[tools()], plugins="none") as engine:
+        data = result_to_data(engine.execute(ToolCall("t.price", {"name": "coffee"}, id="7")))
+
+    data.pop("seconds", None)
+    assert json.loads(json.dumps(data))["error"] == {
+        "code": "tool.failed",
+        "number": 21,
+        "retry": "never",
+        "message": "t.price: the tool failed (KeyError)",
+    }
+
+
+def test_a_check_that_fails_is_denied_in_plain_words(log: Log) -> None:
+    with Engine(host=host(), toolsets=[approved()], plugins="none", policy=ExecutionPolicy(approver=raising)) as engine:
+        with pytest.raises(PolicyError) as caught:
+            engine.call("a.t")
+
+    assert str(caught.value) == "a.t: denied because a check failed (approver, KeyError)"
+    assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")

@@ -1,0 +1,227 @@
+"""Parts of an engine and of its calls: what has an obvious meaning is taken, and anything else is refused by name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroscript import (
+    Engine,
+    ExecutionPolicy,
+    FileAudit,
+    Host,
+    Recording,
+    RegistryError,
+    SpecError,
+    ToolCall,
+    Toolset,
+    tool,
+)
+
+tools = Toolset("shop")
+
+
+@tools.tool
+def order(item: str, count: int = 1) -> str:
+    """Order something."""
+    return f"{count} {item}"
+
+
+WRAP = "a function becomes a tool by @toolset.tool, or by tool(function, group='my')"
+
+
+def engine_of(**parts: Any) -> Engine:
+    return Engine(plugins="none", toolsets=[tools], **parts)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda: Engine(policy={}),  # type: ignore[arg-type]
+            "Engine: policy must be an ExecutionPolicy, or None, not dict; "
+            "write ExecutionPolicy(...) or load_policy(path)",
+        ),
+        (
+            lambda: Engine(toolsets=[order]),  # type: ignore[list-item]
+            f"Engine: toolsets[0] must be a Toolset or a ToolImplementation, not function; {WRAP}",
+        ),
+        (
+            lambda: Engine(toolsets=[tools, "shop"], audit=5, recording={}),  # type: ignore[list-item, arg-type]
+            f"Engine: toolsets[1] must be a Toolset or a ToolImplementation, not str; {WRAP}; "
+            "audit must be a collection of paths or audit logs, not int; "
+            "recording must be a path or a Recording, or None, not dict",
+        ),
+        (
+            lambda: Engine(audit=[print]),  # type: ignore[list-item]
+            "Engine: audit[0] must be a path, or an audit log (an object with write and close), "
+            "not builtin_function_or_method",
+        ),
+        (
+            lambda: Engine(host=Host, plugins="all"),  # type: ignore[arg-type]
+            "Engine: host must be a Host, or None, not type; write Host(...); "
+            "plugins must be 'installed', 'none' or a collection of names of distributions",
+        ),
+        (
+            lambda: Engine(adapters={"datetime": str}),  # type: ignore[dict-item]
+            "Engine: adapters must be a mapping of functions by class, or None, not dict",
+        ),
+        (
+            lambda: Host(logger=print, clock=None, stdout="out.txt"),  # type: ignore[arg-type]
+            "host: logger must be a logging.Logger (an object with debug, info, warning and error), or None, "
+            "not builtin_function_or_method; "
+            "stdout must be a text stream (an object with write), or None, not str; "
+            "clock must be a function, not None",
+        ),
+        (
+            lambda: engine_of().register(order),  # type: ignore[arg-type]
+            f"register: tools must be a Toolset or a ToolImplementation, not function; {WRAP}",
+        ),
+        (
+            lambda: engine_of().session(id=5, policy="deny"),  # type: ignore[arg-type]
+            "session: id must be a string, not int; policy must be an ExecutionPolicy, or None, not str; "
+            "write ExecutionPolicy(...) or load_policy(path)",
+        ),
+        (
+            lambda: engine_of().execute("shop.order"),  # type: ignore[arg-type]
+            "execute: call must be a ToolCall, or a dict of name, arguments and id, not str; "
+            "neuroscript.interop.read_call reads the calls of model APIs",
+        ),
+        (
+            lambda: engine_of().execute({"function": {"name": "shop.order"}}),
+            "execute: call must be a ToolCall, or a dict of name, arguments and id; "
+            "neuroscript.interop.read_call reads the calls of model APIs",
+        ),
+        (
+            lambda: engine_of().execute({"name": "shop.order", "id": 5}),
+            "execute: id must be a string, not int",
+        ),
+        (
+            lambda: engine_of().execute(ToolCall("shop.order"), timeout="5"),  # type: ignore[arg-type]
+            "execute: timeout must be a finite number of seconds above 0, not str",
+        ),
+        (
+            lambda: engine_of().check(["shop.order"]),  # type: ignore[list-item]
+            "check: calls[0] must be a ToolCall, or a dict of name, arguments and id, not str; "
+            "neuroscript.interop.read_call reads the calls of model APIs",
+        ),
+        (lambda: engine_of().close("now"), "close: grace must be a number of seconds, 0 or more, not str"),  # type: ignore[arg-type]
+    ],
+    ids=lambda each: each[:60] if isinstance(each, str) else "",
+)
+def test_a_wrong_part_is_refused_at_once_with_what_to_pass(make: Callable[[], object], text: str) -> None:
+    """Every wrong part is named in one error; values never are."""
+    with pytest.raises(SpecError) as caught:
+        make()
+
+    assert text == str(caught.value)
+
+
+def test_one_toolset_and_single_tools_are_taken_as_toolsets() -> None:
+    """A set keeps its old names and its origin."""
+    named = Toolset("shop", tools.tools, origin="acme")
+    named.alias("shop.buy", "shop.order")
+    with Engine(plugins="none", toolsets=named) as engine:
+        assert "1 tea" == engine.call("shop.buy", ("tea",))
+        assert "acme" == engine.infos["shop.order"].origin
+    for given in (tool(order, group="more"), [tool(order, group="more")]):
+        with Engine(plugins="none", toolsets=given) as engine:
+            assert "2 tea" == engine.call("more.order", ("tea", 2))
+
+
+def test_paths_are_opened_as_audit_logs_and_recordings(tmp_path: Path) -> None:
+    """A database by its suffix, and lines else; the engine closes what it has opened."""
+    lines, database, calls = tmp_path / "log.jsonl", tmp_path / "log.db", tmp_path / "calls.jsonl"
+    with engine_of(audit=[str(lines), database], recording=calls) as engine:
+        engine.call("shop.order", ("tea",))
+
+    kinds = [json.loads(line)["kind"] for line in lines.read_text().splitlines()]
+    assert ["intent", "outcome"] == kinds
+    with sqlite3.connect(database) as connection:
+        assert [("shop.order", "ok")] == connection.execute("SELECT tool, code FROM calls").fetchall()
+    connection.close()
+    assert "1 tea" == json.loads(calls.read_text())["result"]
+    assert not open_files(tmp_path)
+
+
+def test_one_path_is_one_audit_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its letters are not several."""
+    monkeypatch.chdir(tmp_path)
+    with engine_of(audit="log.jsonl", recording="calls.jsonl") as engine:
+        engine.call("shop.order", ("tea",))
+
+    assert ["calls.jsonl", "log.jsonl"] == sorted(each.name for each in tmp_path.iterdir())
+    with engine_of(audit=FileAudit("log.jsonl"), recording=Recording("calls.jsonl")) as engine:
+        engine.call("shop.order", ("tea",))
+
+    assert 4 == len((tmp_path / "log.jsonl").read_text().splitlines())
+    assert 2 == len((tmp_path / "calls.jsonl").read_text().splitlines())
+
+
+def test_an_engine_that_cannot_be_made_closes_what_it_has_opened(tmp_path: Path) -> None:
+    """Here because two toolsets claim one name, which shows after the files were opened."""
+    with pytest.raises(RegistryError):
+        Engine(
+            plugins="none",
+            toolsets=[tools, tool(order, group="shop")],
+            audit=[tmp_path / "log.jsonl", tmp_path / "log.db"],
+            recording=tmp_path / "calls.jsonl",
+        )
+
+    assert 3 <= len([*tmp_path.iterdir()])
+    assert not open_files(tmp_path)
+
+
+def open_files(directory: Path) -> list[str]:
+    """Return the files below a directory that this process has open."""
+    paths = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+    return [each for each in paths if each.startswith(str(directory))]
+
+
+def test_a_dict_is_a_call_as_a_tool_call_is() -> None:
+    """With the same result, from sync and async code, and for a check; the arguments may be JSON text."""
+    with engine_of() as engine:
+        call = {"name": "shop__order", "arguments": '{"item": "tea", "count": "2"}', "id": "7"}
+        results = [engine.execute(call), asyncio.run(engine.aexecute(call)), engine.execute(ToolCall(**call))]
+
+        assert [("7", "2 tea")] * 3 == [(each.id, each.value) for each in results]
+        assert "1 tea" == engine.execute({"name": "shop.order", "arguments": ["tea"]}).value
+        assert [True, False] == [each.allowed for each in engine.check([call, {"name": "shop.sell"}])]
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ({"name": 5}, "tool.not_found"),
+        ({"name": "shop.order", "arguments": 5}, "arg.type"),
+        ({"name": "shop.order", "arguments": "{"}, "arg.not_json"),
+    ],
+    ids=["a name", "arguments", "JSON"],
+)
+def test_what_a_model_wrote_wrong_in_a_dict_is_answered_to_the_model(call: dict[str, Any], code: str) -> None:
+    """As in a ToolCall: by the error of the result."""
+    with engine_of() as engine:
+        error = engine.execute(call).error
+
+    assert error is not None
+    assert (code, "model") == (error.code, error.retry)
+    same = engine_of().execute(ToolCall(**call)).error
+    assert str(same) == str(error)
+
+
+def test_a_policy_is_narrowed_by_its_fields_alone() -> None:
+    """A misspelt one would permit what it was to deny."""
+    with pytest.raises(SpecError) as caught:
+        ExecutionPolicy().narrowed(deni=("fs.*",), within=None)
+
+    assert str(caught.value) == (
+        "execution policy: it has no field deni, within; "
+        "the fields are allow, deny, grants, trusted, limits, preapproved, approver"
+    )

@@ -1,0 +1,99 @@
+"""A server of MCP that answers with bytes of the test's choice: over stdio as a program, over HTTP in a thread."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+HELLO: Final = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "raw", "version": "1"},
+}
+TAKES: Final = {"type": "object", "properties": {"line": {"type": "string"}}, "required": ["line"]}
+GIVES: Final = {"type": "object", "properties": {"a": {"type": ["number", "null"]}}}
+TOOLS: Final = [{"name": "raw", "inputSchema": TAKES}, {"name": "held", "inputSchema": TAKES, "outputSchema": GIVES}]
+SURROGATE: Final = "<not UTF-8>"
+"""What stands for a byte that is not UTF-8."""
+
+
+def answer(asked: dict[str, Any], tools: list[Any]) -> bytes | None:
+    """Return the line that answers a message, None where none does.
+
+    ``ID`` in the line that a call asks for is the number of the call, and ``[N * TEXT]`` is a list of that many texts.
+    """
+    match asked["method"]:
+        case "initialize":
+            found: Any = {"result": HELLO}
+        case "tools/list":
+            found = {"result": {"tools": tools}}
+        case "tools/call":
+            line = asked["params"]["arguments"]["line"].replace("ID", str(asked["id"]))
+            head, is_many, rest = line.partition("[N * ")
+            if is_many:
+                (count, text), rest = rest.split("]", 1)[0].split(" ", 1), rest.split("]", 1)[1]
+                line = f"{head}[{','.join([text] * int(count))}]{rest}"
+            before, is_odd, after = line.encode().partition(SURROGATE.encode())
+            return before + b"\xff" + after if is_odd else before
+        case _:
+            found = {"error": {"code": -32601, "message": "no"}}
+    return json.dumps({"jsonrpc": "2.0", "id": asked["id"], **found}).encode() if "id" in asked else None
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers over HTTP, with one body or with a stream of events, as the server's ``kind`` says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        data = answer(asked, self.server.tools)
+        is_events = self.server.kind == "text/event-stream" and data is not None
+        body = b"event: message\ndata: " + data + b"\n\n" if is_events and data else data or b""
+        self.send_response(200 if data is not None else 202)
+        self.send_header("content-type", self.server.kind if data is not None else "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.send_response(405)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def served(kind: str, tools: list[Any] = TOOLS) -> Iterator[str]:
+    """Serve over HTTP, and yield the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.kind, server.tools, server.daemon_threads = kind, tools, True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/mcp"
+        finally:
+            server.shutdown()
+            thread.join(10)
+
+
+def main() -> None:
+    """Serve over the standard streams the tools of a file, or `TOOLS`."""
+    tools = json.loads(Path(sys.argv[1]).read_text()) if sys.argv[1:] else TOOLS
+    for line in sys.stdin:
+        data = answer(json.loads(line), tools)
+        if data is not None:
+            sys.stdout.buffer.write(data + b"\n")
+            sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""How much work a function does, counted and not timed, so that a test repeats to the digit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from time import process_time
+from types import CodeType, FrameType
+from typing import Any
+
+
+def calls_in(run: Callable[[], object]) -> int:
+    """Return how many functions are called, those written in C among them; an error of *run* is ignored."""
+    count = 0
+
+    def counting(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counting)
+    try:
+        with suppress(Exception):
+            run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def steps_in(run: Callable[[], object]) -> int:
+    """Return how many bytecode instructions are executed; an error of *run* is ignored.
+
+    This counts loops that call nothing. Work inside one function written in C counts as one instruction.
+    """
+    count = 0
+
+    def counting(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return counting
+
+    before = sys.gettrace()
+    sys.settrace(counting)
+    try:
+        with suppress(Exception):
+            run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def seconds_in(run: Callable[[], object], repeats: int = 3) -> float:
+    """Return the least CPU seconds that *run* takes, for a ratio within one test; an error of it is ignored."""
+    least = float("inf")
+    for _ in range(repeats):
+        began = process_time()
+        with suppress(Exception):
+            run()
+        least = min(least, process_time() - began)
+    return least
+
+
+def functions_in(run: Callable[[], object]) -> set[CodeType]:
+    """Return the Python functions that are called; an error of *run* is ignored."""
+    called: set[CodeType] = set()
+
+    def noting(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
+    sys.setprofile(noting)
+    try:
+        with suppress(Exception):
+            run()
+    finally:
+        sys.setprofile(None)
+    return called
