@@ -154,7 +154,7 @@ def _shown(need: Capability, is_hidden: bool) -> Shown:
     if is_hidden:
         return Shown(head, head, "")
     scope = normal(need).scopes[0]
-    plain = ESCAPED.sub(r"\1", scope)
+    plain = "".join(ESCAPED.split(scope))
     if "://" in plain and CREDENTIALS.search(plain):
         url = f"{head}:{shown(_without_credentials(plain))}"
         return Shown(url, url, "")

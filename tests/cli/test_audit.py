@@ -349,7 +349,7 @@ refusals by rule
         ("sandbox", "can not read sandbox: is a directory"),
         ("/proc/self/mem", "can not read /proc/self/mem: input/output error"),
         ("a\0b", "can not read a\\x00b: valueerror"),
-        ("", "can not read : is a directory"),
+        ("", "can not read : no such file or directory"),
     ],
 )
 def test_what_can_not_be_read_is_said(action: str, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,14 +270,16 @@ def test_where_there_is_no_cache_a_process_reads_once(
 
 def test_what_was_kept_long_ago_is_taken_away(site: Path) -> None:
     """When something is kept anew; nobody else clears it away."""
-    folder = cache(site)[0].parent
-    (folder / "index-0.json").write_text("{}")
-    os.utime(folder / "index-0.json", (1, 1))
-    (folder / "index-1.json").write_text("{}")
+    file = cache(site)[0]
+    others = {name: file.with_name(f"index-{name}.json") for name in ("old", "new", "foreign")}
+    for name, other in others.items():
+        other.write_text("{}" if name == "foreign" else file.read_text())
+        if name != "new":
+            os.utime(other, (1, 1))
+    file.write_text("{}")
 
     with Engine(plugins=["acme-tools"]):
-        assert not (folder / "index-0.json").exists()
-    assert (folder / "index-1.json").exists()
+        assert {name: other.exists() for name, other in others.items()} == {"old": False, "new": True, "foreign": True}
 
 
 def test_only_this_user_reads_the_cache(site: Path) -> None:

@@ -98,7 +98,7 @@ def test_name_docstring_signature_and_annotations_say_the_same(engine: Engine) -
         "\n"
         "Args:\n"
         "    item: What to order. (string, required)\n"
-        "    count: How many. (int, at least 1, default 1)\n"
+        "    count: How many. (int of at least 1, default 1)\n"
         "    mode: (string, one of 'fast', 'slow', default \"fast\")\n"
         "    tags: (list of string, default null, may be null)\n"
         "    note: A word to the shop. (string, default null, may be null)\n"
@@ -144,7 +144,7 @@ def test_arguments_are_taken_in_order_by_name_and_as_models_send_them(engine: En
     ("args", "named", "text"),
     [
         ((), {}, "shop.order: item: expected string, got nothing"),
-        (("tea",), {"count": 0}, "shop.order: count: expected int, at least 1, got int out of bounds"),
+        (("tea",), {"count": 0}, "shop.order: count: expected int of at least 1, got int out of bounds"),
         (("tea",), {"size": 5}, "shop.order: size: expected only item, count, mode, tags, note, got an unknown name with int"),
     ],
     ids=["missing", "out of bounds", "unknown"],

@@ -54,7 +54,7 @@ SKIPPED: Final = (
     f"gives-endless: {ENDLESS}",
     "wide: #/properties: more than 2000 properties",
     "far-away: #/properties/v/$ref: only references into the schema itself are followed, as in #/$defs/name",
-    "blank: #/properties/a b: a name is 1 to 128 printable characters without blanks, braces, brackets and quotes",
+    "blank: #/properties/a b: name must be 1 to 128 printable characters without blanks, braces, brackets and quotes",
 )
 
 
