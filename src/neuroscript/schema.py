@@ -64,7 +64,8 @@ def spec_to_schema(spec: ToolSpec, *, exact: bool = True) -> dict[str, Any]:
     >>> spec_to_schema(ToolSpec("ping", "net", (ArgSpec("host", ArgType.STRING),)))["properties"]
     {'host': {'type': 'string'}}
     """
-    require("spec_to_schema", spec=(spec, SPEC), exact=(exact, FLAG))
+    if type(spec) is not ToolSpec or type(exact) is not bool:
+        require("spec_to_schema", spec=(spec, SPEC), exact=(exact, FLAG))
     key = "schema" if exact else "schema, plain"
     kept = spec.exports.get(key)
     if kept is None:
