@@ -224,7 +224,7 @@ def test_a_client_that_reads_nothing_is_waited_for(tmp_path: Path) -> None:
         call = {"name": "t__endless", "arguments": {"mark": str(mark)}, "_meta": {"progressToken": "p"}}
         server.stdin.write(begin + _line("notifications/initialized") + _line("tools/call", 2, **call))
         server.stdin.flush()
-        until(lambda: mark.exists() and mark.read_text() > "")
+        until(lambda: mark.exists() and int(mark.read_text() or 0) > 10)
         counts = [-1, 0]
         while counts[-1] != counts[-2]:
             time.sleep(0.3)
