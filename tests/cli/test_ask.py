@@ -264,7 +264,7 @@ def test_a_key_is_no_word() -> None:
     ran = process("ask", "--key", "sk-canary", "hi")
 
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "neuroscript: unrecognized arguments: --key hi (see neuroscript --help)\n"
+    assert ran.err == "neuroscript: unknown option --key (see neuroscript ask --help)\n"
 
 
 @pytest.mark.parametrize("missing", ["llm", "openai"])

@@ -178,7 +178,7 @@ def _is_well(ran: Ran) -> bool:
     """Tell whether a command ended as it may, and said why where it did not end well."""
     told = (
         ran.code == 0
-        or ran.err.startswith("neuroscript: ")
+        or ran.err.startswith(("neuroscript: ", "usage: neuroscript "))
         or '"error"' in ran.out
         or "retry" in ran.out
         or "NOT intact" in ran.out

@@ -495,11 +495,11 @@ def test_no_such_tool_can_not_be_explained() -> None:
     ("words", "text"),
     [
         (["policy"], "a question is missing: check, explain (see neuroscript policy --help)"),
-        (["policy", "what"], "argument QUESTION: invalid choice: 'what' (choose from"),
+        (["policy", "what"], "unknown question what; there are check, explain (see neuroscript policy --help)"),
         (["policy", "explain"], "the name of a tool is missing (see neuroscript policy explain --help)"),
         (["policy", "check", "--grant", "x"], "execution policy: x is not a capability; "),
         (["policy", "check", "--policy"], "argument --policy: expected one argument"),
-        (["policy", "check", "x"], "unrecognized arguments: x"),
+        (["policy", "check", "x"], "unexpected argument x (see neuroscript policy check --help)"),
         (["polcy"], "no command is called polcy; did you mean policy?"),
     ],
 )

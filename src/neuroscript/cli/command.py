@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from neuroscript.cli.argument_parser import HelpAsked, NothingAsked
 from neuroscript.cli.exits import INTERNAL, OK, UsageError, exit_code
 from neuroscript.cli.output import Output, OutputClosed, OutputError
-from neuroscript.cli.parser import HelpAsked, parsed
+from neuroscript.cli.parser import parsed
 from neuroscript.cli.subparsers import TRACEBACK
 from neuroscript.errors import LISTED, NeuroScriptError, SpecError
 
@@ -61,6 +62,9 @@ def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> i
         code = _carried_out(argv, output, make_engine)
     except OutputClosed:
         code = INTERNAL
+    except NothingAsked as help:
+        output.say_lines(str(help).rstrip("\n"))
+        code = exit_code(help)
     except BaseException as error:
         for sentence in _sentences(error):
             output.say(sentence)

@@ -11,8 +11,9 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
+from neuroscript.cli.argument_parser import NothingAsked, Parser, unknown_command
 from neuroscript.cli.exits import UsageError
 from neuroscript.cli.subparsers import TRACEBACK, add_subparser
 from neuroscript.cli.world_words import (
@@ -25,8 +26,6 @@ from neuroscript.cli.world_words import (
     add_world,
     locked_words,
 )
-from neuroscript.display import shown
-from neuroscript.nearnames import near
 
 COMMANDS: Final = (
     *("list", "show", "call", "execute", "run", "approve", "policy", "audit", "replay", "trace"),
@@ -34,19 +33,19 @@ COMMANDS: Final = (
     *("export", "stubs", "docs"),
     *("ask", "chat", "plan", "models", "mcp"),
     *("worker", "runs"),
-    "completion",
+    *("completion", "help"),
 )
 QUESTIONS: Final = ("check", "explain")
 """What ``policy`` can be asked."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
 FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"})
+TOP: Final = ("-h", "--help", "--version")
+"""The options that stand before a command."""
+
 INPUT: Final = "--input-json"
 VALUED: Final = frozenset({INPUT, *WORLD, *KEEPING})
 NAME: Final = "NAME"
-LONGEST: Final = 200
-"""How many characters of argparse's sentences are shown; they repeat words of the caller."""
-
 EXIT_CODES: Final = """\
 exit codes:
   0 ok   1 the tool or the model failed, or a trail is not intact
@@ -94,23 +93,6 @@ its arguments, as those of call. Without any, what they decide is left open."""
 Completer = Callable[..., Iterable[str]]
 
 
-class HelpAsked(Exception):
-    """Somebody asked for help; the text is the help."""
-
-
-class Parser(argparse.ArgumentParser):
-    """An argparse parser that raises where others print and exit."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise a `UsageError` with *message* and where to read on."""
-        cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
-        raise UsageError(f"{cut} (see {self.prog} --help)")
-
-    def print_help(self, file: object = None) -> NoReturn:
-        """Raise the help."""
-        raise HelpAsked(self.format_help())
-
-
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """Return the command, its options, and for those about one call also ``words`` and ``values``.
 
@@ -122,21 +104,32 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     if [*argv[: len(command)]] != command:
         return _without_tool_words(argv)
     options, words, values = split(argv[len(command) :])
-    namespace = build(command[0]).parse_args([*command, NAME, *locked_words(options)])
+    parser = build(command[0])
+    namespace = parser.parse_args([*command, NAME, *locked_words(options)])
     if not words and not values:
         raise UsageError(f"the name of a tool is missing (see neuroscript {' '.join(command)} --help)")
+    if words and words[0].startswith("-"):
+        parser.parse_args([*command, NAME, words[0]])
     namespace.name = (words or values)[0]
     namespace.words, namespace.values = (words[1:], values) if words else ([], values[1:])
     return namespace
 
 
+def _help(words: Sequence[str]) -> argparse.Namespace:
+    """Raise the help of the command that *words* begin with, or of all of them without any."""
+    if words and words[0] not in COMMANDS:
+        raise unknown_command(words[0], COMMANDS, "show")
+    return parsed([*words, "--help"])
+
+
 def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
-    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
-        alike = near(argv[0], COMMANDS)
-        hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
-        raise UsageError(f"no command is called {shown(argv[0])}{hint} (see neuroscript --help)")
+    if not argv:
+        raise NothingAsked(build().format_help())
+    _check_command(argv)
     words, program = _apart(argv)
-    namespace = build(argv[0] if argv else "").parse_args(locked_words(words))
+    namespace = build(argv[0]).parse_args(locked_words(words))
+    if namespace.command == "help":
+        return _help(namespace.words)
     if program is not None:
         namespace.server = program
     if namespace.command is None and not namespace.version:
@@ -147,6 +140,20 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
         words = import_module(f"neuroscript.cli.{OTHERS[namespace.command].partition('.')[0]}").ACTIONS
         raise UsageError(f"an action is missing: {', '.join(words)} (see neuroscript {namespace.command} --help)")
     return namespace
+
+
+def _check_command(argv: Sequence[str]) -> None:
+    """Raise a `UsageError` where the first word is no command, or is an option that belongs to one."""
+    first = argv[0]
+    if not first.startswith("-") and first not in COMMANDS:
+        raise unknown_command(first, COMMANDS)
+    command = next((word for word in argv[1:] if word in COMMANDS), None)
+    if first.startswith("-") and first not in TOP and command is not None:
+        option = first.partition("=")[0]
+        raise UsageError(
+            f"{option} stands before the command; write it after: neuroscript {command} {option} "
+            f"(see neuroscript {command} --help)"
+        )
 
 
 def _apart(argv: Sequence[str]) -> tuple[Sequence[str], list[str] | None]:
@@ -331,6 +338,12 @@ def _add_completion(commands: Any, *_: Completer | None) -> None:
     action.completer = lambda **_: SHELLS
 
 
+def _add_help(commands: Any, *_: Completer | None) -> None:
+    parser = _command(commands, "help", "show this help, or that of a command", json_help="")
+    action: Any = parser.add_argument("words", nargs="*", metavar="COMMAND", help="the command, such as call")
+    action.completer = lambda **_: COMMANDS
+
+
 OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], None]]] = {
     "list": _add_list,
     "show": _add_show,
@@ -340,6 +353,7 @@ OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], Non
     "policy": _add_policy,
     "replay": _add_replay,
     "completion": _add_completion,
+    "help": _add_help,
 }
 """What adds the commands whose words are here, each called with the completers of words."""
 
