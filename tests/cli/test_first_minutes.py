@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tomllib
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import ROOT, Ran, command
+from tests.core_only import alone, installed
+
+from neuroscript import Engine, ExecutionPolicy
+from neuroscript.bundles import EXTRAS
+from neuroscript.catalog import FIRST_PARTY
 
 CLI = "import sys\nfrom neuroscript.cli import main\nsys.exit(main(sys.argv[1:]))"
 
@@ -92,6 +100,10 @@ def test_help_about_a_tool_names_show(name: str) -> None:
             "--json stands before the command; write it after: neuroscript list --json (see neuroscript list --help)",
         ),
         (
+            ["call", "--timeot", "5", "probe.echo", "a"],
+            "unknown option --timeot; did you mean --timeout? (see neuroscript call --help)",
+        ),
+        (
             ["ask", "--api", "openai", "hi"],
             "argument --api: expected one of openai-chat, openai-responses, anthropic; "
             "did you mean openai-chat? (see neuroscript ask --help)",
@@ -101,3 +113,235 @@ def test_help_about_a_tool_names_show(name: str) -> None:
 def test_a_wrong_word_gets_the_nearest_right_one(words: list[str], text: str) -> None:
     """Each says where to read on, and none repeats the value of an option."""
     assert command(*words) == said(text)
+
+
+# Names of tools
+
+
+@pytest.mark.parametrize("before", [("call",), ("show",), ("policy", "explain")])
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("add", ("no tool is called add; did you mean math.add or git.add?",)),
+        ("math.plus", ("no tool is called math.plus; did you mean math.add?",)),
+        (
+            "math",
+            (
+                "no tool is called math; did you mean math.add or math.abs or math.min?",
+                "math is a group of tools: neuroscript list 'math.*'",
+            ),
+        ),
+    ],
+)
+def test_near_tools_match_by_last_word(before: tuple[str, ...], name: str, lines: tuple[str, ...]) -> None:
+    """In every command that takes a tool; the nearest is the first."""
+    assert command(*before, name, make_engine=None) == said(*lines)
+
+
+def test_a_group_and_a_tool_are_one_word() -> None:
+    """As a user of other command lines writes them."""
+    assert command("call", "math", "add", "1", "2", make_engine=None) == said(
+        "no tool is called math; did you mean math.add or math.abs or math.min?",
+        "write the group and the name as one word: neuroscript call math.add",
+    )
+
+
+def test_a_pattern_without_stars_is_near_too() -> None:
+    """A group has its stars, and a name its group."""
+    assert command("list", "add", make_engine=None) == said(
+        "no tool matches add; did you mean math.add or git.add?", code=0
+    )
+    assert command("list", "mth.*", make_engine=None) == said("no tool matches mth.*; did you mean 'math.*'?", code=0)
+    assert command("list", "math", make_engine=None) == said("no tool matches math; did you mean 'math.*'?", code=0)
+
+
+# An installation of the core alone
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which the core and its libraries are installed, and nothing else."""
+    return installed(tmp_path_factory.mktemp("core"))
+
+
+def in_core(core: Path, *words: str) -> Ran:
+    """Run the command where nothing but the core is installed."""
+    done = alone(core, CLI, *words, env=dict(os.environ))
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("math.add", "std"), ("math__add", "std"), ("git.status", "git"), ("os.getenv", "shell")]
+)
+@pytest.mark.parametrize("before", [("call",), ("show",), ("policy", "explain")])
+def test_a_core_says_which_distribution_brings_a_tool(
+    core: Path, before: tuple[str, ...], name: str, extra: str
+) -> None:
+    """With the line that installs it."""
+    tool = name.replace("__", ".")
+    group = tool.partition(".")[0]
+
+    assert in_core(core, *before, name) == said(
+        f"no tool is called {tool}",
+        f'neuroscript-{extra} brings the tools of {group} and is not installed: pip install "neuroscript[{extra}]"',
+    )
+
+
+def test_a_core_lists_nothing_and_says_what_to_install(core: Path) -> None:
+    """Whether there is a pattern or not."""
+    first = 'neuroscript-std brings the first ones: pip install "neuroscript[std]"'
+
+    assert in_core(core, "list") == said(f"there are no tools; {first}", code=0)
+    assert in_core(core, "list", "git.*") == said(
+        "no tool matches git.*; neuroscript-git brings the tools of git and is not installed: "
+        'pip install "neuroscript[git]"',
+        code=0,
+    )
+    assert in_core(core, "call", "add") == said("no tool is called add", f"there are no tools; {first}")
+
+
+def test_an_installed_distribution_that_is_not_chosen_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the environment that leaves it out."""
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-fs")
+
+    assert command("call", "math.add", "1", "2", make_engine=None) == said(
+        "no tool is called math.add",
+        "neuroscript-std brings the tools of math and is installed, but it is not loaded: neuroscript plugins list",
+    )
+
+
+def test_the_table_of_groups_is_that_of_our_distributions() -> None:
+    """As their tools are registered; each distribution has an extra that installs it."""
+    found: dict[str, set[str]] = {}
+    with Engine(policy=ExecutionPolicy(trusted=True)) as engine:
+        for tool in engine.infos.values():
+            found.setdefault(tool.origin.partition(" ")[0], set()).add(tool.spec.full_name.partition(".")[0])
+    projects = [tomllib.loads(file.read_text())["project"]["name"] for file in ROOT.glob("plugins/*/pyproject.toml")]
+
+    assert {name: found[name] for name in projects} == FIRST_PARTY
+    assert {*EXTRAS.values()} == {*projects}
+
+
+# Words of a call
+
+
+def test_a_timeout_stands_before_or_behind_the_name() -> None:
+    """It ends the call, with the code of timeouts."""
+    text = "probe.waits: did not end within 0.05 s and was left behind and may still run"
+    late = Ran(124, "waiting\n", f"neuroscript: {text}\n")
+
+    assert command("call", "--timeout", "0.05", "probe.waits", "1") == late
+    assert command("call", "probe.waits", "1", "--timeout", "0.05") == late
+    assert command("call", "probe.waits", "1", "--timeout=0.05") == late
+    assert command("call", "probe.echo", "a", "--timeout", "20") == Ran(0, "a\n")
+    assert command("call", "probe.echo", "a", "--timeout", "soon") == said(
+        "argument --timeout: expected a number of seconds above 0 (see neuroscript call --help)"
+    )
+
+
+def test_calls_of_a_file_have_a_timeout_each() -> None:
+    """One that takes too long stops no other."""
+    lines = [
+        {"id": "1", "name": "probe.waits", "arguments": [1]},
+        {"id": "2", "name": "probe.echo", "arguments": ["a"]},
+    ]
+    ran = command("execute", "-", "--timeout", "0.05", stdin="\n".join(map(json.dumps, lines)).encode())
+
+    first, second = map(json.loads, ran.out.splitlines())
+    assert (ran.code, first["error"]["code"], second["value"]) == (124, "call.timeout", "a")
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (
+            ["math.add", "1", "2", "--jsno"],
+            "math.add: expected at most 2 arguments, got 3",
+            "--jsno is not an option of call, so it was passed as a value; did you mean --json?",
+        ),
+        (
+            ["math.add", "1", "--num2", "2"],
+            "math.add: num2: expected float, got str (a text must be a decimal number, such as -1.5e3); "
+            "expected at most 2 arguments, got 3",
+            "--num2 is not an option of call, so it was passed as a value; write num2=VALUE",
+        ),
+        (
+            ["math.add", "1", "--num2=2"],
+            "math.add: num2: expected float, got str (a text must be a decimal number, such as -1.5e3)",
+            "--num2 is not an option of call, so it was passed as a value; write num2=VALUE",
+        ),
+        (
+            ["math.add", '{"num1": 1, "num2": 2}'],
+            "math.add: num1: expected float, got str (a text must be a decimal number, such as -1.5e3); "
+            "num2: expected float, got nothing",
+            "to pass all arguments as JSON: neuroscript call math.add --input-json '{...}'",
+        ),
+        (
+            ["math.add", "{'num1': 1, 'num2': 2}"],
+            "math.add: num1: expected float, got str (a text must be a decimal number, such as -1.5e3); "
+            "num2: expected float, got nothing",
+            "to pass all arguments as JSON: neuroscript call math.add --input-json '{...}'; "
+            'JSON needs double quotes: \'{"name": "value"}\'',
+        ),
+        (
+            ["math.add", "--input-json", "{'num1': 1, 'num2': 2}"],
+            "math.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)",
+            'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+        ),
+        (
+            ["math.add", "--input-json", "{num1: 1, num2: 2}"],
+            "math.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)",
+            'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+        ),
+        (
+            ["math.max", "numbers=['1', '2']"],
+            None,
+            'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+        ),
+    ],
+    ids=["option", "argument", "argument with =", "JSON", "quoted", "file", "bare names", "key"],
+)
+def test_a_misread_word_is_explained(words: list[str], error: str | None, hint: str) -> None:
+    """In a second line, below the error of the call."""
+    ran = command("call", *words, make_engine=None)
+
+    first, second = ran.err.splitlines()
+    assert (ran.code, ran.out, second) == (3, "", f"neuroscript: {hint}")
+    assert error is None or first == f"neuroscript: {error}"
+
+
+def test_json_stands_in_a_word_as_in_a_file(here: Path) -> None:
+    """A value of --input-json that begins with a brace or a bracket is JSON itself."""
+    (here / "args.json").write_text('{"num1": 1, "num2": 2}')
+
+    for value in ('{"num1": 1, "num2": 2}', " [1, 2]", "args.json"):
+        assert command("call", "math.add", "--input-json", value, make_engine=None) == Ran(0, "3.0\n")
+    assert command("call", "math.add", "--input-json", "none.json", make_engine=None) == said(
+        "can not read none.json: no such file or directory"
+    )
+
+
+def test_single_quotes_in_a_file_are_explained(here: Path) -> None:
+    """As in a word."""
+    (here / "args.json").write_text("{'num1': 1}")
+
+    assert command("call", "math.add", "--input-json", "args.json", make_engine=None) == said(
+        "math.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)",
+        'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+        code=3,
+    )
+
+
+@pytest.mark.parametrize("words", [["x"], ["-5", "y"], ["[1, 2"], ["--", "--jsno", "1", "2"]])
+def test_other_wrong_words_have_no_hint(words: list[str]) -> None:
+    """Only what looks like an option, or like JSON."""
+    ran = command("call", "math.add", *words, make_engine=None)
+
+    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+
+
+def test_results_for_programs_have_no_hint() -> None:
+    """With --json, stderr stays empty as it was."""
+    ran = command("call", "--json", "math.add", "1", "2", "--jsno", make_engine=None)
+
+    assert (ran.code, ran.err) == (3, "")

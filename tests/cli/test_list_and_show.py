@@ -94,7 +94,7 @@ def test_list_of_no_tools_says_where_tools_come_from() -> None:
     """A newcomer with the core alone is told what is missing."""
     ran = command("list", make_engine=functools.partial(Engine, plugins="none"))
 
-    text = "neuroscript: there are no tools; the distribution neuroscript-std brings the first ones\n"
+    text = 'neuroscript: there are no tools; neuroscript-std brings the first ones: pip install "neuroscript[std]"\n'
     assert Ran(0, "", text) == ran
 
 

@@ -15,7 +15,7 @@ import attrs
 from neuroscript.binding import bind_named
 from neuroscript.cli.decisions import code_of, decided, decision_to_data, foreseen
 from neuroscript.cli.exits import OK, UsageError, exit_code
-from neuroscript.cli.inputs import text_of
+from neuroscript.cli.inputs import json_of
 from neuroscript.cli.opening import MakeEngine, meant, opened
 from neuroscript.cli.output import Output
 from neuroscript.cli.remedies import action, advice
@@ -44,7 +44,19 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         _call_again(options, output, make_engine, text)
     with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
         became = _became(engine, options, text, output)
-    return _told(became, options, output)
+        hints = _hints(engine, options, became, text, make_engine is None)
+    code = _told(became, options, output)
+    for hint in hints:
+        output.say(hint)
+    return code
+
+
+def _hints(engine: Engine, options: Namespace, became: object, text: str | None, is_own: bool) -> list[str]:
+    if isinstance(became, Streamed) or getattr(became, "ok", False):
+        return []
+    from neuroscript.cli.call_hints import call_hints
+
+    return call_hints(engine, options, became, text, is_own=is_own)
 
 
 def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | None, text: str | None) -> NoReturn:
@@ -66,7 +78,7 @@ def _became(engine: Engine, options: Namespace, text: str | None, output: Output
     if not isinstance(call, ToolCall):
         return call
     tool = streaming(engine, call.name)
-    return engine.execute(call) if tool is None else streamed(engine, tool, call, options, output)
+    return engine.execute(call, options.timeout) if tool is None else streamed(engine, tool, call, options, output)
 
 
 def _told(became: ToolResult | Streamed | Decision, options: Namespace, output: Output) -> int:
@@ -89,7 +101,7 @@ def file_arguments(options: Namespace) -> str | None:
         return None
     if options.words or options.values:
         raise UsageError("the arguments are words or a file (--input-json), not both")
-    return text_of(options.input_json)
+    return json_of(options.input_json)
 
 
 def _foreseen(decision: Decision, options: Namespace, output: Output) -> int:

@@ -13,7 +13,7 @@ from neuroscript.cli.exits import INTERNAL, OK, UsageError, exit_code
 from neuroscript.cli.output import Output, OutputClosed, OutputError
 from neuroscript.cli.parser import parsed
 from neuroscript.cli.subparsers import TRACEBACK
-from neuroscript.errors import LISTED, NeuroScriptError, SpecError
+from neuroscript.errors import LISTED, NeuroScriptError, SpecError, ToolNotFound
 
 MODULES: Final = {
     "list": "listing",
@@ -68,6 +68,8 @@ def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> i
     except BaseException as error:
         for sentence in _sentences(error):
             output.say(sentence)
+        for note in getattr(error, "__notes__", ()) if isinstance(error, ToolNotFound) else ():
+            output.say(note)
         output.say_traceback(error)
         code = exit_code(error)
     output.settle()

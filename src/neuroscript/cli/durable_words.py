@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from neuroscript.cli.plan_words import add_model
-from neuroscript.cli.subparsers import add_subparser
-from neuroscript.cli.talk_words import count, seconds
+from neuroscript.cli.subparsers import add_subparser, seconds
+from neuroscript.cli.talk_words import count
 from neuroscript.cli.world_words import add_keeping, add_world
 from neuroscript.workflow.durable.beating import LEASE
 

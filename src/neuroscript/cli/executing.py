@@ -40,8 +40,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         if options.report:
             from neuroscript.cli.report import report
 
-            return report(source.title, outcomes(engine, source), output)
-        return _written(outcomes(engine, source), output)
+            return report(source.title, outcomes(engine, source, options.timeout), output)
+        return _written(outcomes(engine, source, options.timeout), output)
 
 
 def _foreseen(engine: Engine, all_calls: Iterable[Asked], output: Output) -> int:

@@ -66,7 +66,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     text = file_arguments(options)
     with opened(make_engine, output, options) as engine:
-        tool = found(engine, options.name)
+        tool = found(engine, options.name, is_own=make_engine is None)
         call = _call(tool, options, text)
         decision = _outcome(engine, tool, call)
         gates = tuple(explained(engine.policy, tool, _values(tool, call, options.strict), decision))

@@ -13,7 +13,6 @@ from neuroscript.cli.exits import UsageError
 from neuroscript.cli.output import Output
 from neuroscript.cli.policy_files import may_name_servers
 from neuroscript.directories import plugins_directory
-from neuroscript.display import shown
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.indexes import IndexedTool
 
@@ -78,11 +77,9 @@ def matches(name: str, pattern: str | None) -> bool:
 
 def nothing(pattern: str | None, names: Iterable[str]) -> str:
     """Return what is said where no tool of *names* is meant by a pattern."""
-    if pattern is None:
-        return "there are no tools; the distribution neuroscript-std brings the first ones"
-    group = pattern.lower().rstrip(".")
-    hint = f"; did you mean '{group}.*'?" if any(name.startswith(f"{group}.") for name in names) else ""
-    return f"no tool matches {shown(pattern)}{hint}"
+    from neuroscript.cli.tool_hints import no_match
+
+    return no_match(pattern, tuple(names))
 
 
 def _of_indexes(options: Namespace, output: Output) -> Gathered:

@@ -102,6 +102,24 @@ def lines(source: Input) -> Iterator[Line]:
             yield Line(number, data.removesuffix(b"\n").removesuffix(b"\r"))
 
 
+def is_json_text(word: str) -> bool:
+    """Tell whether a word is a JSON object or array itself, rather than the name of a file.
+
+    >>> is_json_text(' {"a": 1}'), is_json_text("./{a}"), is_json_text("-")
+    (True, False, False)
+    """
+    return word.lstrip().startswith(("{", "["))
+
+
+def json_of(word: str) -> str:
+    """Return JSON text: the word itself if it is an object or an array, else the text of that file.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    return word if is_json_text(word) else text_of(word)
+
+
 def text_of(name: str) -> str:
     """Return the whole text of a file, or of the standard input for ``-``.
 

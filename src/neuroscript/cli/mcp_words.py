@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from neuroscript.cli.subparsers import add_subparser
-from neuroscript.cli.talk_words import seconds
+from neuroscript.cli.subparsers import add_subparser, seconds
 from neuroscript.cli.world_words import add_keeping, add_world
 
 NAME: Final = "neuroscript"

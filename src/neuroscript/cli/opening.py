@@ -167,15 +167,23 @@ def meant(engine: Engine, name: str) -> ToolImplementation | None:
     return engine.tools.get(engine.aliases.get(asked, asked))
 
 
-def found(engine: Engine, name: str) -> ToolImplementation:
+def found(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
     """Return the tool that *name* means, whether or not it may be called.
 
+    Args:
+        is_own: Whether the command is ours; the command of a host loads what the host decides.
+
     Raises:
-        ToolNotFound: There is none; near names stand in it.
+        ToolNotFound: There is none; near names stand in it, and its notes say what else helps.
     """
     tool = meant(engine, name)
     if tool is None:
-        raise ToolNotFound(shown(name), near(name, by_needs(engine.tools.values())))
+        from neuroscript.cli.tool_hints import tool_hints
+
+        error = ToolNotFound(shown(from_wire(name)), near(name, by_needs(engine.tools.values())))
+        for hint in tool_hints(name, engine.tools, is_own=is_own):
+            error.add_note(hint)
+        raise error
     return tool
 
 

@@ -51,11 +51,15 @@ class Outcome:
     result: ToolResult
 
 
-def outcomes(engine: Engine, source: Input) -> Iterator[Outcome]:
-    """Run the call of each line that is not blank, one after the other, and yield what became of it."""
+def outcomes(engine: Engine, source: Input, timeout: float | None = None) -> Iterator[Outcome]:
+    """Run the call of each line that is not blank, one after the other, and yield what became of it.
+
+    Args:
+        timeout: The seconds that each call may take.
+    """
     for each in calls(source):
         if isinstance(each.call, ToolCall):
-            yield Outcome(each.line, each.shape, True, engine.execute(each.call))
+            yield Outcome(each.line, each.shape, True, engine.execute(each.call, timeout))
         else:
             yield Outcome(each.line, each.shape, False, each.call)
 

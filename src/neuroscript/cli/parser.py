@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from neuroscript.cli.argument_parser import NothingAsked, Parser, unknown_command
 from neuroscript.cli.exits import UsageError
-from neuroscript.cli.subparsers import TRACEBACK, add_subparser
+from neuroscript.cli.subparsers import TRACEBACK, add_subparser, seconds
 from neuroscript.cli.world_words import (
     KEEPING,
     LOCKED,
@@ -44,7 +44,8 @@ TOP: Final = ("-h", "--help", "--version")
 """The options that stand before a command."""
 
 INPUT: Final = "--input-json"
-VALUED: Final = frozenset({INPUT, *WORLD, *KEEPING})
+TIMEOUT: Final = "--timeout"
+VALUED: Final = frozenset({INPUT, TIMEOUT, *WORLD, *KEEPING})
 NAME: Final = "NAME"
 EXIT_CODES: Final = """\
 exit codes:
@@ -247,6 +248,7 @@ def _add_call(commands: Any, tool_names: Completer | None, keys: Completer | Non
     _add_tool_words(parser, tool_names, keys)
     add_keeping(parser)
     _add_dry_run(parser)
+    parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="how many seconds the call may take")
     parser.add_argument(
         "--watch", action="store_true", help="call again whenever a plugin of a file changes, until it is interrupted"
     )
@@ -256,7 +258,9 @@ def _add_tool_words(parser: Parser, tool_names: Completer | None, keys: Complete
     """Add what describes one call and the world of it."""
     parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
     parser.add_argument(
-        INPUT, metavar="FILE", help="take the arguments from a file, a JSON object or array; - is stdin"
+        INPUT,
+        metavar="JSON|FILE",
+        help="take the arguments from JSON, an object or array, or from a file of it; - is stdin",
     )
     add_world(parser, tool_names)
     _add_name(parser, tool_names)
@@ -283,6 +287,7 @@ def _add_execute(commands: Any, tool_names: Completer | None, _: Completer | Non
     add_world(parser, tool_names)
     add_keeping(parser)
     _add_dry_run(parser)
+    parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="how many seconds each call may take")
     parser.add_argument("file", metavar="FILE", help="JSON lines; - is stdin")
 
 

@@ -14,8 +14,9 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from neuroscript.approval import Approver
+from neuroscript.cli.call_hints import quote_hints
 from neuroscript.cli.exits import FAILED, MODEL_CODES, OK, USAGE, UsageError, exit_code_of
-from neuroscript.cli.inputs import STDIN, text_of
+from neuroscript.cli.inputs import STDIN, is_json_text, json_of, text_of
 from neuroscript.cli.opening import MakeEngine, opened
 from neuroscript.cli.output import Output, reason_of
 from neuroscript.cli.progress import Display, display_of
@@ -145,12 +146,15 @@ def given(plan: Plan, options: Namespace) -> dict[str, Any]:
         raise UsageError("the inputs are words (--input) or a file (--input-json), not both")
     if options.input_json == STDIN == options.file:
         raise UsageError("the plan and its inputs can not both come from the standard input")
+    title = "--input-json" if is_json_text(options.input_json) else shown_path(options.input_json)
     try:
-        data = parsed(text_of(options.input_json))
+        text = json_of(options.input_json)
+        data = parsed(text)
     except NotJSON as error:
-        raise UsageError(f"{shown_path(options.input_json)} is no JSON: {error.hint}") from None
+        hints = [f"{title} is no JSON: {error.hint}", *quote_hints(text)]
+        raise UsageError("; ".join(hints)) from None
     if not isinstance(data, dict):
-        raise UsageError(f"{shown_path(options.input_json)}: expected an object of inputs, got {type_name(data)}")
+        raise UsageError(f"{title}: expected an object of inputs, got {type_name(data)}")
     return data
 
 

@@ -32,7 +32,7 @@ def add_run(commands: Any, layout: Any) -> None:
     parser = add_subparser(commands, layout, "run", "run a plan", json_help="the trace in one line", description=RUN)
     option = parser.add_argument
     option("--input", metavar="KEY=VALUE", action="append", default=[], help="give the plan an input, as call does")
-    option("--input-json", metavar="FILE", help="take the inputs from a file, a JSON object; - is stdin")
+    option("--input-json", metavar="JSON|FILE", help="take the inputs from a JSON object, or a file of it; - is stdin")
     option("--parallel", metavar="N", type=count, default=16, help="how many calls may run at once; else 16")
     option("--check", action="store_true", help="run nothing; say whether the plan can run here, and why not")
     option("--durable", metavar="URL", help="keep the run in a database: sqlite:///FILE, postgresql://USER@HOST/NAME")

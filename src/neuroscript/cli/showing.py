@@ -28,7 +28,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         ToolNotFound: There is no such tool.
     """
     with opened(make_engine, output, options) as engine:
-        tool = found(engine, options.name)
+        tool = found(engine, options.name, is_own=make_engine is None)
         if options.json:
             aliases = {"aliases": old} if (old := old_names(engine, tool)) else {}
             output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy), **aliases})

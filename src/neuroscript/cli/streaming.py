@@ -62,7 +62,7 @@ def streamed(engine: Engine, tool: str, call: ToolCall, options: Namespace, outp
     sent, count = Sent(call), 0
     write = _json(output) if options.json else _text(output)
     try:
-        items: Any = engine._sent_stream(sent, None)
+        items: Any = engine._sent_stream(sent, options.timeout)
         with closing(items):
             for item in items:
                 write(item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS
+from argparse import SUPPRESS, ArgumentTypeError
 from typing import Any, Final
 
 TRACEBACK: Final = "--traceback"
@@ -34,3 +34,18 @@ def add_subparser(
         TRACEBACK, action="store_true", default=SUPPRESS, help="show the Python traceback of each failure on stderr"
     )
     return parser
+
+
+def seconds(text: str) -> float:
+    """Return a number of seconds above 0.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not such a number.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ArgumentTypeError("expected a number of seconds above 0")
+    return number

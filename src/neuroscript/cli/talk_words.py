@@ -6,7 +6,7 @@ import argparse
 from typing import Any, Final
 
 from neuroscript.cli.model_words import APIS, KEYS, MODEL, address
-from neuroscript.cli.subparsers import add_subparser
+from neuroscript.cli.subparsers import add_subparser, seconds
 from neuroscript.cli.world_words import add_keeping, add_world
 
 ASK: Final = f"""\
@@ -93,18 +93,3 @@ def count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise argparse.ArgumentTypeError("expected a whole number above 0")
     return int(text)
-
-
-def seconds(text: str) -> float:
-    """Return a number of seconds above 0.
-
-    Raises:
-        argparse.ArgumentTypeError: It is none.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError("expected a number of seconds above 0")
-    return number
