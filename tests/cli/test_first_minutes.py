@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command
+from tests.cli.conftest import ROOT, Ran, command, process
 from tests.core_only import alone, installed
 
 from neuroscript import Engine, ExecutionPolicy
@@ -345,3 +345,31 @@ def test_results_for_programs_have_no_hint() -> None:
     ran = command("call", "--json", "math.add", "1", "2", "--jsno", make_engine=None)
 
     assert (ran.code, ran.err) == (3, "")
+
+
+# Tables
+
+
+def test_a_piped_list_is_not_padded_to_its_longest_row() -> None:
+    """A long signature pushes its own row alone; those that fit stand in line."""
+    ran = process("list")
+
+    rows = ran.out.splitlines()
+    tools = {each["name"]: each for each in json.loads(process("list", "--json").out)}
+    assert (ran.code, len(rows)) == (0, len(tools))
+    for row in rows:
+        tool = tools[row.split()[0]]
+        columns = (max(map(len, tools)), max(len(tool["signature"]), 48))
+        text = row.partition(tool["signature"])[2].strip()
+        assert len(row) <= sum(columns) + len("    ") + len(text)
+        assert " " * 49 not in row
+    assert len({row.index(" (") for row in rows}) == 1
+
+
+def test_a_wide_cell_pushes_its_own_row_alone() -> None:
+    """For every table that a program may read."""
+    from neuroscript.cli.pages import Cell, Rows, aligned
+
+    rows = Rows((tuple(map(Cell, ("a", "b" * 60, "c"))), tuple(map(Cell, ("aa", "b", "c")))), wrapped=False)
+
+    assert [*aligned(rows)] == [f"a   {'b' * 60}  c", f"aa  b{' ' * 49}c"]

@@ -18,6 +18,9 @@ WIDEST: Final = 100
 GAP: Final = 2
 """Columns between two cells."""
 
+WIDEST_COLUMN: Final = 48
+"""How wide a column of a table is at most where a program reads it; a longer cell pushes its own row alone."""
+
 NARROWEST: Final = 16
 """How narrow a column may become that gives way to others."""
 
@@ -76,6 +79,20 @@ def line(text: str, style: Style = "", *, indent: int = 0) -> Rows:
 
 EMPTY: Final = Rows(((Cell(""),),))
 """A line that holds nothing apart."""
+
+
+def aligned(block: Rows) -> Iterator[str]:
+    """Yield each row of a table as one line of plain text, however long it is.
+
+    >>> list(aligned(Rows(((Cell("a"), Cell("one")), (Cell("bcd"), Cell("two"))))))
+    ['a    one', 'bcd  two']
+    """
+    lengths = [[min(len(each.text), WIDEST_COLUMN) for each in row[:-1]] for row in block.rows]
+    widths = [*map(max, zip(*lengths, strict=True)), 0]
+    for row in block.rows:
+        cells = (" ".join(each.text.split("\n")) for each in row)
+        text = "".join(f"{cell:<{width}}{' ' * GAP}" for cell, width in zip(cells, widths, strict=True))
+        yield f"{' ' * block.indent}{text}".rstrip()
 
 
 def laid_out(block: Rows, width: int) -> Iterator[str]:

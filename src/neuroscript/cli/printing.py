@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from neuroscript.cli.output import Output
-from neuroscript.cli.pages import WIDEST, Rows, laid_out
-
-ENDLESS: Final = 1_000_000
-"""The width of a page that is not wrapped."""
+from neuroscript.cli.pages import WIDEST, Rows, aligned, laid_out
 
 
 def show(blocks: Iterable[Rows], output: Output) -> None:
@@ -23,8 +19,9 @@ def show(blocks: Iterable[Rows], output: Output) -> None:
             output.write(styled(blocks, output))
             return
     for block in blocks:
-        width = _columns() if output.is_terminal or block.wrapped else ENDLESS
-        output.write("".join(f"{each}\n" for each in laid_out(block, block.fitted(width))))
+        is_table = not (output.is_terminal or block.wrapped)
+        lines = aligned(block) if is_table else laid_out(block, block.fitted(_columns()))
+        output.write("".join(f"{each}\n" for each in lines))
 
 
 def _columns() -> int:
