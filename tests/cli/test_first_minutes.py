@@ -347,6 +347,44 @@ def test_results_for_programs_have_no_hint() -> None:
     assert (ran.code, ran.err) == (3, "")
 
 
+# A sandbox
+
+
+@pytest.mark.parametrize("before", [("call",), ("call", "--dry-run"), ("execute",), ("run",)])
+def test_a_missing_sandbox_is_not_made_by_accident(before: tuple[str, ...], here: Path) -> None:
+    """A misspelled directory is an error that says how to create it."""
+    (here / "plan.toml").write_text('[[nodes]]\nname = "a"\ntool = "probe.nothing"\n')
+    last = {"call": "probe.nothing", "execute": "-", "run": "plan.toml"}[before[0]]
+
+    assert command(*before, "--sandbox", "bxo", last) == said(
+        "--sandbox: bxo does not exist; correct the path, or add --create to create it"
+    )
+    assert not (here / "bxo").exists()
+
+
+def test_a_sandbox_is_created_when_that_is_asked_for(here: Path) -> None:
+    """With the directories above it; one that exists is taken as it is."""
+    for _ in range(2):
+        assert command("call", "--sandbox", "a/box", "--create", "probe.nothing") == Ran(0, "null\n")
+        assert (here / "a" / "box").is_dir()
+    assert command("call", "--sandbox", "a/box", "probe.nothing") == Ran(0, "null\n")
+
+
+def test_a_dry_run_creates_nothing(here: Path) -> None:
+    """It says what would be."""
+    ran = command("call", "--dry-run", "--sandbox", "box", "--create", "probe.nothing")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert not (here / "box").exists()
+
+
+def test_create_needs_a_sandbox() -> None:
+    """The default one is always made."""
+    assert command("call", "--create", "probe.nothing") == said(
+        "--create creates the directory of --sandbox; add --sandbox DIR"
+    )
+
+
 # Tables
 
 

@@ -71,7 +71,7 @@ def write(path: Path, text: str) -> str:
 
 
 def call(*words: str) -> Ran:
-    return command("call", "-p", "plugin.py", "--sandbox", "box", *words)
+    return command("call", "-p", "plugin.py", "--sandbox", "box", "--create", *words)
 
 
 def put(*words: str) -> Ran:
@@ -270,7 +270,8 @@ CASES = (
 def test_a_dry_run_ends_as_the_call_does(case: tuple[str, ...], words: tuple[str, ...], world: Path) -> None:
     """With the same code, by words and by a line of JSON; stderr has the same remedy, or stdout the same text."""
     dry, wet = (
-        command("call", "-p", "plugin.py", "--sandbox", "box", *words, *more, *case) for more in (["--dry-run"], [])
+        command("call", "-p", "plugin.py", "--sandbox", "box", "--create", *words, *more, *case)
+        for more in (["--dry-run"], [])
     )
 
     assert dry.code == (0 if wet.code == 1 else wet.code), (dry, wet)  # 1: a file that is not there

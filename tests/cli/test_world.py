@@ -88,7 +88,7 @@ def test_lines_of_calls_are_no_answers() -> None:
 def test_a_grant_confines_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path: Path) -> None:
     """Without one it does nothing; what it is refused for is named, and the exit code is 4."""
     here = tmp_path / "box"
-    words = ("call", f"--plugin={plugin}", "--sandbox", str(here))
+    words = ("call", f"--plugin={plugin}", "--sandbox", str(here), "--create")
 
     options = "--grant 'fs:write:data/a' --grant 'fs:read:data/a'"
     refused = f"neuroscript: p.put: needs fs:write:data/a, fs:read:data/a; grant it with {options}\n"
@@ -117,7 +117,7 @@ def test_trust_allow_and_deny_are_words(plugin: str) -> None:
 def test_calls_of_a_file_take_the_same_words(plugin: str, tmp_path: Path) -> None:
     """And the list of tools shows what a plugin brings."""
     call = json.dumps({"name": "p__put", "arguments": {"path": "a", "text": "hi"}}).encode()
-    words = ("-p", plugin, "--grant", "fs:*:*", "--sandbox", str(tmp_path / "box"))
+    words = ("-p", plugin, "--grant", "fs:*:*", "--sandbox", str(tmp_path / "box"), "--create")
 
     assert json.loads(command("execute", *words, "-", stdin=call).out)["value"] == "hi"
     assert command("list", "-p", plugin, "p.*").out.count("p.") == 2

@@ -15,7 +15,7 @@ from neuroscript.cli.output import Output
 from neuroscript.cli.servers import join, lent, tables
 from neuroscript.cli.stating import stated, without_effect
 from neuroscript.directories import plugins_directory
-from neuroscript.display import shown
+from neuroscript.display import shown, shown_path
 from neuroscript.engine import Engine
 from neuroscript.errors import PluginError, ToolNotFound
 from neuroscript.host import Host
@@ -51,7 +51,7 @@ def opened(
         llm: The model that is lent to tools which may use one.
 
     Raises:
-        UsageError: A trail that they name can not be kept, or a number is none.
+        UsageError: The sandbox that they name does not exist, a trail can not be kept, or a number is none.
         PluginError: A plugin that *options* name can not be loaded.
         SandboxError: The sandbox that they name can not be used.
         SpecError: A grant or a pattern is none, or the policy file is wrong.
@@ -61,7 +61,7 @@ def opened(
     servers = tables(settings, make_engine is None, output)
     mode: Mode = "strict" if settings.get("strict") else "lax"
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
-        sandbox = settings.get("sandbox") if _runs(settings) else None
+        sandbox = _sandbox(settings)
         logger = logger_for(output)
         host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=lent(servers), logger=logger)
         keywords = {**keywords, **choice(settings), **_locked(settings), **_spilling(settings)}
@@ -84,6 +84,26 @@ def opened(
 def _warn_of_plugin(error: PluginError, output: Output) -> None:
     output.say(f"warning: {error}")
     output.say_traceback(error)
+
+
+def _sandbox(settings: Mapping[str, Any]) -> str | None:
+    """Return the sandbox that the options name, if the command runs tools; it must exist unless they create it.
+
+    Raises:
+        UsageError: It does not exist, or `--create` has nothing to create.
+    """
+    directory: str | None = settings.get("sandbox")
+    creates = settings.get("create", False)
+    if directory is None:
+        if creates:
+            raise UsageError("--create creates the directory of --sandbox; add --sandbox DIR")
+        return None
+    if settings["command"] == "policy":
+        return None
+    if not creates and not os.path.exists(directory):  # noqa: PTH110
+        where = shown_path(directory)
+        raise UsageError(f"--sandbox: {where} does not exist; correct the path, or add --create to create it")
+    return directory if _runs(settings) else None
 
 
 def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,9 @@ QUESTIONS: Final = ("check", "explain")
 """What ``policy`` can be asked."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
-FLAGS: Final = frozenset({"--json", "--strict", "--trusted", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"})
+FLAGS: Final = frozenset(
+    {"--json", "--strict", "--trusted", "--create", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"}
+)
 TOP: Final = ("-h", "--help", "--version")
 """The options that stand before a command."""
 

@@ -83,6 +83,7 @@ def add_world(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterabl
             action.completer = tool_names
     parser.add_argument("--trusted", action="store_true", help="let tools run that require trust")
     parser.add_argument("--sandbox", metavar="DIR", help="the directory that tools see; else one of yours, apart")
+    parser.add_argument("--create", action="store_true", help="create the directory of --sandbox if it does not exist")
     parser.add_argument(
         "--spill",
         metavar="BYTES",
