@@ -67,7 +67,7 @@ def test_everything_that_is_chosen_works(monkeypatch: pytest.MonkeyPatch, config
     assert [part for part in parts if part != "terminal"] == [
         *("versions", "extras", "plugins", "sandbox", "directories", "policy", "environment")
     ]
-    assert {look["state"] for looks in parts.values() for look in looks.values()} <= {"ok", "missing"}
+    assert {look["state"] for looks in parts.values() for look in looks.values()} <= {"ok", "optional"}
     assert parts["versions"]["Python"]["text"].startswith(".".join(map(str, sys.version_info[:3])))
     assert parts["versions"]["neuroscript"]["text"] == f"{__version__}, runtime API 1.0"
     assert {*CORE} < {*parts["versions"]}
@@ -78,14 +78,16 @@ def test_everything_that_is_chosen_works(monkeypatch: pytest.MonkeyPatch, config
 
 
 def test_a_person_sees_the_same() -> None:
-    """The parts, what mends what is missing below it, and at last the counts."""
+    """The parts, what sets up what is optional below it, and at last the counts."""
     ran = command("doctor", make_engine=None)
 
     assert (ran.code, ran.err) == (0, "")
-    assert "\n\nplugins\n  plugins           missing  none is chosen\n" in ran.out
-    assert '\n                             pip install "neuroscript[std]"\n' in ran.out
-    assert "\n  configuration     ok       $XDG_CONFIG_HOME/neuroscript\n" in ran.out
-    assert re.search(r"\n\nall that is chosen works, \d missing\n$", ran.out)
+    assert "\n\nplugins\n  plugins           warning   none is chosen, so there are no tools\n" in ran.out
+    assert '\n                              pip install "neuroscript[std]"\n' in ran.out
+    assert "\n  configuration     ok        $XDG_CONFIG_HOME/neuroscript\n" in ran.out
+    assert re.search(
+        r"\n\neverything that is chosen works; 1 warning; \d optional parts? (is|are) not set up\n$", ran.out
+    )
 
 
 def test_the_extras_of_libraries_are_those_of_the_project() -> None:
@@ -115,11 +117,11 @@ def asked_alone(core: Path, *words: str, **settings: str) -> Ran:
 
 
 def test_an_extra_that_is_not_installed_is_no_fault(core: Path) -> None:
-    """It is missing, and the line that brings it stands beside it."""
+    """It is optional, and the line that brings it stands beside it."""
     parts = found(asked_alone(core, "--json"))
 
     assert {extra: (look["state"], look["mend"]) for extra, look in parts["extras"].items()} == {
-        extra: ("missing", f'pip install "neuroscript[{extra}]"')
+        extra: ("optional", f'pip install "neuroscript[{extra}]"')
         for extra in ("std", "fs", "git", "http", "shell", *LIBRARIES)
     }
     assert parts["extras"]["cli"]["text"] == "rich and argcomplete are not installed"
@@ -258,7 +260,7 @@ def test_the_sandbox_is_tried_and_not_made(home: Path) -> None:
 
 
 def test_each_line_mends_what_it_stands_beside(config: Path, home: Path) -> None:
-    """They are run by a shell as they stand; then nothing of the directories is missing or broken."""
+    """They are run by a shell as they stand; then nothing of the directories is optional or broken."""
     config.parent.chmod(0o777)
     (home / "data" / "neuroscript").chmod(0o770)
     (home / "cache" / "neuroscript").rmdir()
@@ -273,7 +275,7 @@ def test_each_line_mends_what_it_stands_beside(config: Path, home: Path) -> None
         "configuration": "broken",
         "data": "broken",
         "cache": "broken",
-        "plugins": "missing",
+        "plugins": "optional",
     }
     assert before["data"]["text"] == (
         "$XDG_DATA_HOME/neuroscript: others than its owner may write to $XDG_DATA_HOME/neuroscript"
@@ -332,7 +334,7 @@ def test_a_terminal_is_found_where_there_is_one(terminal: int) -> None:
     none = found(Ran(done.returncode, done.stdout))["terminal"]["terminal"]
 
     assert (there["state"], there["text"]) == ("ok", "at stderr: approvals can be asked for")
-    assert (none["state"], none["mend"]) == ("missing", "neuroscript call --suspend DIR …")
+    assert (none["state"], none["mend"]) == ("optional", "neuroscript call --suspend DIR …")
 
 
 CANARY = "canary7f3a"

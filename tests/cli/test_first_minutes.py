@@ -411,3 +411,17 @@ def test_a_wide_cell_pushes_its_own_row_alone() -> None:
     rows = Rows((tuple(map(Cell, ("a", "b" * 60, "c"))), tuple(map(Cell, ("aa", "b", "c")))), wrapped=False)
 
     assert [*aligned(rows)] == [f"a   {'b' * 60}  c", f"aa  b{' ' * 49}c"]
+
+
+# The doctor
+
+
+def test_what_is_optional_is_not_missing(core: Path) -> None:
+    """A core that works says so, and counts what may be added."""
+    ran = in_core(core, "doctor")
+
+    assert ran.code == 0
+    assert "missing" not in ran.out
+    assert ran.out.count(" optional ") >= 17
+    assert ran.out.splitlines()[-1].startswith("everything that is chosen works; 1 warning; ")
+    assert ran.out.splitlines()[-1].endswith(" optional parts are not set up")

@@ -372,7 +372,7 @@ LANDLOCK: Final = (
     "Landlock keeps each program from signalling its supervisor; only resource limits and cgroups could still stop that",
 )
 TREE: Final = (
-    "missing",
+    "warning",
     "a program that kills or stops its supervisor can outlive the call: the system offers neither "
     "unprivileged user namespaces nor Landlock with signals (Linux 6.12)",
 )

@@ -9,10 +9,10 @@ from neuroscript.cli.subparsers import add_subparser
 from neuroscript.cli.world_words import add_plugins
 
 DOCTOR: Final = """\
-Looks at versions, extras, plugins, the sandbox, your directories, the policy in use, programs, the
-terminal and the environment, and gives one line that mends what is missing or broken. Plugins are
-loaded in processes of their own. No value of the environment is shown. Exits 1 where something that
-is chosen does not work, else 0; an extra that is not installed is no fault."""
+Checks versions, extras, plugins, the sandbox, your directories, the policy in use, programs, the
+terminal and the environment, and prints one line that corrects each fault. Optional parts that are
+not set up are no fault. Plugins are loaded in processes of their own. No value of the environment
+is shown. Exits with 1 if something that is chosen does not work, else with 0."""
 
 LONGEST: Final = 3600
 """How many seconds may be given to each plugin."""

@@ -17,6 +17,7 @@ from neuroscript.cli.opening import MakeEngine
 from neuroscript.cli.output import Output
 from neuroscript.cli.pages import EMPTY, Rows, cell, line
 from neuroscript.cli.printing import show
+from neuroscript.cli.written import counted
 
 PARTS: Final = {
     "versions": "looks_installed:versions",
@@ -32,9 +33,9 @@ PARTS: Final = {
 }
 """What is looked at, in order, and who does; each is found for itself, so that one that is broken stops no other."""
 
-STYLES: Final[dict[str, Any]] = {"ok": "good", "missing": "mended", "broken": "bad"}
+STYLES: Final[dict[str, Any]] = {"ok": "good", "optional": "dim", "warning": "mended", "broken": "bad"}
 INDENT: Final = 2
-WIDTHS: Final = (16, 7)
+WIDTHS: Final = (16, 8)
 """The columns of the subject and the state, so that all parts stand in line."""
 
 
@@ -70,9 +71,17 @@ def _blocks(found: dict[str, list[Look]], counts: Counter[Any]) -> Iterator[Rows
         if looks:
             rows = [(cell(each.subject, "name"), cell(each.state, STYLES[each.state]), _told(each)) for each in looks]
             yield from (line(part, "title"), Rows(tuple(rows), indent=INDENT, widths=WIDTHS), EMPTY)
-    broken, missing = counts["broken"], counts["missing"]
-    state = f"{broken} broken" if broken else "all that is chosen works"
-    yield line(f"{state}, {missing} missing" if missing else state)
+    yield line(_summary(counts))
+
+
+def _summary(counts: Counter[Any]) -> str:
+    broken, warnings, optional = counts["broken"], counts["warning"], counts["optional"]
+    parts = [f"{broken} broken" if broken else "everything that is chosen works"]
+    if warnings:
+        parts.append(counted(warnings, "warning"))
+    if optional:
+        parts.append(f"{counted(optional, 'optional part')} {'is' if optional == 1 else 'are'} not set up")
+    return "; ".join(parts)
 
 
 def _told(look: Look) -> Any:

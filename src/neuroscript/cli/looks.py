@@ -11,7 +11,7 @@ import attrs
 
 from neuroscript.display import shown_path
 
-State = Literal["ok", "missing", "broken"]
+State = Literal["ok", "optional", "warning", "broken"]
 
 DIRECTORIES: Final = (
     *("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TMPDIR", "TEMP", "VIRTUAL_ENV"),
@@ -29,7 +29,8 @@ class Look:
 
     Attributes:
         subject: What was looked at.
-        state: ``missing`` is no fault: it may well not be wanted.
+        state: ``optional`` is not set up, and may well not be wanted; ``warning`` works, but not as one may expect;
+            ``broken`` was chosen and does not work.
         text: What there is to say of it.
         mend: The line that mends it, where there is one.
     """

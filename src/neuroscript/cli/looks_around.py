@@ -27,7 +27,7 @@ def terminal(options: Namespace) -> Iterator[Look]:
         yield Look("terminal", "ok", f"at {', '.join(found)}: approvals can be asked for")
     else:
         text = "none at stdin, stdout and stderr: nobody can be asked for an approval"
-        yield Look("terminal", "missing", text, "neuroscript call --suspend DIR …")
+        yield Look("terminal", "optional", text, "neuroscript call --suspend DIR …")
 
 
 def environment(options: Namespace) -> Iterator[Look]:

@@ -148,11 +148,11 @@ def directories(options: Namespace) -> Iterator[Look]:
 
 def _directory(subject: str, directory: str | None) -> Look:
     if directory is None:
-        return Look(subject, "missing", "the environment names no such directory", 'export HOME="…"')
+        return Look(subject, "warning", "the environment names no such directory", 'export HOME="…"')
     name = place(directory)
     try:
         if not Path(directory).exists():
-            return Look(subject, "missing", f"{name} is not there", f"mkdir -p -m 700 {word(directory)}")
+            return Look(subject, "optional", f"{name} is not there", f"mkdir -p -m 700 {word(directory)}")
         exposed = exposure(directory)
     except OSError as error:
         return Look(subject, "broken", f"{name} can not be looked at ({type(error).__name__})")

@@ -102,7 +102,7 @@ def extras(options: Namespace) -> Iterator[Look]:
         lacking = [name for name, number in found.items() if number is None]
         if lacking:
             is_are = "is" if len(lacking) == 1 else "are"
-            yield Look(extra, "missing", f"{' and '.join(lacking)} {is_are} not installed", mending(extra))
+            yield Look(extra, "optional", f"{' and '.join(lacking)} {is_are} not installed", mending(extra))
         else:
             yield Look(extra, "ok", ", ".join(f"{name} {number}" for name, number in found.items()))
 
@@ -116,7 +116,7 @@ def plugins(options: Namespace) -> Iterator[Look]:
         return
     yield from _missing(missing)
     if not found and not missing:
-        yield Look("plugins", "missing", "none is chosen", mending("std"))
+        yield Look("plugins", "warning", "none is chosen, so there are no tools", mending("std"))
     elif found:
         from neuroscript.probing import LIMIT
 
@@ -175,7 +175,7 @@ def _confinement() -> Look:
     if code != 0:
         return Look("shell.execute", "broken", "cannot run a program", mending("shell"))
     is_promised, text = json.loads(out)
-    return Look("shell.execute", "ok" if is_promised else "missing", text)
+    return Look("shell.execute", "ok" if is_promised else "warning", text)
 
 
 def _git() -> Look:
