@@ -152,6 +152,7 @@ def test_a_pattern_without_stars_is_near_too() -> None:
         "no tool matches add; did you mean math.add or git.add?", code=0
     )
     assert command("list", "mth.*", make_engine=None) == said("no tool matches mth.*; did you mean 'math.*'?", code=0)
+    assert command("list", "mth", make_engine=None) == said("no tool matches mth; did you mean 'math.*'?", code=0)
     assert command("list", "math", make_engine=None) == said("no tool matches math; did you mean 'math.*'?", code=0)
 
 
@@ -310,6 +311,28 @@ def test_a_misread_word_is_explained(words: list[str], error: str | None, hint: 
     assert error is None or first == f"neuroscript: {error}"
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        (
+            "num3=2",
+            "word 2 looks like key=value, but math.add has no argument with that key; did you mean num1 or num2?",
+        ),
+        (
+            "b=2",
+            "word 2 looks like key=value, but math.add has no argument with that key; its arguments are num1, num2",
+        ),
+    ],
+)
+def test_an_unknown_key_is_explained(word: str, hint: str) -> None:
+    """With the keys that there are; the word itself may be a value."""
+    ran = command("call", "math.add", "1", word, make_engine=None)
+
+    assert ran == said(
+        "math.add: num2: expected float, got str (a text must be a decimal number, such as -1.5e3)", hint, code=3
+    )
+
+
 def test_json_stands_in_a_word_as_in_a_file(here: Path) -> None:
     """A value of --input-json that begins with a brace or a bracket is JSON itself."""
     (here / "args.json").write_text('{"num1": 1, "num2": 2}')
@@ -332,7 +355,9 @@ def test_single_quotes_in_a_file_are_explained(here: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("words", [["x"], ["-5", "y"], ["[1, 2"], ["--", "--jsno", "1", "2"]])
+@pytest.mark.parametrize(
+    "words", [["x"], ["-5", "y"], ["aGVsbG8=", "1"], ["aGVsbA==", "1"], ["[1, 2"], ["--", "--jsno", "1", "2"]]
+)
 def test_other_wrong_words_have_no_hint(words: list[str]) -> None:
     """Only what looks like an option, or like JSON."""
     ran = command("call", "math.add", *words, make_engine=None)
@@ -414,6 +439,23 @@ def test_a_wide_cell_pushes_its_own_row_alone() -> None:
 
 
 # The doctor
+
+
+def test_a_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
+    """No command would create it without --create."""
+    ran = command("doctor", "--json", "--sandbox", str(here / "bxo"))
+
+    [look] = [each for each in json.loads(ran.out)["looks"] if each["subject"] == "directory"]
+    assert (look["state"], look["text"].rpartition("/")[2]) == ("broken", "bxo does not exist")
+    assert look["mend"].startswith("mkdir -p ")
+    assert not (here / "bxo").exists()
+
+
+def test_the_short_name_of_a_distribution_is_near() -> None:
+    """As extras call it."""
+    assert command("plugins", "show", "std", make_engine=None) == said(
+        "no plugin is called std; did you mean neuroscript-std?"
+    )
 
 
 def test_what_is_optional_is_not_missing(core: Path) -> None:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Final
 
-from neuroscript.cli.argument_parser import near_option
+from neuroscript.cli.argument_parser import did_you_mean, near_option
 from neuroscript.cli.decisions import code_of
 from neuroscript.cli.exits import ARGUMENTS
 from neuroscript.cli.inputs import is_json_text
@@ -25,6 +25,9 @@ SEARCHED_CHARS: Final = 10_000
 
 NOT_QUOTED: Final = re.compile(r"[\[{,:]\s*'|[{,]\s*[A-Za-z_]\w*\s*:")
 """A string in single quotes, or a name without quotes, in a text that was meant as JSON."""
+
+KEY: Final = re.compile(r"[A-Za-z_]\w{0,63}")
+"""What looks like the name of an argument."""
 
 EXAMPLE: Final = """'{"name": "value"}'"""
 
@@ -46,7 +49,7 @@ def call_hints(engine: Engine, options: Namespace, became: object, text: str | N
     if text is not None:
         return [*quote_hints(text)]
     tool = meant(engine, options.name)
-    return [] if tool is None else [*_option_hints(tool.spec, options), *_json_hints(tool.spec, options)]
+    return [] if tool is None else _word_hints(tool.spec, options)
 
 
 def quote_hints(text: str) -> Iterator[str]:
@@ -67,6 +70,10 @@ def _is_misfit(became: object) -> bool:
     return isinstance(became, ToolResult) and isinstance(became.error, ArgumentError)
 
 
+def _word_hints(spec: ToolSpec, options: Namespace) -> list[str]:
+    return [*_option_hints(spec, options), *_key_hints(spec, options), *_json_hints(spec, options)]
+
+
 def _option_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
     """Yield a sentence about the first word that looks like an option."""
     from neuroscript.cli.parser import FLAGS, VALUED
@@ -78,6 +85,20 @@ def _option_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
             is_argument = any(arg.name == name for arg in spec.args)
             hint = f"; write {name}=VALUE" if is_argument else near_option(option, sorted(FLAGS | VALUED))
             yield f"{shown(option)} is not an option of call, so it was passed as a value{hint}"
+            return
+
+
+def _key_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
+    """Yield a sentence about the first word that looks like ``key=value`` and has the key of no argument.
+
+    The word is not repeated, because it may be a value, such as Base64 with its padding.
+    """
+    names = [arg.name for arg in spec.args]
+    for number, word in enumerate(options.words, 1):
+        key, _, value = word.partition("=")
+        if value.strip("=") and KEY.fullmatch(key) and not any(word.startswith(f"{name}=") for name in names):
+            hint = did_you_mean(key, names) or f"; its arguments are {', '.join(names)}" * bool(names)
+            yield f"word {number} looks like key=value, but {spec.full_name} has no argument with that key{hint}"
             return
 
 

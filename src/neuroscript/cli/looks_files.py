@@ -118,6 +118,9 @@ def sandbox(options: Namespace) -> Iterator[Look]:
             text = f"{name} can not be used: {error.text.removeprefix('sandbox: ')} ({error.code})"
             yield Look("directory", "broken", text, "neuroscript call --sandbox DIR …")
         return
+    if options.sandbox is not None:
+        yield Look("directory", "broken", f"{name} does not exist", f"mkdir -p {word(directory)}")
+        return
     above = next(each for each in Path(directory).absolute().parents if each.exists())
     if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
         yield Look("directory", "ok", f"{name} is not there yet, and is made when a tool needs it")

@@ -68,7 +68,8 @@ def named(found: Sequence[Distribution], name: str) -> Distribution:
     for each in found:
         if each.key == normalised(name):
             return each
-    alike = near(name, [each.name for each in found])
+    short = [each.name for each in found if each.key == normalised(f"neuroscript-{name}")]
+    alike = short or near(name, [each.name for each in found])
     hint = f"; did you mean {' or '.join(map(shown, alike))}?" if alike else ""
     raise UsageError(f"no plugin is called {shown(name)}{hint}")
 

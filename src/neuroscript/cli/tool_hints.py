@@ -50,15 +50,19 @@ def no_match(pattern: str | None, known: Collection[str]) -> str:
     elif any(each.startswith(f"{name}.") for each in known):
         hint = f"; did you mean '{name}.*'?"
     elif name.endswith(".*"):
-        hint = did_you_mean(name[:-2], sorted({_group(each) for each in known}), lambda group: f"'{group}.*'")
+        hint = _near_group(name[:-2], known)
     else:
-        hint = did_you_mean(name, _standard_first(known))
+        hint = did_you_mean(name, _standard_first(known)) or _near_group(name, known)
     return f"no tool matches {shown(pattern)}{hint}"
 
 
 def _is_absent(name: str, known: Iterable[str]) -> bool:
     """Tell whether a name is in a group of our own distributions of which no tool is known."""
     return owner_of(name) is not None and not any(_group(each) == _group(name) for each in known)
+
+
+def _near_group(name: str, known: Iterable[str]) -> str:
+    return did_you_mean(name, sorted({_group(each) for each in known}), lambda group: f"'{group}.*'")
 
 
 def _group(name: str) -> str:
