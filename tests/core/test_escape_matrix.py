@@ -182,7 +182,19 @@ RUNTIME_QUIET = {
 
 COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve", "worker", "runs", "runs resume"}
 COMMAND_QUIET = {
-    *("list", "show", "completion", "audit", "policy", "policy check", "policy explain", "plugins", "replay", "trace"),
+    *(
+        "list",
+        "show",
+        "completion",
+        "help",
+        "audit",
+        "policy",
+        "policy check",
+        "policy explain",
+        "plugins",
+        "replay",
+        "trace",
+    ),
     *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
     *("runs list", "runs show", "runs cancel"),
 }
