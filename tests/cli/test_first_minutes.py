@@ -249,7 +249,8 @@ def test_calls_of_a_file_have_a_timeout_each() -> None:
     ran = command("execute", "-", "--timeout", "0.05", stdin="\n".join(map(json.dumps, lines)).encode())
 
     first, second = map(json.loads, ran.out.splitlines())
-    assert (ran.code, first["error"]["code"], second["value"]) == (124, "call.timeout", "a")
+    error = first["error"]
+    assert (ran.code, error["code"], error["retry"], second["value"]) == (124, "call.timeout", "later", "a")
 
 
 @pytest.mark.parametrize(
