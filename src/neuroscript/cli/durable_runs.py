@@ -47,8 +47,9 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         case "show":
             _show(options, output, *lookout.show_run(options.url, options.run))
         case _:
-            drive = partial(_resumed, resume, options)
-            return driven(lookout.plan_of(options.url, options.run), drive, options, output, make_engine)
+            drive, plan = partial(_resumed, resume, options), lookout.plan_of(options.url, options.run)
+            is_made_here = not options.no_work and lookout.show_run(options.url, options.run)[0].ended is None
+            return driven(plan, drive, options, output, make_engine, is_made_here=is_made_here)
     return OK
 
 

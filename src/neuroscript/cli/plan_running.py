@@ -76,6 +76,8 @@ def driven(
     make_engine: MakeEngine | None,
     name: str = "",
     left: SimpleQueue[Trace] | None = None,
+    *,
+    is_made_here: bool = True,
 ) -> int:
     """Have a plan run, write what it gives or say why it failed, and return the exit code.
 
@@ -83,6 +85,7 @@ def driven(
         drive: Runs it.
         name: What the run is called, where that is to be told before anything of it can be lost.
         left: Where its trace is found when it is interrupted; that of a durable one stands in its database.
+        is_made_here: Whether this process makes the calls, so that it could show the traceback of a tool.
     """
     display = display_of(plan)
     with (
@@ -99,7 +102,7 @@ def driven(
                 _save_what_is(left, options.save, output)
             raise
     try:
-        return _told(plan, trace, options, output)
+        return _told(plan, trace, options, output, is_made_here)
     finally:  # also where nobody takes the output
         _save(trace, options.save)
 
@@ -194,11 +197,12 @@ def _durably(plan: Plan, inputs: Mapping[str, Any], options: Namespace, name: st
     )
 
 
-def _advise(failed: list[NodeTrace], output: Output) -> None:
+def _advise(failed: list[NodeTrace], output: Output, is_made_here: bool) -> None:
     """Say what the user can type so that the calls which failed may run."""
     for sentence in dict.fromkeys(advice(error) for error in output.refusals if action(error)):
         output.say(sentence)
-    if not output.shows_tracebacks and any(node.error and node.error["code"] == "tool.failed" for node in failed):
+    has_traceback = is_made_here and any(node.error and node.error["code"] == "tool.failed" for node in failed)
+    if has_traceback and not output.shows_tracebacks:
         output.say("--traceback shows where a tool failed")
 
 
@@ -239,7 +243,7 @@ def _title(options: Namespace) -> str:
     return "the standard input" if options.file == STDIN else shown(Path(options.file).name)
 
 
-def _told(plan: Plan, trace: Trace, options: Namespace, output: Output) -> int:
+def _told(plan: Plan, trace: Trace, options: Namespace, output: Output, is_made_here: bool) -> int:
     """Write the output of a plan and the answer to it, say what failed, and return the exit code."""
     if options.json:
         from neuroscript.workflow.tracefiles import trace_to_data
@@ -257,7 +261,7 @@ def _told(plan: Plan, trace: Trace, options: Namespace, output: Output) -> int:
         assert node.error is not None
         went_on = "" if node.name in halted else " (the plan went on)"
         output.say(f"{node.name}: {node.error['message']}{went_on}")
-    _advise(failed, output)
+    _advise(failed, output, is_made_here)
     if trace.error is None:
         return OK
     unstarted = sum(node.status == "unstarted" for node in trace.nodes)

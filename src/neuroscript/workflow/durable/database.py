@@ -152,7 +152,7 @@ class Database:
         except sa.exc.IntegrityError:
             raise
         except (OSError, ImportError, sa.exc.DBAPIError) as error:
-            raise SpecError(self.name, [f"can not be used as a database: {_reason_of(error)}"]) from error
+            raise SpecError(self.name, [f"can not be used as a database: {_reason_of(error)}"]) from None
 
     def _make_tables(self) -> None:
         with self.engine.begin() as connection:
