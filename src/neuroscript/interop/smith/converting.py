@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any, Final
 
+from neuroscript.checks import instance, require
 from neuroscript.errors import SpecError
 from neuroscript.interop.smith.plans import plan_problems
 from neuroscript.interop.smith.references import parts_of
@@ -21,6 +22,8 @@ PLAINLY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 DOLLARS: Final = re.compile(r"(?<!\$)(\$+)(?=\{)")
 ENDING: Final = re.compile(r"(?<!\$)(\$+)(?=\{|\Z)")
+
+REGISTRY: Final = instance(ToolsRegistry, "load_folder and load_registry return one")
 
 PAUSE: Final = {"backoff": 1.0, "factor": 1.0}
 """Smith waits a second before each further attempt."""
@@ -34,8 +37,10 @@ def plan_data(plan: object, registry: ToolsRegistry) -> dict[str, Any]:
         registry: What its tools are.
 
     Raises:
-        SpecError: With everything that is wrong with it, by `plan_problems`; or it says that there is none.
+        SpecError: With everything that is wrong with it, by `plan_problems`; or it says that there is none. Or
+            *registry* is no `ToolsRegistry`.
     """
+    require("plan_data", registry=(registry, REGISTRY))
     problems = [*plan_problems(plan, registry.get_tools_registry())]
     if not isinstance(plan, dict) or problems:
         raise SpecError("plan", problems)

@@ -9,12 +9,15 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from neuroscript.checks import STRING, WHOLE, require, shaped
 from neuroscript.errors import LLMError, SpecError
-from neuroscript.interop.smith.plans import plan_problems, read_plan
+from neuroscript.interop.smith.plans import checked_tools, plan_problems, read_plan
 from neuroscript.runtime import LLM, Turn
 
 SHOWN: Final = ("name", "description", "function", "parameters")
 """What a model is told of a tool."""
+
+MODEL: Final = shaped("a model", "ask")
 
 RULES: Final = """\
 You write plans. Answer with one JSON object and nothing besides:
@@ -44,8 +47,12 @@ def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, att
 
     Returns:
         The plan with its ``status``; or ``{"status": "error", "error": …}``, whoever found that there is none.
+
+    Raises:
+        SpecError: A parameter has the wrong type.
     """
-    known = [*tools]
+    require("plan_task", request=(request, STRING), llm=(llm, MODEL), attempts=(attempts, WHOLE))
+    known = [*checked_tools("plan_task", tools)]
     told = json.dumps([{key: each[key] for key in SHOWN if key in each} for each in known], indent=2)
     turns = [Turn("system", f"{RULES}{told}"), Turn("user", request)]
     reason = "no plan was asked for"

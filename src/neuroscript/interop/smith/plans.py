@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from sys import float_info
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
 from neuroscript.binding import bind_named
+from neuroscript.checks import BY_NAME, STRING, WORD, Form, as_tuple, collection, mapping, require, sequence
 from neuroscript.display import shown
-from neuroscript.errors import ArgumentError, SpecError
+from neuroscript.errors import LISTED, ArgumentError, SpecError
 from neuroscript.interop.foreigntext import bounded_schema
 from neuroscript.interop.smith.places import oversize, shown_key
 from neuroscript.interop.smith.references import is_unreadable, referred_steps, refers
@@ -22,6 +24,17 @@ from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.schema import spec_from_schema
 from neuroscript.spec import ToolSpec
 from neuroscript.walk import type_name
+
+HINT: Final = "pass METADATA of tools, as ToolsRegistry.get_tools_registry() returns it"
+
+METADATA: Final = Form(
+    "a collection of mappings",
+    collection(BY_NAME, "").accepts,
+    items=Form(BY_NAME.words, BY_NAME.accepts, hint=HINT),
+    hint=HINT,
+)
+SCHEMAS: Final = mapping(BY_NAME, "schemas")
+NAMES: Final = sequence(STRING, "strings")
 
 NO_OBJECT: Final = "Plan is not a JSON object."
 NOBODY: Final[frozenset[int]] = frozenset()
@@ -31,11 +44,12 @@ def read_plan(text: str) -> Any:
     """Return the plan in what a model wrote: what stands between the first and the last brace, with a fence or without.
 
     Raises:
-        SpecError: That is no JSON; it says where.
+        SpecError: That is no JSON; it says where. Or it is no string.
 
     >>> read_plan('```json\\n{"nodes": []}\\n```')
     {'nodes': []}
     """
+    require("read_plan", text=(text, STRING))
     try:
         return parsed(text[max(0, text.find("{")) : text.rfind("}") + 1 or None])
     except NotJSON as error:
@@ -51,9 +65,13 @@ def plan_problems(plan: object, tools: Iterable[Mapping[str, Any]]) -> tuple[str
         plan: What `read_plan` gives.
         tools: METADATA, such as `ToolsRegistry.get_tools_registry` gives.
 
+    Raises:
+        SpecError: *tools* is no such METADATA, with every problem.
+
     >>> plan_problems([], ())
     ('Plan is not a JSON object.',)
     """
+    by_name = {each["name"]: each for each in checked_tools("plan_problems", tools)}
     if not isinstance(plan, dict):
         return (NO_OBJECT,)
     if plan.get("status") == "error":
@@ -65,7 +83,7 @@ def plan_problems(plan: object, tools: Iterable[Mapping[str, Any]]) -> tuple[str
     known = [each for each in ids if type(each) is int]
     problems = ["Every node.id must be an integer."] if len(known) < len(ids) else []
     problems += [f"Duplicate node id {each}." for each, count in Counter(known).items() if count > 1]
-    checked = _Checked({str(each["name"]): each for each in tools}, frozenset(known), _dependencies(nodes))
+    checked = _Checked(by_name, frozenset(known), _dependencies(nodes))
     for node in nodes:
         if isinstance(node, dict) and type(node.get("id")) is int:
             problems += [f"Node {node['id']}: {each}" for each in checked.problems(node)]
@@ -73,6 +91,38 @@ def plan_problems(plan: object, tools: Iterable[Mapping[str, Any]]) -> tuple[str
     if type(last) is not int or last not in known:
         problems.append("Invalid or missing 'final_output_node' id.")
     return tuple(problems)
+
+
+def checked_tools(subject: str, tools: Any) -> tuple[Mapping[str, Any], ...]:
+    """Return METADATA of tools that has the shape which plans are compared with.
+
+    Args:
+        subject: What is called, as the error begins.
+
+    Raises:
+        SpecError: Something else was passed, with every problem.
+    """
+    listed = tools if isinstance(tools, Mapping) else as_tuple(tools)
+    require(subject, tools=(listed, METADATA))
+    faults = (fault for index, each in enumerate(listed) for fault in _shape_faults(f"tools[{index}]", each))
+    found = [*islice(faults, LISTED)]
+    if found:
+        raise SpecError(subject, found)
+    return cast(tuple[Mapping[str, Any], ...], listed)
+
+
+def _shape_faults(where: str, metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the keys of METADATA that plans are compared with."""
+    for key, form in (("name", WORD), ("function", WORD), ("parameters", BY_NAME)):
+        if key not in metadata:
+            yield f"{where} must have the key {key!r}, which is {form.words}"
+        else:
+            yield from form.problems(f"{where}[{key!r}]", metadata[key])
+    parameters = metadata.get("parameters")
+    if BY_NAME.holds(parameters):
+        for key, form in (("properties", SCHEMAS), ("required", NAMES)):
+            if key in parameters:  # type: ignore[operator]
+                yield from form.problems(f"{where}['parameters'][{key!r}]", parameters[key])  # type: ignore[index]
 
 
 def _dependencies(nodes: Iterable[Any]) -> Mapping[int, frozenset[int]]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.checks import BY_NAME, Form, require
 from neuroscript.display import shown
 from neuroscript.errors import UNSET, ArgumentError, Problem
 from neuroscript.jsonable import plain
@@ -24,6 +25,8 @@ MEANT: Final = re.compile(r"\{\{\s*STEPS\b([^{}]*)\}\}")
 
 WRITTEN: Final = re.compile(r"\.([0-9]{1,9})((?:\.[^.\s]+)*)\s*")
 """What stands in one behind the word: the id of a step, and a path in its result."""
+
+STEPS: Final = Form("a mapping of ids to results", lambda value: isinstance(value, Mapping))
 
 DEPTH: Final = 64
 """How deep inputs may nest."""
@@ -40,10 +43,12 @@ def resolved(inputs: Mapping[str, Any], steps: Mapping[int, Any]) -> dict[str, A
 
     Raises:
         ArgumentError: With every reference that refers to nothing, ``plan.reference``.
+        SpecError: A parameter is not a mapping.
 
     >>> resolved({"city": "in {{STEPS.0.name}}", "all": "{{STEPS.0}}"}, {0: {"name": "Oslo"}})
     {'city': 'in Oslo', 'all': {'name': 'Oslo'}}
     """
+    require("resolved", inputs=(inputs, BY_NAME), steps=(steps, STEPS))
     problems: list[Problem] = []
     found = {name: _replaced(each, steps, (None, name), problems) for name, each in inputs.items()}
     if problems:
