@@ -50,9 +50,12 @@ MODULES: Final = {
     "neuroscript.workflow.durable.database": (DURABLE, "durable"),
     "neuroscript.workflow.durable.driving": (DURABLE, "durable"),
     "neuroscript.workflow.durable.lookout": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.outcomes": (DURABLE, "durable"),
     "neuroscript.workflow.durable.queueing": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.rows": (DURABLE, "durable"),
     "neuroscript.workflow.durable.running": (DURABLE, "durable"),
     "neuroscript.workflow.durable.runs": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.serializer": (DURABLE, "durable"),
     "neuroscript.workflow.durable.workers": (DURABLE, "durable"),
     "neuroscript.workflow.durable.working": (DURABLE, "durable"),
 }

@@ -69,7 +69,12 @@ def _listed(states: Sequence[Any], options: Namespace, output: Output) -> int:
 
 def _row(state: Any) -> tuple[Cell, ...]:
     words = [cell(state.id, "name"), cell(shown(state.plan)), cell(state.status, _style(state.status))]
-    return (*words, cell(_time(state.started), "dim"), cell(_seconds(state), "dim"), cell(escaped(state.error)))
+    return (
+        *words,
+        cell(_time(state.started) if state.started else "", "dim"),
+        cell(_seconds(state), "dim"),
+        cell(escaped(state.error)),
+    )
 
 
 def _show(options: Namespace, output: Output, state: Any, calls: Sequence[Any] | None = None) -> None:

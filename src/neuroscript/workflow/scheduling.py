@@ -31,7 +31,7 @@ LOOK: Final = 0.05
 LEFT: Final = 60.0
 """Seconds that this is waited for where the node has no timeout; else it is as long as that."""
 
-FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.taken"})
+FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.taken", "plan.row"})
 """Codes of errors after which a node is not tried again, whatever the plan says."""
 
 Lookup = Callable[[Reference], Any]

@@ -11,18 +11,26 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from typing import Any, Final
 
 from neuroscript.errors import CallError
-from neuroscript.workflow.durable.calls import Calls, Outcome, Place, call_id
+from neuroscript.workflow.durable.calls import Calls, call_id
+from neuroscript.workflow.durable.database import CALLS
 from neuroscript.workflow.durable.kept import Unkept
+from neuroscript.workflow.durable.outcomes import Outcome, Place
 from neuroscript.workflow.durable.queueing import POLL, Queue
+from neuroscript.workflow.durable.rows import fault, place_id
 from neuroscript.workflow.plan import Plan
 from neuroscript.workflow.running import Step, Unmade
 from neuroscript.workflow.scheduling import Work
 
 PATIENCE: Final = 5
 """After how many looks the order in which past calls ended is given up, where the next of them is not asked for."""
+
+LOOKS: Final = 20
+"""After how many looks for results the driver looks for calls that no worker will make."""
 
 TURNS: Final = 10
 """How many turns of the loop a plan has to take in what a call gave, and to ask for those that follow."""
@@ -52,6 +60,7 @@ class Asking:
         self._queue = queue
         self._run = run
         self._plan = plan
+        self._by_name = {node.name: node for node in plan.nodes}
         self._leader = leader
         self._may_rerun = may_rerun
         self._past: dict[str, Outcome] = {}
@@ -102,10 +111,18 @@ class Asking:
     async def open(self) -> int:
         """Learn which calls of the run were given out before, and what has come of them; return how many have ended."""
         self._given = await asyncio.to_thread(self._calls.given_out, self._run)
+        for place in self._given:
+            self._check(*place)
         for outcome in await asyncio.to_thread(self._calls.past, self._run):
             self._past[outcome.id] = outcome
         self._unasked = set(self._given)
         return len(self._past)
+
+    def _check(self, name: str, item: int | None, number: int) -> None:
+        """Raise the `SpecError` of a call that the plan cannot have asked for."""
+        node = self._by_name.get(name)
+        if node is None or (item is None) != (node.map is None) or number > node.retry.count + 1:
+            raise fault(CALLS, place_id(self._run, name, item, number), ["its plan has no such call"])
 
     async def go_through(self) -> None:
         """Tell what has come of past calls, in order, each when the plan has taken in the one before.
@@ -146,11 +163,19 @@ class Asking:
 
     async def listen(self) -> None:
         """Tell what comes of the calls that are waited for, until it is cancelled."""
-        while True:
+        for look in count(1):
             await asyncio.sleep(POLL / 2)
             ids = [id for id in self._waiting if id not in self._past]
+            if ids and not look % LOOKS:
+                await asyncio.to_thread(self._give_up_lost, ids)
             for outcome in await asyncio.to_thread(self._calls.ended, ids, self._is_over.is_set) if ids else ():
                 self._tell(outcome)
+
+    def _give_up_lost(self, ids: list[str]) -> None:
+        with suppress(CallError):  # the database cannot be reached, and is asked again
+            lost = self._queue.lost(ids)
+            if lost:
+                self._calls.give_up(lost)
 
     def is_behind(self) -> bool:
         """Tell whether calls were given out before that the plan has not asked for again."""

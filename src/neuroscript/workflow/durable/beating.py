@@ -16,6 +16,9 @@ LEASE: Final = 15.0
 """Seconds after which a process that has not been heard of is taken for dead, if nobody says another number."""
 
 SHORTEST: Final = 0.5
+LONGEST: Final = 604_800.0
+"""Seconds of the longest lease, a week: until then a run whose process has died waits."""
+
 BEATS: Final = 5
 """How often a heart beats at least in the time of a lease."""
 
@@ -24,9 +27,9 @@ SLOWEST: Final = 1.0
 
 
 def lease_of(seconds: float) -> float:
-    """Return a lease, or raise a `SpecError` where it is too short for a process to keep it."""
-    if type(seconds) not in (int, float) or not SHORTEST <= seconds < float("inf"):
-        raise SpecError("durable", [f"a lease must be {SHORTEST:g} seconds or longer"])
+    """Return a lease in seconds, or raise a `SpecError` if it is shorter than `SHORTEST` or longer than `LONGEST`."""
+    if type(seconds) not in (int, float) or not SHORTEST <= seconds <= LONGEST:
+        raise SpecError("durable", [f"a lease must be from {SHORTEST:g} to {LONGEST:.0f} seconds"])
     return float(seconds)
 
 

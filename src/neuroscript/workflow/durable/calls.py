@@ -16,16 +16,17 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import CallError
-from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, sa
-from neuroscript.workflow.durable.kept import error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, once, sa
+from neuroscript.workflow.durable.kept import text_of
+from neuroscript.workflow.durable.outcomes import Outcome, Place, arguments_in, cancelled, damaged, failure, outcome_in
+from neuroscript.workflow.durable.rows import CALL_COLUMNS, check_call, place_id
 from neuroscript.workflow.running import Unmade
 from neuroscript.workflow.scheduling import LEFT, Work
 
 MOST: Final = 5
 """How often a call is begun at the most: one that takes its worker with it each time must not take them all."""
 
-Place = tuple[str, int | None, int]
-"""The node of a call, the index of the item, and the number of the attempt."""
+LOST: Final = "is missing, has ended, or was not written by this version of neuroscript"
 
 
 class Fenced(Exception):
@@ -49,45 +50,9 @@ class Begun:
     token: str
 
 
-@attrs.frozen
-class Outcome:
-    """What came of a call.
-
-    Attributes:
-        place: Its node, the item of that, and the number of the attempt.
-        has_failed: Whether it gave an error.
-        started: When it began, by the clock of the database.
-        seconds: How long it took.
-        ago: How many seconds ago it ended, when that was asked.
-    """
-
-    id: str
-    place: Place
-    has_failed: bool
-    started: float
-    seconds: float
-    ago: float
-    text: str
-
-    def given(self) -> Any:
-        """Return what the call gave, or raise its `CallError`."""
-        data = value_of(self.text)
-        if "error" in data:
-            raise error_from_kept(data["error"])
-        return data["value"]
-
-
 def call_id(run: str, work: Work) -> str:
-    """Return what an attempt is called in the database: the same whenever the run is gone through again."""
-    parts: list[object] = [run, work.node.name]
-    parts += [] if work.item is None else [work.item]
-    parts += [] if work.number == 1 else [work.number]
-    return ".".join(map(str, parts))
-
-
-def failure(error: CallError) -> str:
-    """Return the text of an outcome that is an error."""
-    return text_of({"error": error_to_kept(error)})
+    """Return what an attempt is called in the database."""
+    return place_id(run, work.node.name, work.item, work.number)
 
 
 class Calls:
@@ -157,10 +122,8 @@ class Calls:
             raise CallError("another process has taken the run over", tool=work.node.tool, code="plan.taken")
 
     def given_out(self, run: str) -> set[Place]:
-        """Return the places of all calls of a run that were given out."""
-        query = sa.select(CALLS.c.node, CALLS.c.item, CALLS.c.number).where(CALLS.c.run == run)
-        rows = self._database.transaction(lambda connection: connection.execute(query).all())
-        return {(node, item, number) for node, item, number in rows}
+        """Return the places of all calls of a run that were given out, or raise the `SpecError` of a faulty row."""
+        return {(row.node, row.item, row.number) for row in self.of(run)}
 
     def ended(self, ids: Sequence[str], is_over: Callable[[], bool]) -> list[Outcome]:
         """Return what came of those of some calls that have ended."""
@@ -171,28 +134,32 @@ class Calls:
         return self._outcomes(CALLS.c.run == run)
 
     def _outcomes(self, which: Any, is_over: Callable[[], bool] | None = None) -> list[Outcome]:
-        ago = self._database.now - CALLS.c.ended
-        place = (CALLS.c.node, CALLS.c.item, CALLS.c.number)
-        columns = (CALLS.c.id, CALLS.c.code, CALLS.c.begun, CALLS.c.ended, ago, CALLS.c.outcome, *place)
-        query = sa.select(*columns).where(which, CALLS.c.ended.is_not(None)).order_by(CALLS.c.ended, CALLS.c.id)
+        ago = (self._database.now - CALLS.c.ended).label("ago")
+        query = sa.select(*CALL_COLUMNS, ago).where(which, CALLS.c.ended.is_not(None))
+        query = query.order_by(CALLS.c.ended, CALLS.c.id)
         rows = self._database.transaction(lambda connection: connection.execute(query).all(), is_over)
-        return [
-            Outcome(
-                id,
-                (node, item, number),
-                code != "ok",
-                ended if begun is None else begun,
-                0.0 if begun is None else ended - begun,
-                ago,
-                outcome,
-            )
-            for id, code, begun, ended, ago, outcome, node, item, number in rows
-        ]
+        return [outcome_in(row) for row in rows]
 
     def of(self, run: str) -> Iterable[Any]:
-        """Return the rows of all calls of a run, in the order in which they began."""
-        query = sa.select(CALLS).where(CALLS.c.run == run).order_by(sa.func.coalesce(CALLS.c.begun, 1e12), CALLS.c.id)
-        return self._database.transaction(lambda connection: connection.execute(query).all())
+        """Return the rows of all calls of a run, in the order in which they began.
+
+        Raises:
+            SpecError: A row cannot be used.
+        """
+        query = sa.select(*CALL_COLUMNS).where(CALLS.c.run == run)
+        query = query.order_by(sa.func.coalesce(CALLS.c.begun, 1e12), CALLS.c.id)
+        rows = self._database.transaction(lambda connection: connection.execute(query).all())
+        for row in rows:
+            check_call(dict(row._mapping))
+        return rows
+
+    def give_up(self, ids: Sequence[str]) -> None:
+        """End calls that have not begun and that no worker will make."""
+        waiting = sa.and_(CALLS.c.id.in_(ids), CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
+        error = damaged("", f"the row of DBOS's workflow_status with its id {LOST}")
+        ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
+        change = sa.update(CALLS).where(waiting).values(**ended)
+        self._database.transaction(lambda connection: connection.execute(change), once)
 
     # The side that makes the calls
 
@@ -217,10 +184,11 @@ class Calls:
         status = connection.execute(
             sa.select(RUNS.c.status).where(RUNS.c.id == run).with_for_update(read=True)
         ).scalar()
-        row = connection.execute(sa.select(CALLS).where(CALLS.c.id == id).with_for_update()).one()
-        if row.ended is not None:
+        row = connection.execute(sa.select(*CALL_COLUMNS).where(CALLS.c.id == id).with_for_update()).one_or_none()
+        if row is None or row.ended is not None:  # or there is nothing that could be made
             return None
-        error = _in_the_way(row, status == "running", token)
+        arguments, error = arguments_in(row)
+        error = error or _in_the_way(row, status == "running", token)
         which = sa.update(CALLS).where(CALLS.c.id == id)
         if error is not None:
             ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
@@ -228,18 +196,13 @@ class Calls:
             return None
         begun = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
         connection.execute(which.values(**begun))
-        return Begun(id, row.tool, value_of(row.arguments), row.timeout, row.patience, token)
+        return Begun(id, row.tool, arguments, row.timeout, row.patience, token)
 
     def end(self, begun: Begun, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
         """Write down what came of a call, unless another worker has begun it since."""
         mine = sa.and_(CALLS.c.id == begun.id, CALLS.c.token == begun.token, CALLS.c.ended.is_(None))
         change = sa.update(CALLS).where(mine).values(ended=self._database.now, code=code, outcome=outcome)
         self._database.transaction(lambda connection: connection.execute(change), is_over)
-
-
-def cancelled(tool: str) -> CallError:
-    """Return the error of a call of a run that was cancelled."""
-    return CallError("has not begun, for the run was cancelled", tool=tool, code="plan.cancelled")
 
 
 def _patience(work: Work) -> float:

@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from neuroscript.checks import STRING, optional, require
 from neuroscript.directories import data_file
 from neuroscript.display import LONGEST_PATH, one_line, shown_path
 from neuroscript.errors import CallError, SpecError
 from neuroscript.extras import missing
+from neuroscript.workflow.durable.beating import LONGEST
 
 try:
     import sqlalchemy as sa
@@ -132,6 +134,7 @@ class Database:
     """
 
     def __init__(self, url: str | None = None, *, makes: bool = True) -> None:
+        require("durable", url=(url, optional(STRING)))
         parsed = _parsed(url)
         self.url = parsed.render_as_string(hide_password=False)
         self.name = shown_path(parsed.difference_update_query(("password", "sslpassword")).render_as_string())
@@ -153,6 +156,14 @@ class Database:
             raise
         except (OSError, ImportError, sa.exc.DBAPIError) as error:
             raise SpecError(self.name, [f"can not be used as a database: {_reason_of(error)}"]) from None
+
+    def is_alive(self, seen: sa.Column[float], lease: sa.Column[float]) -> sa.ColumnElement[bool]:
+        """Return the condition that a process has been heard of within its lease.
+
+        It does not hold for a time or a lease that no process of ours wrote, such as infinity: nobody waits for that.
+        """
+        in_time = seen.between(self.now - lease, sa.literal(LONGEST) + self.now)
+        return sa.and_(in_time, lease.between(0.0, LONGEST))
 
     def _make_tables(self) -> None:
         with self.engine.begin() as connection:
@@ -248,8 +259,17 @@ def _engine(url: sa.URL, makes: bool) -> sa.Engine:
 def _settled(connection: Any, _: object) -> None:
     """Have a writer of SQLite wait for its turn from its first word on, and readers never wait."""
     connection.isolation_level = "IMMEDIATE"
+    connection.text_factory = _text
     connection.execute(f"PRAGMA busy_timeout={BUSY * 1000:.0f}")
     connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _text(data: bytes) -> str | bytes:
+    """Return text of SQLite; what is not UTF-8 stays bytes, which checks of rows refuse."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 def _hurried(connection: Any, _: object) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from neuroscript.display import shown
@@ -90,15 +90,18 @@ class Driver:
         )
         try:
             if run.status == "running":
-                return await self._led(run, going, listening, works)
-            return await going
+                return await self._led(run, going, (listening, *others), works)
+            await _first_fault(going, (listening, *others))
+            return going.result()
         finally:
             asking.close()
             for task in (going, listening, *others):
                 task.cancel()
             await asyncio.wait((going, listening, *others))
 
-    async def _led(self, run: Run, going: asyncio.Task[Trace], listening: asyncio.Task[None], works: bool) -> Trace:
+    async def _led(
+        self, run: Run, going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]], works: bool
+    ) -> Trace:
         """Keep the lease of a run until it has ended, with a worker beside it where this process makes calls itself."""
         loop = asyncio.get_running_loop()
 
@@ -110,9 +113,7 @@ class Driver:
             with Heart("run", lambda: self.runs.beat(run.id, self.leader), lost, self.lease):
                 if works:
                     worker = await asyncio.to_thread(self._helper, lost)
-                await asyncio.wait((going, listening), return_when=asyncio.FIRST_COMPLETED)
-            if listening.done():
-                listening.result()
+                await _first_fault(going, beside)
             if not going.cancelled():
                 trace = going.result()
                 if await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error):
@@ -132,3 +133,12 @@ class Driver:
 
     def _may_rerun(self, work: Work) -> bool:
         return work.node.rerun or self._session._entry(work.node.tool).line.tool.policy.is_idempotent
+
+
+async def _first_fault(going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until a run has ended, or raise what a task beside it has raised, because it would not end without that."""
+    waiting = {going, *beside}
+    while not going.done():
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in done - {going}:
+            task.result()

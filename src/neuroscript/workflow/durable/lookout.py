@@ -5,7 +5,6 @@ Source: issue "Beyond one machine", ``runs list|show|cancel``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -14,15 +13,19 @@ import attrs
 
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
-from neuroscript.workflow.durable.calls import Calls, cancelled, failure
-from neuroscript.workflow.durable.database import Database
-from neuroscript.workflow.durable.kept import value_of
-from neuroscript.workflow.durable.runs import Run, Runs
+from neuroscript.workflow.durable.calls import Calls
+from neuroscript.workflow.durable.database import RUNS, Database
+from neuroscript.workflow.durable.kept import Unreadable, value_of
+from neuroscript.workflow.durable.outcomes import cancelled, failure
+from neuroscript.workflow.durable.rows import fault
+from neuroscript.workflow.durable.runs import Damaged, Run, Runs, plan_in
 from neuroscript.workflow.plan import Plan
-from neuroscript.workflow.reading import plan_from_data
 
-Status = Literal["running", "interrupted", "succeeded", "failed", "cancelled"]
-"""How a run stands; one that nobody drives any more, and that has not ended, was interrupted: it can be resumed."""
+Status = Literal["running", "interrupted", "succeeded", "failed", "cancelled", "damaged"]
+"""How a run stands; one that nobody drives any more, and that has not ended, was interrupted: it can be resumed.
+
+The row of a damaged one cannot be used, because another program has changed it: `RunState.error` says what is wrong.
+"""
 
 
 @attrs.frozen
@@ -34,9 +37,9 @@ class RunState:
         plan: The name of its plan.
         digest: SHA-256 of its plan, in hexadecimal digits.
         status: See `Status`.
-        started: Seconds since 1970-01-01 UTC, by the clock of the database.
+        started: Seconds since 1970-01-01 UTC, by the clock of the database; 0 if it is damaged.
         ended: Likewise; None as long as it has not.
-        error: Why it has failed, or ``""``.
+        error: Why it has failed or is damaged, or ``""``.
     """
 
     id: str
@@ -82,7 +85,7 @@ def list_runs(url: str | None = None) -> list[RunState]:
         SpecError: The database can not be used.
     """
     with _opened(url) as database:
-        return [_state(run) for run in Runs(database).all()]
+        return [_state_or_damage(run) for run in Runs(database).all()]
 
 
 def show_run(url: str | None, run: str) -> tuple[RunState, list[CallState]]:
@@ -119,7 +122,7 @@ def plan_of(url: str | None, run: str) -> Plan:
         SpecError: There is no such run, or the database can not be used.
     """
     with _opened(url) as database:
-        return plan_from_data(json.loads(Runs(database).find(run).plan))
+        return plan_in(Runs(database).find(run))
 
 
 @contextmanager
@@ -135,8 +138,24 @@ def _state(run: Run) -> RunState:
     status: Status = run.status  # type: ignore[assignment]  # one of ours
     if status == "running" and not run.is_driven:
         status = "interrupted"
-    error = "" if run.error is None else str(value_of(run.error)["message"])
+    error = "" if run.error is None else _message(run)
     return RunState(run.id, run.name, run.digest, status, run.started, run.ended, error)
+
+
+def _state_or_damage(run: Run | Damaged) -> RunState:
+    if isinstance(run, Run):
+        try:
+            return _state(run)
+        except SpecError as error:
+            run = Damaged(run.id, error)
+    return RunState(run.id, "", "", "damaged", 0.0, None, str(run.fault))
+
+
+def _message(run: Run) -> str:
+    try:
+        return str(value_of(run.error or "")["message"])
+    except (Unreadable, LookupError, TypeError):
+        raise fault(RUNS, run.id, ["error must be an object with a message"]) from None
 
 
 def _calls(database: Database, run: str) -> Iterator[CallState]:

@@ -1,20 +1,21 @@
 """The queue that the workers of a database share: the one door to DBOS.
 
-Each attempt is one workflow of DBOS, called as the call is. Nothing but that word is handed over: what a call is given
-and gives stands in our own tables, so nothing is pickled, and no step of DBOS can be mistaken for another.
+Each attempt is one workflow of DBOS with the id of the call. Nothing but that id is passed: arguments and results are
+in our own tables, and no step of DBOS can be mistaken for another. Nothing is pickled or unpickled: see `serializer`.
 
 Source: ecosystem.md part 10, both traps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from threading import Lock
 from typing import Any, Final
 
 from neuroscript.errors import SpecError
 from neuroscript.extras import missing
-from neuroscript.workflow.durable.database import Database, sa
+from neuroscript.workflow.durable.database import CALLS, Database, once, sa
+from neuroscript.workflow.durable.serializer import EXACT, FORMAT, Refused, refuse_pickles
 
 try:
     from dbos import DBOS, DBOSClient, DBOSConfig
@@ -26,11 +27,14 @@ NAME: Final = "neuroscript"
 
 CALL: Final = "neuroscript.call"
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Of what the workers of a database agree on; DBOS hands a call to workers of the same one alone."""
 
 POLL: Final = 0.1
 """Seconds between two looks into the queue."""
+
+WAITING: Final = ("ENQUEUED", "DELAYED", "PENDING")
+"""The states of a workflow that DBOS still runs, or will run."""
 
 _ONE: Final = Lock()
 """Held by the worker of this process, for DBOS knows one database in a process."""
@@ -47,10 +51,17 @@ class Queue:
     def __init__(self, database: Database, parallel: int | None = None, default: int = 16) -> None:
         self._database = database
         conflict: Any = "never_update" if parallel is None else "always_update"
+        refuse_pickles()
+        schema = None if database.engine.dialect.name == "sqlite" else "dbos"
+        names = ("workflow_uuid", "status", "name", "executor_id", "serialization")
+        self._workflows = sa.table("workflow_status", *(sa.column(name) for name in names), schema=schema)
         with database.used():
             DBOS.migrate(database.url)
             self._client = DBOSClient(
-                system_database_url=database.url, system_database_engine=database.engine, application_name=NAME
+                system_database_url=database.url,
+                system_database_engine=database.engine,
+                application_name=NAME,
+                serializer=EXACT,
             )
             self._client.register_queue(
                 NAME, worker_concurrency=parallel or default, polling_interval_sec=POLL, on_conflict=conflict
@@ -82,10 +93,17 @@ class Queue:
             "use_listen_notify": False,
             "notification_listener_polling_interval_sec": POLL,
             "log_level": "CRITICAL",
+            "serializer": EXACT,
         }
+
+        def call(id: str) -> None:  # a method takes no marks
+            if id != DBOS.workflow_id:
+                raise Refused("the row passes something else than its own id")
+            make(id)
+
         try:
             DBOS(config=config)
-            DBOS.workflow(name=CALL, max_recovery_attempts=None)(lambda call: make(call))  # a method takes no marks
+            DBOS.workflow(name=CALL, max_recovery_attempts=None)(call)
             DBOS.listen_queues([NAME])
             DBOS.launch()
         except BaseException:
@@ -105,11 +123,24 @@ class Queue:
         Args:
             alive: Asked after the calls were looked at, so that no worker is missing that has come meanwhile.
         """
-        held = self._client.list_workflows(status="PENDING", name=CALL, load_input=False, load_output=False)
-        holding = {each.executor_id for each in held if each.executor_id is not None}
-        gone = holding - alive()
+        columns = self._workflows.c
+        query = sa.select(columns.executor_id).where(columns.status == "PENDING", columns.name == CALL).distinct()
+        holding = self._database.transaction(lambda connection: set(connection.execute(query).scalars()), once)
+        gone = {each for each in holding if isinstance(each, str)} - alive()
         if gone:
             DBOS._recover_pending_workflows(sorted(gone))
+
+    def lost(self, ids: Collection[str]) -> list[str]:
+        """Return those of some calls that have not begun and that no worker will make.
+
+        Their row of DBOS is missing, has ended, or was not written by this version: a worker refuses it.
+        """
+        columns = self._workflows.c
+        is_due = sa.and_(columns.serialization == FORMAT, columns.name == CALL, columns.status.in_(WAITING))
+        due = sa.select(columns.workflow_uuid).where(columns.workflow_uuid == CALLS.c.id, is_due)
+        waits = sa.and_(CALLS.c.id.in_(ids), CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
+        query = sa.select(CALLS.c.id).where(waits, ~due.exists())
+        return self._database.transaction(lambda connection: [*connection.execute(query).scalars()], once)
 
     def close(self) -> None:
         """Let go of the database."""

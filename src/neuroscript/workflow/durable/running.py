@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from neuroscript.binding import bound
 from neuroscript.bodies import Body
+from neuroscript.checks import STRING, optional, require
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.running import Runner
@@ -24,10 +25,11 @@ from neuroscript.session import Session
 from neuroscript.workflow.durable.beating import LEASE
 from neuroscript.workflow.durable.checking import check_durable
 from neuroscript.workflow.durable.driving import Driver
-from neuroscript.workflow.durable.kept import Unkept, text_of, value_of
-from neuroscript.workflow.durable.runs import Run
+from neuroscript.workflow.durable.kept import Unkept, text_of
+from neuroscript.workflow.durable.runs import Run, inputs_in, plan_in
+from neuroscript.workflow.parameters import INPUTS, NUMBER, PLAN, SESSION
 from neuroscript.workflow.plan import Plan
-from neuroscript.workflow.reading import plan_from_data, plan_to_data
+from neuroscript.workflow.reading import plan_to_data
 from neuroscript.workflow.running import PARALLEL, Watch
 from neuroscript.workflow.trace import Trace
 
@@ -67,6 +69,7 @@ def run_durably(
         ValueError: *parallel* is less than 1.
         CallError: ``plan.taken``: this process was taken for dead, and another one may go on with the run.
     """
+    require("run_durably", session=(session, SESSION), plan=(plan, PLAN))
     return _waited_for(
         session,
         lambda: arun_durably(
@@ -98,6 +101,9 @@ async def arun_durably(
     keep_secrets: bool = False,
 ) -> Trace:
     """Return what `run_durably` returns, without holding up the loop that awaits it."""
+    given_url, id = (url, optional(STRING)), (run_id, STRING)
+    checked = {"session": (session, SESSION), "plan": (plan, PLAN), "inputs": (inputs, INPUTS)}
+    require("run_durably", **checked, url=given_url, parallel=(parallel, NUMBER), run_id=id)
     check_durable(session, plan, keep_secrets)
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
@@ -132,8 +138,10 @@ def resume(
         run: The id of the run.
 
     Raises:
-        SpecError: There is no such run, another process drives it, or the plan can not run here any more.
+        SpecError: There is no such run, another process drives it, the plan can not run here any more, or a row of the
+            run in the database cannot be used.
     """
+    require("resume", session=(session, SESSION), url=(url, optional(STRING)), run=(run, STRING))
     return _waited_for(session, lambda: _resumed(session, url, run, watch, lease, works))
 
 
@@ -143,11 +151,12 @@ async def _resumed(
     driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         found = await asyncio.to_thread(driver.runs.find, run)
-        plan = plan_from_data(json.loads(found.plan))
+        plan = plan_in(found)
+        inputs = inputs_in(found, plan, session._world.coercion)
         check_durable(session, plan, keep_secrets=True)
         if found.status == "running":
             await driver.take(found)
-        return await driver.drive(found, plan, value_of(found.inputs), watch, works and found.status == "running")
+        return await driver.drive(found, plan, inputs, watch, works and found.status == "running")
     finally:
         await asyncio.to_thread(driver.close)
 

@@ -14,10 +14,17 @@ from typing import Any
 
 import attrs
 
+from neuroscript.binding import bound
+from neuroscript.checks import STRING, require
 from neuroscript.display import shown
-from neuroscript.errors import CallError, SpecError
+from neuroscript.errors import ArgumentError, CallError, SpecError
+from neuroscript.walk import Coercion
+from neuroscript.workflow.durable.beating import LONGEST
 from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, sa
-from neuroscript.workflow.durable.kept import text_of
+from neuroscript.workflow.durable.kept import Unreadable, json_of, text_of, value_of
+from neuroscript.workflow.durable.rows import RUN, check_run, fault
+from neuroscript.workflow.plan import Plan
+from neuroscript.workflow.reading import plan_from_data
 
 
 @attrs.frozen(kw_only=True)
@@ -35,6 +42,14 @@ class Run:
     started: float
     ended: float | None
     is_driven: bool
+
+
+@attrs.frozen
+class Damaged:
+    """A row of `RUNS` that cannot be used."""
+
+    id: str
+    fault: SpecError
 
 
 class Runs:
@@ -61,25 +76,27 @@ class Runs:
             raise SpecError(f"run {shown(run.id)}", ["there is one of that id"]) from None
 
     def find(self, run: str) -> Run:
-        """Return a run, or raise a `SpecError` where there is none of that id."""
+        """Return a run, or raise a `SpecError` where there is none of that id, or its row cannot be used."""
+        require("durable", run=(run, STRING))
         found = self._read(_rows(self._database).where(RUNS.c.id == run))
         if not found:
             raise SpecError(f"run {shown(run)}", ["there is none of that id"])
-        return found[0]
+        return _run(found[0])
 
-    def all(self) -> list[Run]:
+    def all(self) -> list[Run | Damaged]:
         """Return all runs, the latest first."""
-        return self._read(_rows(self._database).order_by(RUNS.c.started.desc(), RUNS.c.id))
+        rows = self._read(_rows(self._database).order_by(RUNS.c.started.desc(), RUNS.c.id))
+        return [_run_or_damaged(row) for row in rows]
 
-    def _read(self, query: sa.Select[Any]) -> list[Run]:
+    def _read(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
         rows = self._database.transaction(lambda connection: connection.execute(query).all())
-        return [Run(**row._mapping) for row in rows]
+        return [dict(row._mapping) for row in rows]
 
     # The lease
 
     def lead(self, run: str, leader: str, lease: float) -> bool:
         """Take the lease of a run, and tell whether that was possible."""
-        is_free = sa.or_(RUNS.c.leader.is_(None), RUNS.c.seen < self._database.now - RUNS.c.lease)
+        is_free = sa.or_(RUNS.c.leader.is_(None), sa.not_(self._database.is_alive(RUNS.c.seen, RUNS.c.lease)))
         values = {"leader": leader, "seen": self._database.now, "lease": lease}
         change = sa.update(RUNS).where(RUNS.c.id == run, is_free).values(**values)
         return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1)
@@ -98,7 +115,8 @@ class Runs:
     def left(self, run: str) -> float:
         """Return how many seconds the lease of a run lasts, if nobody beats meanwhile."""
         query = sa.select(RUNS.c.seen + RUNS.c.lease - self._database.now).where(RUNS.c.id == run)
-        return max(0.0, float(self._database.transaction(lambda connection: connection.execute(query).scalar()) or 0.0))
+        seconds = self._database.transaction(lambda connection: connection.execute(query).scalar())
+        return seconds if type(seconds) is float and 0 <= seconds <= 2 * LONGEST else 0.0
 
     # Ends
 
@@ -137,7 +155,47 @@ class Runs:
         return self._database.transaction(cancelled)
 
 
+def plan_in(run: Run) -> Plan:
+    """Return the plan of a run, or raise a `SpecError` if its row cannot be used."""
+    try:
+        plan = plan_from_data(json_of(run.plan))
+    except Unreadable as unreadable:
+        raise fault(RUNS, run.id, [f"plan {unreadable}"]) from None
+    except (SpecError, RecursionError):
+        raise fault(RUNS, run.id, ["plan is not a valid plan"]) from None
+    if plan.digest != run.digest:
+        raise fault(RUNS, run.id, ["its digest does not match its plan"])
+    return plan
+
+
+def inputs_in(run: Run, plan: Plan, coercion: Coercion) -> dict[str, Any]:
+    """Return the inputs of a run by name, or raise a `SpecError` if its row cannot be used."""
+    try:
+        inputs = value_of(run.inputs)
+        if type(inputs) is not dict or not all(type(name) is str for name in inputs):
+            raise Unreadable("is not an object")
+        bound(plan.signature, coercion, inputs, by_name=True)
+    except Unreadable as unreadable:
+        raise fault(RUNS, run.id, [f"inputs {unreadable}"]) from None
+    except ArgumentError:
+        raise fault(RUNS, run.id, ["inputs do not match its plan"]) from None
+    return inputs
+
+
 def _rows(database: Database) -> sa.Select[Any]:
-    is_driven = sa.and_(RUNS.c.leader.is_not(None), RUNS.c.seen >= database.now - RUNS.c.lease).label("is_driven")
+    is_alive = database.is_alive(RUNS.c.seen, RUNS.c.lease)
+    is_driven = sa.case((sa.and_(RUNS.c.leader.is_not(None), is_alive), 1), else_=0).label("is_driven")
+    return sa.select(*(RUNS.c[name] for name in RUN), is_driven)
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    check_run(row)
     names = [field.name for field in attrs.fields(Run) if field.name != "is_driven"]
-    return sa.select(*(RUNS.c[name] for name in names), is_driven)
+    return Run(**{name: row[name] for name in names}, is_driven=bool(row["is_driven"]))
+
+
+def _run_or_damaged(row: Mapping[str, Any]) -> Run | Damaged:
+    try:
+        return _run(row)
+    except SpecError as error:
+        return Damaged(shown(str(row["id"])), error)

@@ -49,7 +49,8 @@ class Workers:
         it begins nothing more.
         """
         now = self._database.now
-        late = sa.and_(WORKERS.c.ended.is_(None), WORKERS.c.seen < now - WORKERS.c.lease)
+        is_alive = self._database.is_alive(WORKERS.c.seen, WORKERS.c.lease)
+        late = sa.and_(WORKERS.c.ended.is_(None), sa.not_(is_alive))
         living = sa.select(WORKERS.c.id).where(WORKERS.c.ended.is_(None))
 
         def buried(connection: sa.Connection) -> set[str]:

@@ -15,15 +15,18 @@ from threading import Event, Lock, Semaphore
 from typing import Final, Self
 
 from neuroscript.bodies import GRACE
+from neuroscript.checks import STRING, optional, require
 from neuroscript.errors import CallError, CallTimeout, SpecError
 from neuroscript.session import Session
 from neuroscript.walk import type_name
 from neuroscript.workflow.durable.beating import LEASE, Heart, lease_of
-from neuroscript.workflow.durable.calls import Begun, Calls, Fenced, failure
+from neuroscript.workflow.durable.calls import Begun, Calls, Fenced
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.kept import Unkept, text_of
+from neuroscript.workflow.durable.outcomes import failure
 from neuroscript.workflow.durable.queueing import POLL, Queue
 from neuroscript.workflow.durable.workers import Workers
+from neuroscript.workflow.parameters import SESSION
 from neuroscript.workflow.scheduling import LOOK
 
 MOST: Final = 1_000
@@ -51,6 +54,7 @@ class Worker:
     def __init__(
         self, session: Session, url: str | None = None, *, parallel: int | None = None, lease: float = LEASE
     ) -> None:
+        require("Worker", session=(session, SESSION), url=(url, optional(STRING)))
         if parallel is not None and (type(parallel) is not int or not 1 <= parallel <= MOST):
             raise SpecError("durable", [f"parallel must be a whole number from 1 to {MOST}"])
         self.id = os.urandom(8).hex()

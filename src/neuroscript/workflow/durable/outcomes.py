@@ -1,0 +1,99 @@
+"""What came of the calls of durable runs, as their rows say it, and the errors of calls that are not made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from neuroscript.errors import CallError, SpecError
+from neuroscript.workflow.durable.database import CALLS
+from neuroscript.workflow.durable.kept import Unreadable, error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.workflow.durable.rows import check_call, fault
+
+Place = tuple[str, int | None, int]
+"""The node of a call, the index of the item, and the number of the attempt."""
+
+
+@attrs.frozen
+class Outcome:
+    """What came of a call.
+
+    Attributes:
+        place: Its node, the item of that, and the number of the attempt.
+        has_failed: Whether it gave an error.
+        started: When it began, by the clock of the database.
+        seconds: How long it took.
+        ago: How many seconds ago it ended, when that was asked.
+    """
+
+    id: str
+    place: Place
+    has_failed: bool
+    started: float
+    seconds: float
+    ago: float
+    text: str
+
+    def given(self) -> Any:
+        """Return what the call gave, or raise its `CallError`.
+
+        Raises:
+            SpecError: Its row cannot be used.
+        """
+        try:
+            data = value_of(self.text)
+            if type(data) is not dict or len(data) != 1 or (error_is_kept := "error" in data) != self.has_failed:
+                raise Unreadable("does not match its code")
+            if not error_is_kept:
+                return data["value"]
+            error = error_from_kept(data["error"])
+        except Unreadable as unreadable:
+            raise fault(CALLS, self.id, [f"outcome {unreadable}"]) from None
+        except KeyError:
+            raise fault(CALLS, self.id, ["outcome holds neither a value nor an error"]) from None
+        raise error
+
+
+def failure(error: CallError) -> str:
+    """Return the text of an outcome that is an error."""
+    return text_of({"error": error_to_kept(error)})
+
+
+def damaged(tool: str, text: str, begun: object = None) -> CallError:
+    """Return the error of a call that is not made because a row in the database cannot be used.
+
+    Args:
+        begun: When it began; None where it has not.
+    """
+    if begun is not None:
+        told = f"was under way when its process died, and may have run; its data cannot be used: {text}"
+        return CallError(told, tool=tool, code="plan.in_doubt")
+    return CallError(f"has not begun, because its data cannot be used: {text}", tool=tool, code="plan.row")
+
+
+def arguments_in(row: Any) -> tuple[dict[str, Any], CallError | None]:
+    """Return the arguments in a row of `CALLS`, or the error with which it ends because its row cannot be used."""
+    try:
+        check_call(dict(row._mapping))
+        arguments = value_of(row.arguments)
+        if type(arguments) is not dict or not all(type(name) is str for name in arguments):
+            raise Unreadable("is not an object")
+    except SpecError as error:
+        return {}, damaged("", str(error), row.begun)
+    except Unreadable as unreadable:
+        return {}, damaged(row.tool, str(fault(CALLS, row.id, [f"arguments {unreadable}"])), row.begun)
+    return arguments, None
+
+
+def outcome_in(row: Any) -> Outcome:
+    """Return the outcome in a row of `CALLS` that has ended, or raise the `SpecError` of its fault."""
+    check_call(dict(row._mapping))
+    started = row.ended if row.begun is None else row.begun
+    place = (row.node, row.item, row.number)
+    return Outcome(row.id, place, row.code != "ok", started, row.ended - started, row.ago, row.outcome)
+
+
+def cancelled(tool: str) -> CallError:
+    """Return the error of a call of a run that was cancelled."""
+    return CallError("has not begun, for the run was cancelled", tool=tool, code="plan.cancelled")

@@ -1,0 +1,116 @@
+"""Checks of the rows of our tables: other programs can write to the database, so no row is used as it is.
+
+Each fault is one `SpecError` that names the table, the row and what to do. It holds no value of the row but its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import inf
+from typing import Any, Final
+
+from neuroscript.checks import COUNT, DURATION, SECONDS, STRING, WHOLE, WORD, Form, one_of, optional, problems
+from neuroscript.display import shown
+from neuroscript.errors import LISTED, SpecError
+from neuroscript.workflow.durable.beating import LONGEST
+from neuroscript.workflow.durable.database import CALLS, RUNS, sa
+
+LATEST: Final = 253_402_300_799
+"""The last second of the year 9999, since 1970-01-01 UTC."""
+
+REMEDY: Final = "restore the row from a backup, or delete it"
+
+STATUSES: Final = ("running", "succeeded", "failed", "cancelled")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
+
+
+TIME: Final = Form("a time in seconds since 1970", _is_number, lambda value: 0 <= value <= LATEST)
+LEASE: Final = Form(
+    f"a number of seconds above 0, at most {LONGEST:.0f}", _is_number, lambda value: 0 < value <= LONGEST
+)
+BIT: Final = Form("a boolean", lambda value: value in (0, 1), lambda value: type(value) in (bool, int))
+
+RUN: Final[Mapping[str, Form]] = {
+    "id": WORD,
+    "name": STRING,
+    "digest": STRING,
+    "plan": STRING,
+    "inputs": STRING,
+    "parallel": COUNT,
+    "status": one_of(*STATUSES),
+    "error": optional(STRING),
+    "started": TIME,
+    "ended": optional(TIME),
+    "seen": TIME,
+    "lease": LEASE,
+}
+
+CALL: Final[Mapping[str, Form]] = {
+    "id": WORD,
+    "run": WORD,
+    "node": WORD,
+    "item": optional(WHOLE),
+    "number": COUNT,
+    "tool": WORD,
+    "arguments": STRING,
+    "timeout": optional(SECONDS),
+    "patience": Form(DURATION.words, _is_number, lambda value: 0 <= value < inf),
+    "rerun": BIT,
+    "worker": optional(STRING),
+    "token": optional(STRING),
+    "takes": WHOLE,
+    "begun": optional(TIME),
+    "ended": optional(TIME),
+    "code": optional(WORD),
+    "outcome": optional(STRING),
+}
+
+CALL_COLUMNS: Final = tuple(
+    sa.type_coerce(column, sa.Integer).label("rerun") if column.name == "rerun" else column for column in CALLS.c
+)
+"""The columns of a call. SQLite stores a boolean as a number, and SQLAlchemy fails on anything else in its place."""
+
+
+def fault(table: sa.Table, id: object, found: Iterable[str]) -> SpecError:
+    """Return the error of a row that cannot be used.
+
+    Args:
+        found: What is wrong with it, a sentence each.
+    """
+    name = shown(id) if isinstance(id, str) else f"({type(id).__name__})"
+    return SpecError(f"{table.name} row {name}", [*found, REMEDY])
+
+
+def check_run(row: Mapping[str, Any]) -> None:
+    """Raise the `SpecError` of a row of `RUNS` that cannot be used."""
+    _check(RUNS, RUN, row, ())
+
+
+def check_call(row: Mapping[str, Any]) -> None:
+    """Raise the `SpecError` of a row of `CALLS` that cannot be used."""
+    _check(CALLS, CALL, row, _contradictions(row))
+
+
+def place_id(run: str, node: str, item: int | None, number: int) -> str:
+    """Return what an attempt is called in the database: the same whenever the run is gone through again."""
+    parts: list[object] = [run, node]
+    parts += [] if item is None else [item]
+    parts += [] if number == 1 else [number]
+    return ".".join(map(str, parts))
+
+
+def _contradictions(row: Mapping[str, Any]) -> Iterator[str]:
+    if row["id"] != place_id(row["run"], row["node"], row["item"], row["number"]):
+        yield "its id does not match its run, node, item and number"
+    if len({row[name] is None for name in ("ended", "code", "outcome")}) > 1:
+        yield "it must have all of ended, code and outcome, or none of them"
+
+
+def _check(table: sa.Table, forms: Mapping[str, Form], row: Mapping[str, Any], more: Iterable[str]) -> None:
+    found = [*problems(**{name: (row[name], form) for name, form in forms.items() if name in row})]
+    found += [] if found else more
+    if found:
+        raise fault(table, row["id"], found[:LISTED])

@@ -1,0 +1,296 @@
+"""A row of our tables that another program has changed is one error that names the row, and stops no other run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Ran, command
+from tests.workflow.durable import steps
+from tests.workflow.durable.databases import MakeDatabase
+from tests.workflow.durable.planted import given_out, queued, reopen, sql
+
+from neuroscript.errors import SpecError
+from neuroscript.workflow.durable import Worker, list_runs, resume, run_durably, show_run
+from neuroscript.workflow.durable.database import Database
+from neuroscript.workflow.durable.kept import Unreadable, error_from_kept, value_of
+from neuroscript.workflow.durable.serializer import EXACT, FORMAT
+from neuroscript.workflow.durable.workers import Workers
+
+REMEDY = "restore the row from a backup, or delete it"
+DEEP = "[" * 100_000
+INFINITY, NAN = float("inf"), float("nan")
+LEASE = "lease must be a number of seconds above 0, at most 604800"
+PLAN = "plan is not a valid plan"
+
+RUN_FAULTS: list[tuple[str, Any, str]] = [
+    ("plan", "", "plan is not JSON"),
+    ("plan", "{", "plan is not JSON"),
+    ("plan", DEEP, "plan nests too deeply"),
+    ("plan", "[]", PLAN),
+    ("plan", "{}", PLAN),
+    ("plan", '{"nodes": 1}', PLAN),
+    ("plan", '{"nodes": {"a": {"tool": "step.fail"}}}', "its digest does not match its plan"),
+    ("digest", "0" * 64, "its digest does not match its plan"),
+    ("inputs", "", "inputs is not JSON"),
+    ("inputs", DEEP, "inputs nests too deeply"),
+    ("inputs", "[]", "inputs is not an object"),
+    ("inputs", '{"$time": 1}', "inputs holds a value in an unknown form"),
+    ("inputs", '{"other": 1}', "inputs do not match its plan"),
+    ("parallel", 0, "parallel must be a whole number above 0"),
+    ("parallel", -(2**31), "parallel must be a whole number above 0"),
+    ("status", "lost", "status must be 'running', 'succeeded', 'failed' or 'cancelled'"),
+    ("error", "{}", "error must be an object with a message"),
+    ("error", DEEP, "error must be an object with a message"),
+    ("started", -1.0, "started must be a time in seconds since 1970"),
+    ("started", 1e300, "started must be a time in seconds since 1970"),
+    ("started", INFINITY, "started must be a time in seconds since 1970"),
+    ("ended", -INFINITY, "ended must be a time in seconds since 1970, or None"),
+    ("seen", INFINITY, "seen must be a time in seconds since 1970"),
+    ("lease", INFINITY, LEASE),
+    ("lease", 1e300, LEASE),
+    ("lease", -1.0, LEASE),
+    ("lease", 0.0, LEASE),
+]
+
+CALL_FAULTS: list[tuple[str, Any, str]] = [
+    ("node", "other", "its id does not match its run, node, item and number"),
+    ("item", -1, "item must be a whole number, 0 or more, or None"),
+    ("item", 3, "its id does not match its run, node, item and number"),
+    ("number", 0, "number must be a whole number above 0"),
+    ("number", 2, "its id does not match its run, node, item and number"),
+    ("tool", "", "tool must be a string that is not empty"),
+    ("timeout", INFINITY, "timeout must be a finite number of seconds above 0, or None"),
+    ("timeout", -1.0, "timeout must be a finite number of seconds above 0, or None"),
+    ("patience", INFINITY, "patience must be a number of seconds, 0 or more"),
+    ("patience", -1.0, "patience must be a number of seconds, 0 or more"),
+    ("takes", -1, "takes must be a whole number, 0 or more"),
+    ("begun", INFINITY, "begun must be a time in seconds since 1970, or None"),
+    ("ended", -1.0, "ended must be a time in seconds since 1970, or None"),
+    ("code", None, "it must have all of ended, code and outcome, or none of them"),
+    ("outcome", None, "it must have all of ended, code and outcome, or none of them"),
+]
+
+OUTCOME_FAULTS: list[tuple[str, Any, str]] = [
+    ("outcome", "", "outcome is not JSON"),
+    ("outcome", DEEP, "outcome nests too deeply"),
+    ("outcome", "[]", "outcome does not match its code"),
+    ("outcome", "{}", "outcome does not match its code"),
+    ("outcome", '{"result": 1}', "outcome holds neither a value nor an error"),
+    ("outcome", '{"value": {"$bytes": 1}}', "outcome holds a value in an unknown form"),
+    ("outcome", '{"value": {"$what": 1}}', "outcome holds a value in an unknown form"),
+    ("outcome", '{"error": {"kind": "CallError"}}', "outcome does not match its code"),
+    ("code", "tool.failed", "outcome does not match its code"),
+]
+
+
+def title(case: tuple[str, Any, str]) -> str:
+    """Return what a case is called."""
+    return f"{case[0]}={str(case[1])[:20]}"
+
+
+def broken(url: str, marks: Path, table: str, case: tuple[str, Any, str]) -> None:
+    """Run two plans, and change a row of the first."""
+    with steps.engine(marks) as engine:
+        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
+        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="other")
+    id = "it" if table == "runs" else "it.w0"
+    sql(url, f"UPDATE neuroscript_{table} SET {case[0]} = :value WHERE id = :id", value=case[1], id=id)
+
+
+def where(table: str) -> str:
+    """Return how an error names the row."""
+    return f"neuroscript_{table} row {'it' if table == 'runs' else 'it.w0'}"
+
+
+@pytest.mark.parametrize("case", RUN_FAULTS, ids=title)
+def test_changed_run_is_one_error_that_names_its_row(
+    make_database: MakeDatabase, tmp_path: Path, case: tuple[str, Any, str]
+) -> None:
+    """For `resume` and the command, which also lists the other runs and resumes them."""
+    url = make_database(f"run{RUN_FAULTS.index(case)}")
+    broken(url, tmp_path / "marks", "runs", case)
+    with steps.engine(tmp_path / "marks") as engine:
+        with pytest.raises(SpecError) as caught:
+            resume(engine, url, "it")
+            show_run(url, "it")
+        assert "succeeded" == resume(engine, url, "other").status
+
+    assert str(caught.value) == f"{where('runs')}: {case[2]}; {REMEDY}"
+    assert {"it", "other"} == {run.id for run in list_runs(url)}
+    assert {run.id: run.status for run in list_runs(url)}["other"] == "succeeded"
+    assert command("runs", "list", url).code == 0
+    made: Any = lambda **settings: steps.engine(tmp_path / "marks")  # noqa: E731
+    if case[0] != "error":
+        resumed = command("runs", "resume", url, "it", make_engine=made)
+        assert Ran(2, "", f"neuroscript: {where('runs')}: {case[2]}; {REMEDY}\n") == resumed
+
+
+@pytest.mark.parametrize("case", CALL_FAULTS + OUTCOME_FAULTS, ids=title)
+def test_changed_call_is_one_error_that_names_its_row(
+    make_database: MakeDatabase, tmp_path: Path, case: tuple[str, Any, str]
+) -> None:
+    """The other run is resumed as if nothing were wrong."""
+    url = make_database(f"call{(CALL_FAULTS + OUTCOME_FAULTS).index(case)}")
+    broken(url, tmp_path / "marks", "calls", case)
+    with steps.engine(tmp_path / "marks") as engine:
+        with pytest.raises(SpecError) as caught:
+            resume(engine, url, "it")
+        assert "succeeded" == resume(engine, url, "other").status
+
+    assert str(caught.value) == f"{where('calls')}: {case[2]}; {REMEDY}"
+    if case in CALL_FAULTS:
+        shown = command("runs", "show", url, "it")
+        assert Ran(2, "", f"neuroscript: {where('calls')}: {case[2]}; {REMEDY}\n") == shown
+
+
+@pytest.mark.parametrize("begun", [None, 1.0], ids=["not begun", "begun"])
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("", "arguments is not JSON"),
+        (DEEP, "arguments nests too deeply"),
+        ("[]", "arguments is not an object"),
+        ('{"$pairs": [[1, 2]]}', "arguments is not an object"),
+        ('{"name": {"$array": []}}', "arguments holds a value in an unknown form"),
+    ],
+    ids=["empty", "deep", "list", "numbers as keys", "array"],
+)
+def test_worker_ends_a_call_whose_arguments_cannot_be_read(
+    make_database: MakeDatabase, tmp_path: Path, arguments: str, why: str, begun: float | None
+) -> None:
+    """Without making it, and goes on with the other calls."""
+    url = make_database(f"arguments{len(arguments)}{why[10:14]}{begun}")
+    with steps.engine(tmp_path / "marks") as engine:
+        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
+        reopen(url)
+        queued(url, "it.w0", EXACT.serialize({"args": ("it.w0",), "kwargs": {}}), FORMAT)
+        given_out(url, arguments, begun)
+        with Worker(engine, url) as worker:
+            trace = resume(engine, url, "it", works=False)
+            assert "succeeded" == run_durably(engine, steps.wide(1, 0.0), url=url, works=False).status
+            assert not worker.is_lost
+
+    error = trace.nodes[0].error
+    assert error is not None
+    text = f"its data cannot be used: neuroscript_calls row it.w0: {why}; {REMEDY}"
+    code, text = (
+        ("plan.row", f"has not begun, because {text}")
+        if begun is None
+        else ("plan.in_doubt", f"was under way when its process died, and may have run; {text}")
+    )
+    assert (code, "never", f"step.once: {text}") == (error["code"], error["retry"], error["message"])
+    assert 2 == sum(steps.Marks(tmp_path / "marks").of("begin").values())
+
+
+@pytest.mark.parametrize("lease", [INFINITY, 1e300, -1.0])
+def test_nobody_waits_for_a_lease_without_end(make_database: MakeDatabase, tmp_path: Path, lease: float) -> None:
+    """A worker that has one is taken for dead, and a run that has one is driven by nobody."""
+    url = make_database(f"lease{lease}")
+    with steps.engine(tmp_path / "marks") as engine:
+        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
+    sql(
+        url,
+        "UPDATE neuroscript_runs SET status = 'running', ended = NULL, leader = 'gone', lease = :lease",
+        lease=lease,
+    )
+    database = Database(url)
+    workers = Workers(database)
+    workers.join("gone", lease)
+    workers.join("here", 15.0)
+
+    assert {"here"} == workers.alive()
+    database.close()
+    assert ["damaged"] == [run.status for run in list_runs(url)]
+
+
+@pytest.mark.parametrize("column", ["seen", "lease", "started", "parallel", "plan", "inputs", "status", "digest"])
+@pytest.mark.parametrize("value", ["abc", b"\xff\x00"], ids=["text", "bytes"])
+def test_sqlite_that_holds_other_types_is_one_error(tmp_path: Path, column: str, value: Any) -> None:
+    """SQLite stores a value of any type in any column."""
+    url = f"sqlite:///{tmp_path}/it.sqlite"
+    with steps.engine(tmp_path / "marks") as engine:
+        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
+        sql(url, f"UPDATE neuroscript_runs SET {column} = :value", value=value)
+        with pytest.raises(SpecError) as caught:
+            resume(engine, url, "it")
+
+    assert str(caught.value).startswith("neuroscript_runs row it: ")
+    assert str(caught.value).endswith(REMEDY)
+    assert ["damaged" if isinstance(value, bytes) or column not in ("plan", "inputs", "digest") else "succeeded"] == [
+        run.status for run in list_runs(url)
+    ]
+
+
+def test_text_of_sqlite_that_is_not_utf_8_is_one_error(tmp_path: Path) -> None:
+    """It is no reason to try again, as a database that is locked is."""
+    url = f"sqlite:///{tmp_path}/it.sqlite"
+    with steps.engine(tmp_path / "marks") as engine:
+        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
+        sql(url, "UPDATE neuroscript_runs SET inputs = CAST(x'ff' AS TEXT)")
+        with pytest.raises(SpecError) as caught:
+            resume(engine, url, "it")
+
+    assert str(caught.value) == f"neuroscript_runs row it: inputs must be a string, not bytes; {REMEDY}"
+
+
+def test_damaged_run_is_listed_with_its_fault(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """As text and as JSON."""
+    url = make_database("listed")
+    broken(url, tmp_path / "marks", "runs", ("lease", INFINITY, LEASE))
+    states = {each["id"]: each for each in json.loads(command("runs", "list", url, "--json").out)}
+
+    assert states["it"] == {
+        "id": "it",
+        "plan": "",
+        "digest": "",
+        "status": "damaged",
+        "started": 0.0,
+        "ended": None,
+        "error": f"neuroscript_runs row it: {LEASE}; {REMEDY}",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "nul", DEEP, '{"$bytes": 1}', '{"$bytes": "*"}', '{"$bytes": "YQ==", "a": 1}', '{"$tuple": 1}'),
+        *('{"$array": []}', '{"$array": ["d", ["x"]]}', '{"$array": ["?", []]}', '{"$array": ["b", [1000]]}'),
+        *('{"$pairs": [1]}', '{"$pairs": [[[], 1]]}', '{"$pairs": {"a": 1}}', '{"$time": 1}', '{"$time": "x"}'),
+        *('{"$other": 1}', '{"a": 1, "$bytes": "YQ=="}'),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_text_that_we_did_not_write_is_unreadable(text: str) -> None:
+    """In whichever way it is wrong."""
+    with pytest.raises(Unreadable):
+        value_of(text)
+
+
+GOOD = {"text": "a", "tool": "b", "_code": "c.d", "_retry": "never"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(None, 1, "x", [], {}, {"kind": "CallError"}, {"kind": [], "state": {}}, {"kind": "object", "state": GOOD}),
+        *(
+            {"kind": "CallError", "state": state}
+            for state in (None, [], {}, {**GOOD, "text": 1}, {**GOOD, "_retry": "x"})
+        ),
+        {"kind": "CallError", "state": {**GOOD, "items": "many"}},
+        {"kind": "CallTimeout", "state": {**GOOD, "state": "over", "seconds": 1.0}},
+        {"kind": "ToolNotFound", "state": {**GOOD, "near": [1]}},
+        {"kind": "ArgumentError", "state": {"tool": "a", "_found": 0, "_problems": [["a"]]}},
+        {"kind": "ArgumentError", "state": {"tool": "a", "_found": 0, "_problems": None}},
+    ],
+    ids=str,
+)
+def test_error_that_we_did_not_write_is_unreadable(data: Any) -> None:
+    """Also where it would fail only when somebody looks at it."""
+    with pytest.raises(Unreadable) as caught:
+        error_from_kept(data)
+
+    assert str(caught.value) == "holds an error in an unknown form"
