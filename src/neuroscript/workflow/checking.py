@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from neuroscript.argtypes import ELEMENTS, LISTS, VALUES, ArgType, worded
+from neuroscript.checks import optional, require
 from neuroscript.display import shown
 from neuroscript.errors import LISTED, MAX_PROBLEMS, ArgumentError, CallError, Problem, ToolNotFound
 from neuroscript.names import canonical
@@ -23,6 +24,7 @@ from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
 from neuroscript.typeorder import NOTHING
 from neuroscript.workflow.conditions import STATES, Condition, Undecided
 from neuroscript.workflow.foreseeing import UNKNOWN, can_fit, samples, within
+from neuroscript.workflow.parameters import MODEL, PLAN, SESSION
 from neuroscript.workflow.plan import LATER, Node, Plan
 from neuroscript.workflow.references import Lost, Mixed, Reference, is_index
 
@@ -35,7 +37,11 @@ def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ..
 
     Args:
         llm: The model that is asked for a synthesis; by default the one that the host lends.
+
+    Raises:
+        SpecError: A parameter has the wrong type.
     """
+    require("check", session=(session, SESSION), plan=(plan, PLAN), llm=(llm, optional(MODEL)))
     tools = _Tools(session, plan)
     output = () if plan.answer is None else plan.answer.references
     found = (*chain.from_iterable(_problems(tools, node) for node in plan.nodes), *_astray(tools, output))

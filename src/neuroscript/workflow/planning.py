@@ -12,6 +12,7 @@ from typing import Final
 
 from neuroscript.argtypes import ArgType
 from neuroscript.bodies import Body
+from neuroscript.checks import STRING, require
 from neuroscript.display import first
 from neuroscript.errors import ArgumentError, LLMError, SpecError
 from neuroscript.interop.offering import narrowed
@@ -20,6 +21,7 @@ from neuroscript.promptform import to_prompt
 from neuroscript.runtime import LLM, Turn
 from neuroscript.session import Session
 from neuroscript.workflow.checking import check
+from neuroscript.workflow.parameters import MODEL, NUMBER, PATTERNS, SESSION
 from neuroscript.workflow.plan import Plan
 from neuroscript.workflow.reading import plan_from_data
 
@@ -111,6 +113,8 @@ def _steps(
     session: Session, goal: str, tools: str | Iterable[str], attempts: int, llm: LLM
 ) -> Generator[list[Turn], str, Plan]:
     """Yield what a model is asked, and return the plan that fits."""
+    parts = {"session": (session, SESSION), "goal": (goal, STRING), "llm": (llm, MODEL)}
+    require("planned", **parts, tools=(tools, PATTERNS), attempts=(attempts, NUMBER))
     within = narrowed(session, (tools,) if isinstance(tools, str) else tuple(tools), "plan")
     if attempts < 1:
         raise SpecError("plan", ["attempts must be 1 or more"])

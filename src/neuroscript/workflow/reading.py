@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.checks import STRING, require
 from neuroscript.data import ARG_KEYS, spec_from_data, spec_to_data
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
@@ -57,6 +58,7 @@ def plan_of_toml(text: str, *, source: str = "plan") -> Plan:
     >>> plan_of_toml('[nodes.a]\\ntool = "math.add"\\ninputs = { a = 1, b = 2 }').nodes[0].tool
     'math.add'
     """
+    require("plan_of_toml", text=(text, STRING), source=(source, STRING))
     try:
         document = parsed(text)
     except NotTOML as error:
@@ -66,6 +68,7 @@ def plan_of_toml(text: str, *, source: str = "plan") -> Plan:
 
 def plan_of_json(text: str, *, source: str = "plan") -> Plan:
     """Return the plan that a text of JSON describes, or raise a `SpecError` with everything that is wrong with it."""
+    require("plan_of_json", text=(text, STRING), source=(source, STRING))
     try:
         data = parsed_json(text)
     except NotJSON as error:

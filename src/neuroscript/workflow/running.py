@@ -18,6 +18,7 @@ import attrs
 
 from neuroscript.binding import bound
 from neuroscript.bodies import GRACE, Body
+from neuroscript.checks import require
 from neuroscript.data import error_to_data
 from neuroscript.errors import LISTED, ArgumentError, CallError, CallTimeout, SpecError
 from neuroscript.masking import masked, secret_values
@@ -25,6 +26,7 @@ from neuroscript.running import Runner
 from neuroscript.runtime import LLM
 from neuroscript.session import Known, Session
 from neuroscript.workflow.checking import check
+from neuroscript.workflow.parameters import NUMBER, PLAN, SESSION
 from neuroscript.workflow.plan import Node, Plan
 from neuroscript.workflow.references import Lost
 from neuroscript.workflow.scheduling import Schedule, State, Work
@@ -103,6 +105,7 @@ def run(
         ArgumentError: The inputs do not fit, with every problem.
         ValueError: *parallel* is less than 1.
     """
+    require("run", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
     func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
     body = Body("plan", func, (session, plan, inputs), "coroutine")
     trace: Trace = Runner(session._world.threads).run(body).result()
@@ -129,6 +132,7 @@ async def arun(
         is_behind: Asked once the plan is halted: whether calls were made before that it has not come to again.
         run_id: What the run is called; by default a word that nobody guesses.
     """
+    require("arun", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
     problems = check(session, plan, llm)
     if problems:
         raise SpecError(plan.subject, problems)
