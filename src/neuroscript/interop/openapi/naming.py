@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import shown
+from neuroscript.display import shown, type_name
 from neuroscript.foreignnames import LONGEST, word_of
 from neuroscript.interop.openapi.documents import Notes
 from neuroscript.spec import ARGUMENT_NAME
@@ -43,9 +44,10 @@ def named(operations: list[Operation], notes: Notes) -> list[Operation]:
     What has no name that fits is noted, and left out.
     """
     ids = [each.data.get("operationId") for each in operations]
+    counted = Counter(id for id in ids if isinstance(id, str))
     found = []
     for each, id in zip(operations, ids, strict=True):
-        own = word_of(id) if ids.count(id) == 1 else ""
+        own = word_of(id) if isinstance(id, str) and counted[id] == 1 else ""
         name = own or word_of(f"{each.method.lower()} {each.route}")
         if not name:
             notes.add(each.path, f"its name is longer than {LONGEST} characters; give it a shorter operationId")
@@ -79,6 +81,8 @@ def argument_name(name: str) -> str:
     return plain if plain.isprintable() and ARGUMENT_NAME.fullmatch(plain) else ""
 
 
-def required_word(word: str, what: str) -> str:
+def required_word(word: object, what: str) -> str:
     """Return what is told where a name from outside makes no word."""
+    if not isinstance(word, str):
+        return f"{what}: expected a string, got {type_name(word)}"
     return f"{what}: {shown(word)} makes no name" if word else f"{what}: there is none"

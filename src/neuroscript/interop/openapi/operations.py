@@ -19,7 +19,7 @@ from neuroscript.interop.openapi.documents import Document, Notes, at, tried
 from neuroscript.interop.openapi.naming import Operation
 from neuroscript.interop.openapi.parameters import Parameter, parameters_of
 from neuroscript.interop.openapi.schemas import Schemas
-from neuroscript.interop.openapi.security import Credential, credentials_of
+from neuroscript.interop.openapi.security import Bound, Credential, credentials_of
 from neuroscript.interop.openapi.servers import Server, server_of
 from neuroscript.needs import ToolPolicy
 from neuroscript.schema import spec_from_schema
@@ -52,13 +52,13 @@ class Giving:
     Attributes:
         group: The group of the tools.
         base_url: The URL of the server, or ``""`` for that of the description.
-        secrets: Of each security scheme the name of the host's secret.
+        secrets: Of each security scheme, by the origin of a server, the name of the host's secret.
         manner: How requests are made.
     """
 
     group: str
     base_url: str
-    secrets: Mapping[str, str]
+    secrets: Bound
     manner: Manner
 
 
@@ -73,7 +73,7 @@ def tool_of(document: Document, operation: Operation, giving: Giving, notes: Not
         ("servers", document.root.get("servers")),
     )
     server = tried(notes, server_of, document, levels, giving.base_url)
-    credentials = tried(notes, credentials_of, document, data, path, giving.secrets)
+    credentials = tried(notes, credentials_of, document, data, path, giving.secrets, server)
     parameters = parameters_of(document, operation, schemas, credentials or (), notes)
     body = at(path, "requestBody")
     names = {each.arg for each in parameters}

@@ -1,5 +1,8 @@
 """What a request proves itself with: secrets that the host lends by name, and no caller sees or sets.
 
+A secret belongs to one server, by scheme, host and port. A description can name another server for any of its
+operations, and that server is not sent the secret.
+
 Source: OpenAPI Specification 3.1.1, "Security Scheme Object" and "Security Requirement Object"; RFC 6750, RFC 7617.
 """
 
@@ -7,13 +10,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.display import shown
-from neuroscript.interop.openapi.documents import Document, Unfit, at
+from neuroscript.display import first, shown
+from neuroscript.interop.openapi.documents import Document, Notes, Unfit, at, tried
+from neuroscript.interop.openapi.servers import Server, server_at, server_of
 
 SCHEMES: Final = at("components", "securitySchemes")
 
@@ -36,6 +40,16 @@ CLIENTS: Final = frozenset(
 
 TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 """The name of a header or a cookie."""
+
+MOST_NAMED: Final = 5
+"""How many schemes an error names."""
+
+
+Named = Mapping[str, str | Mapping[str, str]]
+"""By security scheme the name of a secret, or by the URL of a server the name of the secret for it."""
+
+Bound = Mapping[str, Mapping[str, str]]
+"""By security scheme, and by the origin of a server, the name of a secret."""
 
 
 @attrs.frozen
@@ -66,10 +80,48 @@ class Credential:
                 return secret
 
 
+def bound(document: Document, secrets: Named, base_url: str, notes: Notes) -> Bound:
+    """Return the servers that each secret is for; what is wrong with the host's names is noted.
+
+    A secret that is named without a server is for *base_url*, or else for the first server of the whole document.
+    """
+    components = document.root.get("components", {})
+    schemes = components.get("securitySchemes") if isinstance(components, dict) else None
+    known = schemes if isinstance(schemes, dict) else {}
+    for name in secrets:
+        if name not in known:
+            notes.add("secrets", f"the description has no scheme {shown(name)}")
+    levels = (("servers", document.root.get("servers")),)
+    home = tried(Notes(), server_of, document, levels, base_url)
+    return {name: dict(_bound(name, secret, home, notes)) for name, secret in secrets.items()}
+
+
+def _bound(name: str, secret: Any, home: Server | None, notes: Notes) -> Iterator[tuple[str, str]]:
+    """Yield the origin of each server that a secret is for, and the name of the secret."""
+    path = f"secrets['{shown(name)}']"
+    if isinstance(secret, str) and secret:
+        if home is not None:
+            yield home.origin, secret
+        return
+    if not isinstance(secret, Mapping) or not secret:
+        notes.add(path, "expected the name of a secret, or the names of secrets by the URL of a server")
+        return
+    for url, each in secret.items():
+        place = f"{path}[{shown(url)!r}]" if isinstance(url, str) else path
+        server = tried(notes, server_at, place, url)
+        if not isinstance(each, str) or not each:
+            notes.add(place, "expected the name of a secret")
+        elif server is not None:
+            yield server.origin, each
+
+
 def credentials_of(
-    document: Document, operation: dict[str, Any], path: str, secrets: Mapping[str, str]
+    document: Document, operation: dict[str, Any], path: str, secrets: Bound, server: Server | None
 ) -> tuple[Credential, ...]:
-    """Return what an operation asks for: the first of its alternatives for which the host has named all secrets.
+    """Return what an operation asks for: the first of its alternatives whose secrets are all for its server.
+
+    Args:
+        server: Where requests go; None where that could not be read, and only the names are checked.
 
     Raises:
         Unfit: There is no such alternative.
@@ -81,13 +133,29 @@ def credentials_of(
     if not ways:
         return ()
     for way in sorted(ways, key=lambda way: not way):
-        if all(name in secrets for name in way):
-            found = tuple(_credential(document, name, secrets[name]) for name in way)
+        if all(name in secrets and (server is None or server.origin in secrets[name]) for name in way):
+            of = [
+                next(iter(secrets[name].values()), "") if server is None else secrets[name][server.origin]
+                for name in way
+            ]
+            found = tuple(_credential(document, name, secret) for name, secret in zip(way, of, strict=True))
             if len({(each.where, each.name.lower()) for each in found}) < len(found):
                 raise Unfit(where, "asks for two secrets in the same place")
             return found
-    asked = " or ".join(" and ".join(map(shown, way)) for way in ways)
+    if server is not None:
+        for way in ways:
+            if all(name in secrets for name in way):
+                raise _elsewhere(where, [name for name in way if server.origin not in secrets[name]], server)
+    asked = " or ".join(first([" and ".join(first([*map(shown, way)], MOST_NAMED)) for way in ways], MOST_NAMED))
     raise Unfit(where, f"asks for {asked}; name a secret of the host for each, as in secrets={{'scheme': 'name'}}")
+
+
+def _elsewhere(path: str, names: list[str], server: Server) -> Unfit:
+    """Return why an operation gets none of the secrets that the host has named."""
+    listed = " and ".join(first([*map(shown, names)], MOST_NAMED))
+    place = shown(server.origin)
+    text = f"asks for {listed}, and no such secret is for {place}, where its requests go; if that server may have it"
+    return Unfit(path, f"{text}, name it, as in secrets={{'scheme': {{'{place}': 'name'}}}}")
 
 
 def _credential(document: Document, name: str, secret: str) -> Credential:
@@ -113,13 +181,3 @@ def _credential(document: Document, name: str, secret: str) -> Credential:
 
 def _is_fit(where: str, name: str) -> bool:
     return bool(name) if where == "query" else TOKEN.fullmatch(name) is not None and name.lower() not in CLIENTS
-
-
-def scheme_faults(document: Document, secrets: Mapping[str, str]) -> list[str]:
-    """Return why the host's names of secrets do not fit the description."""
-    components = document.root.get("components", {})
-    known = components.get("securitySchemes") if isinstance(components, dict) else None
-    names = known if isinstance(known, dict) else {}
-    faults = [f"secrets: the description has no scheme {shown(name)}" for name in secrets if name not in names]
-    bad = [name for name, secret in secrets.items() if type(secret) is not str or not secret]
-    return [*faults, *(f"secrets: expected the name of a secret for {shown(name)}" for name in bad)]

@@ -31,10 +31,12 @@ class Server:
     Attributes:
         url: Without a last ``/``.
         place: Its host and port, as a need names them.
+        origin: Its scheme, host and port, as in ``https://api.example:443``; a credential belongs to one of these.
     """
 
     url: str
     place: str
+    origin: str
 
 
 def server_of(document: Document, levels: tuple[tuple[str, Any], ...], base_url: str) -> Server:
@@ -63,7 +65,8 @@ def server_at(path: str, url: object) -> Server:
     if has_dots(url.split("/", 3)[3] if url.count("/") > 2 else ""):
         raise Unfit(path, "a segment of dots leads elsewhere")
     try:
-        return Server(url.rstrip("/"), place_of(url))
+        place = place_of(url)
+        return Server(url.rstrip("/"), place, f"{url.partition(':')[0].lower()}://{place}")
     except NoPlace as error:
         raise Unfit(path, f"expected {error}") from None
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, overload
 import attrs
 
 from neuroscript.algebra import matching
+from neuroscript.checks import BY_NAME, FLAG, NUMBER, STRING, STRINGS, as_tuple, optional, require
 from neuroscript.display import shown
 from neuroscript.errors import SpecError
 from neuroscript.foreignnames import word_of
@@ -18,7 +19,7 @@ from neuroscript.interop.openapi.calling import Manner
 from neuroscript.interop.openapi.documents import SUBJECT, Document, Notes, Unfit, at, document_of, tried
 from neuroscript.interop.openapi.naming import Operation, named, required_word, told_apart
 from neuroscript.interop.openapi.operations import METHODS, Giving, tool_of
-from neuroscript.interop.openapi.security import scheme_faults
+from neuroscript.interop.openapi.security import Named, bound
 from neuroscript.interop.openapi.servers import server_at
 from neuroscript.names import canonical, is_word
 from neuroscript.tools import Toolset
@@ -29,6 +30,18 @@ BYTES: Final = (0, 8 * 1024 * 1024)
 
 MOST: Final = 5_000
 """Operations of a description."""
+
+FORMS: Final = {
+    "group": optional(STRING),
+    "base_url": STRING,
+    "select": optional(STRINGS),
+    "secrets": optional(BY_NAME),
+    "private": STRINGS,
+    "seconds": NUMBER,
+    "limit": NUMBER,
+    "skip": FLAG,
+}
+"""What each parameter has to be."""
 
 
 @attrs.frozen
@@ -51,7 +64,7 @@ def from_openapi(
     group: str | None = ...,
     base_url: str = ...,
     select: str | Iterable[str] | None = ...,
-    secrets: Mapping[str, str] | None = ...,
+    secrets: Named | None = ...,
     private: Sequence[str] = ...,
     seconds: float = ...,
     limit: int = ...,
@@ -66,7 +79,7 @@ def from_openapi(
     group: str | None = ...,
     base_url: str = ...,
     select: str | Iterable[str] | None = ...,
-    secrets: Mapping[str, str] | None = ...,
+    secrets: Named | None = ...,
     private: Sequence[str] = ...,
     seconds: float = ...,
     limit: int = ...,
@@ -80,7 +93,7 @@ def from_openapi(
     group: str | None = None,
     base_url: str = "",
     select: str | Iterable[str] | None = None,
-    secrets: Mapping[str, str] | None = None,
+    secrets: Named | None = None,
     private: Sequence[str] = (),
     seconds: float = 30.0,
     limit: int = 1024 * 1024,
@@ -96,7 +109,9 @@ def from_openapi(
         group: The group of the tools; None means what the description is called.
         base_url: The URL of the server; without one, that of the description.
         select: Patterns of the tools to take, as in ``pets.get_*``; all others are not looked at. None takes all.
-        secrets: Of each security scheme the name of a secret that the host lends.
+        secrets: For each security scheme the name of a secret that the host provides. That secret is sent to
+            *base_url*, or else to the first server of the whole description, by scheme, host and port. A mapping of
+            URLs to names says which server gets which secret, ``{"token": {"https://files.example": "files-token"}}``.
         private: Private addresses with their ports that may be reached, as ``http.get`` has them; each is a need,
             ``lan:reach:ADDRESS:PORT``.
         seconds: How long a request may take, 0.1 to 300.
@@ -106,14 +121,18 @@ def from_openapi(
     Raises:
         SpecError: With everything that is wrong, each with its path in the document.
     """
+    patterns = (select,) if isinstance(select, str) else as_tuple(select)
+    places = (private,) if isinstance(private, str) else as_tuple(private)
+    parts = {"group": group, "base_url": base_url, "select": patterns, "secrets": secrets, "private": places}
+    parts |= {"seconds": seconds, "limit": limit, "skip": skip}
+    require("from_openapi", **{name: (each, FORMS[name]) for name, each in parts.items()})
     read = document_of(document)
     faults, notes = Notes(), Notes()
-    places = (private,) if isinstance(private, str) else tuple(private)
     giving = _giving(read, group, base_url, secrets or {}, Manner(seconds, limit, places), faults)
     operations = list(_operations(read, faults, notes))
     if faults.texts:
         raise SpecError(SUBJECT, [*faults.texts, *notes.texts])
-    chosen = told_apart(_selected(named(operations, notes), giving.group, select, notes), notes)
+    chosen = told_apart(_selected(named(operations, notes), giving.group, patterns, notes), notes)
     tools = [tool_of(read, each, giving, notes) for each in chosen]
     if notes.texts and not skip:
         raise SpecError(SUBJECT, notes.texts)
@@ -122,7 +141,7 @@ def from_openapi(
 
 
 def _giving(
-    document: Document, group: str | None, base_url: str, secrets: Mapping[str, str], manner: Manner, notes: Notes
+    document: Document, group: str | None, base_url: str, secrets: Named, manner: Manner, notes: Notes
 ) -> Giving:
     """Return what the host gives; what is wrong with it is noted."""
     info = document.root.get("info")
@@ -136,11 +155,11 @@ def _giving(
             server_at("base_url", base_url)
         except Unfit as error:
             notes.add(error.path, error.text)
-    notes.texts.extend(scheme_faults(document, secrets))
+    servers = bound(document, secrets, base_url, notes)
     for name, value, (low, high) in (("seconds", manner.seconds, SECONDS), ("limit", manner.limit, BYTES)):
         if not low <= value <= high:
             notes.add(name, f"expected {low} to {high}")
-    return Giving(word, base_url, dict(secrets), manner)
+    return Giving(word, base_url, servers, manner)
 
 
 def _operations(document: Document, faults: Notes, notes: Notes) -> Iterator[Operation]:
@@ -173,13 +192,10 @@ def _of_path(document: Document, given: Any, path: str, route: str, notes: Notes
             yield Operation(place, route, method.upper(), item, data)
 
 
-def _selected(
-    operations: list[Operation], group: str, select: str | Iterable[str] | None, notes: Notes
-) -> list[Operation]:
+def _selected(operations: list[Operation], group: str, patterns: Sequence[str] | None, notes: Notes) -> list[Operation]:
     """Return the operations whose tools a pattern matches; of what has no name nothing is noted any more then."""
-    if select is None:
+    if patterns is None:
         return operations
-    patterns = [select] if isinstance(select, str) else list(select)
     found = []
     for pattern in patterns:
         matches = matching(pattern)
@@ -189,4 +205,5 @@ def _selected(
             raise SpecError(SUBJECT, [text, *notes.texts])
         found.extend(some)
     notes.texts.clear()
-    return [each for each in operations if any(each is one for one in found)]
+    chosen = {id(each) for each in found}
+    return [each for each in operations if id(each) in chosen]
