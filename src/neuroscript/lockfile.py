@@ -10,6 +10,7 @@ Source: issue "Plugins", lock file; reliability.md part 4.3; peers.md part 2, ro
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -174,9 +175,9 @@ class _Reader:
         self._known((), data, ("lock", "distributions"))
         place: Place = ("distributions",)
         found = tuple(self._pinned((*place, name), name, each) for name, each in self._map(data, place).items())
-        keys = [each.key for each in found]
+        counted = Counter(each.key for each in found)
         for each in found:
-            if keys.count(each.key) > 1:
+            if counted[each.key] > 1:
                 self._note((*place, each.name), "is there twice, in two spellings of its name")
         return found
 

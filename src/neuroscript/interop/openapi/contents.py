@@ -172,10 +172,13 @@ def _spread(schema: Any, required: bool, taken: Collection[str]) -> dict[str, An
     properties, needed = schema.get("properties"), schema.get("required", [])
     if not isinstance(properties, dict) or not properties or schema.get("additionalProperties", False) is not False:
         return None
-    if not isinstance(needed, list) or (needed and not required) or any(each not in [*properties] for each in needed):
+    if not isinstance(needed, list) or (needed and not required):
         return None
+    if not all(isinstance(each, str) and each in properties for each in needed):
+        return None
+    must = {*needed}
     for name, each in properties.items():
-        if name in taken or argument_name(name) != name or (name not in needed and _may_be_null(each)):
+        if name in taken or argument_name(name) != name or (name not in must and _may_be_null(each)):
             return None
     return properties
 

@@ -26,6 +26,12 @@ NODES: Final = 500_000
 TEXT: Final = 2**24
 """How deep a description may nest, how many values it may have, and how many characters of text."""
 
+MAX_REFERENCE_CHARS: Final = 2_000
+"""Characters of a reference."""
+
+MAX_CHAIN_REFERENCES: Final = 64
+"""How many references may follow each other before one names a value that is no reference."""
+
 VERSION: Final = re.compile(r"3\.([01])(?:\.[0-9]+)?(?:-[a-z0-9.]+)?")
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -89,22 +95,35 @@ class Document:
         """Return an object, with a reference that stands in its place replaced by what that names.
 
         Raises:
-            Unfit: It leads out of the document, to nothing, or back to itself; or there is no object.
+            Unfit: It leads out of the document, to nothing, or back to itself; too many references follow each other;
+                or there is no object.
         """
         seen: list[str] = []
         while isinstance(node, dict) and "$ref" in node:
             reference = node["$ref"]
-            if not isinstance(reference, str) or not reference.startswith("#/"):
-                raise Unfit(path, "$ref: only references into the document itself are followed")
             if reference in seen:
                 raise Unfit(path, f"$ref: {shown(reference)} comes back to itself")
+            if len(seen) == MAX_CHAIN_REFERENCES:
+                raise Unfit(path, f"$ref: more than {MAX_CHAIN_REFERENCES} references follow each other; name the last")
+            node = self.named(reference, path)
             seen.append(reference)
-            node = pointed(self.root, reference)
             if node is None:
                 raise Unfit(path, f"$ref: {shown(reference)} names nothing in the document")
         if not isinstance(node, dict):
             raise Unfit(path, f"expected an object, got {type_name(node)}")
         return node
+
+    def named(self, reference: Any, path: str) -> Any:
+        """Return what a reference names, or None where it names nothing.
+
+        Raises:
+            Unfit: It leads out of the document, or is too long.
+        """
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            raise Unfit(path, "$ref: only references into the document itself are followed")
+        if len(reference) > MAX_REFERENCE_CHARS:
+            raise Unfit(path, f"$ref: expected at most {MAX_REFERENCE_CHARS} characters")
+        return pointed(self.root, reference)
 
 
 def document_of(given: object) -> Document:

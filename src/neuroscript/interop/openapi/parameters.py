@@ -183,12 +183,12 @@ def _told_apart(parameters: list[Parameter], path: str, notes: Notes) -> Iterato
 
 def _hold_to_route(operation: Operation, parameters: tuple[Parameter, ...], notes: Notes) -> None:
     """Note where a path and its parameters do not name the same places, or leads elsewhere."""
-    slots = SLOT.findall(operation.route)
-    names = [each.style.name for each in parameters if each.where == "path"]
-    for name in dict.fromkeys(slots):
+    slots = Counter(SLOT.findall(operation.route))
+    names = dict.fromkeys(each.style.name for each in parameters if each.where == "path")
+    for name, count in slots.items():
         if name not in names:
             notes.add(operation.path, f"no parameter says what {shown(name)} in its path is")
-        if slots.count(name) > 1:
+        if count > 1:
             notes.add(operation.path, f"{shown(name)} stands in its path twice")
     for name in names:
         if name not in slots:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.display import one_line, shown
-from neuroscript.foreign import MANY, NAMED, ONE, SHELVES, pointed
+from neuroscript.foreign import MANY, NAMED, ONE, SHELVES
 from neuroscript.interop.openapi.documents import Document, Unfit
 
 KEPT: Final = frozenset(
@@ -39,8 +39,12 @@ LONGEST: Final = 500
 """Characters of a description."""
 
 LEVELS: Final = 24
+MAX_INLINED_DEPTH: Final = 48
 INLINED: Final = 2_000
-"""How deep, and how often, references are replaced; beyond that they stay."""
+"""How many references within each other, in how many schemas within each other, and how often, references are replaced.
+
+Beyond that they stay.
+"""
 
 MOST: Final = 50_000
 """Schemas of one operation."""
@@ -61,35 +65,40 @@ class Schemas:
     document: Document
     definitions: dict[str, Any] = attrs.field(factory=dict)
     _names: dict[str, str] = attrs.field(factory=dict)
+    _waiting: list[tuple[str, str, Any]] = attrs.field(factory=list)
     _inlined: int = 0
     _count: int = 0
 
     def taken(self, schema: Any, path: str) -> Any:
-        """Return a schema as our own.
+        """Return a schema as our own; what it refers to is in `definitions`.
 
         Raises:
             Unfit: A reference leads out of the document, or to nothing.
         """
-        return self._taken(schema, path, ())
+        found = self._taken(schema, path, (), 0)
+        while self._waiting:  # no recursion, because a chain of references is as long as its author likes
+            name, reference, target = self._waiting.pop()
+            self.definitions[name] = self._taken(target, path, (reference,), 0)
+        return found
 
-    def _taken(self, schema: Any, path: str, above: tuple[str, ...]) -> Any:
+    def _taken(self, schema: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
         if not isinstance(schema, dict):
             return schema
         self._count += 1
         if self._count > MOST:
             raise Unfit(path, f"more than {MOST} schemas")
         if "$ref" in schema:
-            return self._referred(schema, path, above)
+            return self._referred(schema, path, above, depth)
         kept: dict[str, Any] = {}
         for word, value in schema.items():
             if word in KEPT:
                 kept[word] = value
             elif word in ONE and isinstance(value, (dict, bool)):
-                kept[word] = self._taken(value, path, above)
+                kept[word] = self._taken(value, path, above, depth + 1)
             elif word in MANY and isinstance(value, list):
-                kept[word] = [self._taken(each, path, above) for each in value]
+                kept[word] = [self._taken(each, path, above, depth + 1) for each in value]
             elif word in NAMED and word not in SHELVES and isinstance(value, dict):
-                kept[word] = {name: self._taken(each, path, above) for name, each in value.items()}
+                kept[word] = {name: self._taken(each, path, above, depth + 1) for name, each in value.items()}
         self._say(schema, kept)
         self._leave_out(schema, kept, path)
         if self.document.is_old:
@@ -115,23 +124,24 @@ class Schemas:
         if gone:
             kept["properties"] = {name: each for name, each in kept["properties"].items() if name not in gone}
             if isinstance(kept.get("required"), list):
-                kept["required"] = [name for name in kept["required"] if name not in [*gone]]
+                kept["required"] = [name for name in kept["required"] if not (isinstance(name, str) and name in gone)]
 
     def _is_read_only(self, schema: Any, path: str) -> bool:
         if not isinstance(schema, dict):
             return False
         return schema.get("readOnly") is True or self.document.followed(schema, path).get("readOnly") is True
 
-    def _referred(self, schema: dict[str, Any], path: str, above: tuple[str, ...]) -> Any:
+    def _referred(self, schema: dict[str, Any], path: str, above: tuple[str, ...], depth: int) -> Any:
         reference = schema["$ref"]
         rest = {} if self.document.is_old else {word: each for word, each in schema.items() if word != "$ref"}
         target = self._target(reference, path)
         self._inlined += 1
-        if reference in self._names or reference in above or len(above) > LEVELS or self._inlined > INLINED:
-            found: Any = {"$ref": f"#/$defs/{self._defined(reference, target, path)}"}
+        is_deep = len(above) > LEVELS or depth > MAX_INLINED_DEPTH or self._inlined > INLINED
+        if is_deep or reference in self._names or reference in above:
+            found: Any = {"$ref": f"#/$defs/{self._defined(reference, target)}"}
         else:
-            found = self._taken(target, path, (*above, reference))
-        beside = self._taken(rest, path, above) if rest else {}
+            found = self._taken(target, path, (*above, reference), depth + 1)
+        beside = self._taken(rest, path, above, depth + 1) if rest else {}
         if not beside:
             return found
         if isinstance(found, dict) and rest.keys() <= NOTES:
@@ -139,18 +149,16 @@ class Schemas:
         return {"allOf": [found, beside]}
 
     def _target(self, reference: Any, path: str) -> Any:
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise Unfit(path, "$ref: only references into the document itself are followed")
-        target = pointed(self.document.root, reference)
+        target = self.document.named(reference, path)
         if not isinstance(target, (dict, bool)):
             raise Unfit(path, f"$ref: {shown(reference)} names no schema in the document")
         return target
 
-    def _defined(self, reference: str, target: Any, path: str) -> str:
-        """Return the name of a definition, which is made where there is none yet."""
+    def _defined(self, reference: str, target: Any) -> str:
+        """Return the name of a definition; one that is new is made by `taken`."""
         if reference not in self._names:
             name = self._names[reference] = f"s{len(self._names) + 1}"
-            self.definitions[name] = self._taken(target, path, (reference,))
+            self._waiting.append((name, reference, target))
         return self._names[reference]
 
 

@@ -1,0 +1,178 @@
+"""Descriptions with something else in each of their fields, and with long chains of references wherever one may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from tests.interop.openapi_shop import NOTHING, query
+from tests.interop.openapi_whole import SECRETS, WHOLE
+
+from neuroscript import SpecError
+from neuroscript.interop.openapi import from_openapi
+
+OTHERS: Final[tuple[Any, ...]] = (
+    None,
+    True,
+    7,
+    "x",
+    "\ud800",
+    [7],
+    [{}],
+    {"": None},
+    {"$ref": 7},
+    {"$ref": "#/"},
+    [{"$ref": "#/info"}],
+)
+"""What is put into each field; most of it has the wrong type there."""
+
+CHAIN: Final = 900
+"""How many references follow each other."""
+
+A: Final = "paths['/a'].get"
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of each value in a description."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield (*path, key)
+        yield from places(each, (*path, key))
+
+
+def at(document: Any, path: tuple[Any, ...]) -> Any:
+    """Return what stands at a place."""
+    for step in path:
+        document = document[step]
+    return document
+
+
+def changed(path: tuple[Any, ...], other: Any, version: str = "3.1.0") -> dict[str, Any]:
+    """Return the whole description with something else at a place."""
+    document = json.loads(json.dumps(WHOLE | {"openapi": version}))
+    at(document, path[:-1])[path[-1]] = other
+    return document
+
+
+def taken(document: dict[str, Any], **options: Any) -> None:
+    """Take a description; the only error is a `SpecError` of bounded length with at least one problem."""
+    try:
+        from_openapi(document, **{"secrets": SECRETS, **options})
+    except SpecError as error:
+        assert error.problems
+        assert all(error.problems)
+        assert len(str(error)) < 50_000
+
+
+def chained(kind: str, end: Any) -> dict[str, Any]:
+    """Return parts of a description, each of which names the next one, by one way to do that."""
+    ways = {
+        "reference": lambda ref: ref,
+        "allOf": lambda ref: {"allOf": [ref]},
+        "properties": lambda ref: {"type": "object", "properties": {"a": ref}},
+        "deep": lambda ref: {"items": {"items": {"items": {"items": ref}}}},
+        "read only": lambda ref: {"type": "object", "properties": {"a": {"readOnly": True}, "b": ref}},
+    }
+    parts = {f"c{n}": ways[kind]({"$ref": f"#/x-chain/c{n + 1}"}) for n in range(CHAIN)}
+    return parts | {f"c{CHAIN}": end}
+
+
+def test_the_whole_description_is_taken() -> None:
+    """Or the tests below would prove little."""
+    tools = from_openapi(WHOLE, secrets=SECRETS)
+
+    assert ["pets.get_pet", "pets.put_pets_id", "pets.add_pet", "pets.patch_x"] == [tool.name for tool in tools]
+
+
+@pytest.mark.parametrize("part", [each for each in WHOLE if each != "paths"] + [*WHOLE["paths"]])
+def test_a_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
+    """And never a TypeError, an AttributeError or a KeyError."""
+    start = (part,) if part in WHOLE else ("paths", part)
+    for index, path in enumerate([start, *places(at(WHOLE, start), start)]):
+        for turn, other in enumerate(OTHERS):
+            version = ("3.1.0", "3.0.3")[(index + turn) % 2]
+            taken(changed(path, other, version), skip=bool(index % 2))
+
+
+@pytest.mark.parametrize("end", ["value", "cycle", "nothing"])
+@pytest.mark.parametrize("kind", ["reference", "allOf", "properties", "deep", "read only"])
+def test_a_chain_of_references_is_a_spec_error_or_read(kind: str, end: str) -> None:
+    """Wherever a reference may be: no recursion follows it, however long it is."""
+    objects = [path for path in places(WHOLE) if isinstance(at(WHOLE, path), dict)]
+    for path in objects if kind == "reference" else [each for each in objects if "schema" in map(str, each)]:
+        last = {"value": at(WHOLE, path), "cycle": {"$ref": "#/x-chain/c0"}, "nothing": {"$ref": "#/x"}}[end]
+        document = changed(path, {"$ref": "#/x-chain/c0"})
+        document["x-chain"] = chained(kind, last)
+        taken(document)
+
+
+def problems(document: dict[str, Any], **options: Any) -> list[str]:
+    """Return what is wrong with a description."""
+    with pytest.raises(SpecError) as caught:
+        from_openapi(document, **{"base_url": "https://a.example", **options})
+    return list(caught.value.problems)
+
+
+def got(operation: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a description of one operation by GET."""
+    paths = {"/a": {"get": {"responses": NOTHING, **operation}}}
+    return {"openapi": "3.1.0", "info": {"title": "t"}, "paths": paths, **more}
+
+
+def test_a_chain_of_references_is_bounded() -> None:
+    """The error names the place of the first of them; a chain of schemas is held to the bound of schemas."""
+    ref = {"$ref": "#/x-chain/c0"}
+    more = {"x-chain": chained("reference", {"type": "string"})}
+
+    text = "$ref: more than 64 references follow each other; name the last"
+    assert [f"{A}.parameters[0]: {text}"] == problems(got({"parameters": [ref]}, **more))
+    assert [f"{A}.parameters[0]: {text}"] == problems(got({"parameters": [query("q", ref)]}, **more))
+    more = {"x-chain": chained("allOf", {"type": "string"})}
+    assert [f"{A}: #: more than 64 schemas of one value follow each other by $ref, anyOf and the like"] == problems(
+        got({"parameters": [{"name": "q", "in": "query", "content": {"application/json": {"schema": ref}}}]}, **more)
+    )
+    assert [f"{A}.parameters[0]: $ref: expected at most 2000 characters"] == problems(
+        got({"parameters": [{"$ref": "#/" + "x" * 2000}]})
+    )
+
+
+TITLES: Final = {"a list": ([7], "list"), "a number": (7, "int"), "true": (True, "bool"), "a map": ({}, "dict")}
+
+
+@pytest.mark.parametrize("case", TITLES)
+def test_a_title_of_the_wrong_type_is_named(case: str) -> None:
+    """It makes no group, so the host has to say one."""
+    title, kind = TITLES[case]
+
+    assert [f"info.title: expected a string, got {kind}; give a word as group"] == problems(
+        got({}) | {"info": {"title": title}}
+    )
+    named = got({}, servers=[{"url": "https://a.example"}]) | {"info": {"title": title}}
+    assert ["g.get_a"] == [each.name for each in from_openapi(named, group="g")]
+
+
+def test_a_parameter_of_the_wrong_type_is_named() -> None:
+    """That of the function itself, before anything is read."""
+    wrong = {
+        "group": 5,
+        "base_url": 5,
+        "select": 5,
+        "secrets": 5,
+        "private": 5,
+        "seconds": "x",
+        "limit": "x",
+        "skip": 5,
+    }
+
+    assert [
+        "group must be a string, or None, not int",
+        "base_url must be a string, not int",
+        "select must be a collection of strings, or None, not int",
+        "secrets must be a mapping with strings as keys, or None, not int",
+        "private must be a collection of strings, not int",
+        "seconds must be a number, not str",
+        "limit must be a number, not str",
+        "skip must be True or False, not int",
+    ] == problems(got({}), **wrong)
