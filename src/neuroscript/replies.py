@@ -5,10 +5,12 @@ Source: issue "Models: clients, the loop in which a model calls tools, and every
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal, get_args
 
 import attrs
 
+from neuroscript.checks import DURATION, field_problems, instance, one_of, sequence
+from neuroscript.display import type_name
 from neuroscript.errors import LLMError
 from neuroscript.runtime import Turn
 
@@ -61,6 +63,44 @@ class Reply:
     usage: Usage = Usage()
     retries: tuple[Retried, ...] = ()
     seconds: float = 0.0
+
+
+# What a model has to return
+
+FORMS: Final = {
+    "turn": instance(Turn),
+    "stop": one_of(*get_args(Stop)),
+    "usage": instance(Usage),
+    "retries": sequence(instance(Retried), "Retrieds"),
+    "seconds": DURATION,
+}
+
+
+def turn_of(found: object, method: str) -> Turn:
+    """Return what a method of a model returned, which has to be a turn.
+
+    Raises:
+        LLMError: ``llm.failed``, where it is something else.
+    """
+    if isinstance(found, Turn):
+        return found
+    text = f"the model returned {type_name(found)}; its {method} must return a neuroscript.Turn"
+    raise LLMError(text, code="llm.failed", retry="host")
+
+
+def reply_of(found: object) -> Reply:
+    """Return what the method ``reply`` of a model returned, which has to be a reply with exact fields.
+
+    Raises:
+        LLMError: ``llm.failed``, where it is something else.
+    """
+    if not isinstance(found, Reply):
+        text = f"the model returned {type_name(found)}; its reply must return a neuroscript.replies.Reply"
+        raise LLMError(text, code="llm.failed", retry="host")
+    problem = next(field_problems(found, **FORMS), "")
+    if problem:
+        raise LLMError(f"the model returned a Reply whose {problem}", code="llm.failed", retry="host")
+    return found
 
 
 def whole(reply: Reply) -> Turn:

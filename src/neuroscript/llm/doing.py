@@ -13,12 +13,12 @@ from typing import Any, Final, Protocol
 import attrs
 
 from neuroscript.discreet import redacted_call
-from neuroscript.errors import LLMError
+from neuroscript.errors import LLMError, is_interrupt
 from neuroscript.llm.beside import beside, together
 from neuroscript.llm.conversation import Called, Calling, Event, Gave, Replied, Retrying, Said
 from neuroscript.llm.talking import Ask, Run
-from neuroscript.replies import Reply, Retried
-from neuroscript.runtime import LLM, ToolCall, ToolResult
+from neuroscript.replies import Reply, Retried, reply_of, turn_of
+from neuroscript.runtime import LLM, ToolCall, ToolResult, Turn
 from neuroscript.session import Session
 from neuroscript.walk import type_name
 
@@ -130,20 +130,31 @@ class Doer:
         self.tell(Called(call if secrets is None else redacted_call(secrets, call), result))
         return result
 
+    def _turn(self, asked: Ask) -> Turn:
+        """Return the turn of a model that gives no replies."""
+        model: Any = self.model
+        if asked.tools:
+            return turn_of(model.ask_with_tools(asked.turns, asked.tools), "ask_with_tools")
+        return turn_of(model.ask(asked.turns), "ask")
+
     def _reply(self, asked: Ask, tell: Callable[[Event], object]) -> Reply:
         started = time.perf_counter()
         try:
             if hasattr(self.model, "reply"):
-                return self.model.reply(
-                    asked.turns,
-                    asked.tools,
-                    on_text=lambda text: tell(Said(text)),
-                    on_retry=lambda retried: tell(Retrying(retried)),
+                return reply_of(
+                    self.model.reply(
+                        asked.turns,
+                        asked.tools,
+                        on_text=lambda text: tell(Said(text)),
+                        on_retry=lambda retried: tell(Retrying(retried)),
+                    )
                 )
-            turn = self.model.ask_with_tools(asked.turns, asked.tools) if asked.tools else self.model.ask(asked.turns)
-        except LLMError:
+            turn = self._turn(asked)
+        except (LLMError, GivenUp):
             raise
-        except Exception as error:
+        except BaseException as error:  # also sys.exit and a cancellation, which would end more than the conversation
+            if is_interrupt(error):
+                raise
             self.session.log_failure("the model", error)
             failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")
             raise failed from error

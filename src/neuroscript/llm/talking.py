@@ -6,13 +6,13 @@ Source: issue "Models", the loop; design.md, rule 6.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Final
 
 import attrs
 
 from neuroscript.discreet import redacted_turn
-from neuroscript.errors import ArgumentError, LLMError, Retry
+from neuroscript.errors import ArgumentError, CallError, LLMError, Retry
 from neuroscript.llm.answers import complaint, exact_answer
 from neuroscript.llm.conversation import Conversation
 from neuroscript.masking import secret_values
@@ -106,10 +106,10 @@ class Talk:
             self.turns.append(reply.turn)
             whole(reply)
             if reply.turn.tool_calls:
-                results: Sequence[ToolResult] = yield self._run(reply.turn.tool_calls)
-                self.turns.append(
-                    Turn("tool", tool_results=tuple(shortened(each, self.most_chars) for each in results))
-                )
+                calls = reply.turn.tool_calls
+                made: Sequence[ToolResult] = yield self._run(calls)
+                results = (shortened(each, self.most_chars) for each in _in_order(calls, made))
+                self.turns.append(Turn("tool", tool_results=tuple(results)))
                 fault = ""
                 continue
             try:
@@ -145,13 +145,49 @@ class Talk:
         self.made += len(calls)
         if self.made > self.most_calls:
             raise _ended(f"the model asked for more than {self.most_calls} calls", "llm.calls")
+        calls = _of_distinct_ids(calls)
         infos = self.session.infos
-        together = len(calls) > 1 and all(only_looks(infos.get(from_wire(call.name))) for call in calls)
+        together = len(calls) > 1 and all(only_looks(infos.get(_name(call))) for call in calls)
         return Run(calls, together, self.until)
 
     def _require_open(self) -> None:
         if self.session.is_stopped or self.session.is_closed:
             raise _ended("the session has ended, and with it the conversation", "llm.stopped")
+
+
+REPEATED: Final = "not called, because an earlier call of this turn has the same id; use a new id for each call"
+"""What a model reads as the result of such a call."""
+
+
+def _of_distinct_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Return the first call of each id; calls without an id are distinct."""
+    seen: set[str] = set()
+    return tuple(call for call in calls if not _is_seen(call, seen))
+
+
+def _is_seen(call: ToolCall, seen: set[str]) -> bool:
+    """Tell whether a call has the id of an earlier one, and note its id."""
+    if type(call.id) is not str or not call.id:
+        return False
+    is_seen = call.id in seen
+    seen.add(call.id)
+    return is_seen
+
+
+def _in_order(calls: Sequence[ToolCall], made: Sequence[ToolResult]) -> Iterator[ToolResult]:
+    """Yield a result for each call: those of the calls that were made, and an error for each of the others."""
+    results, seen = iter(made), set[str]()
+    for call in calls:
+        if _is_seen(call, seen):
+            error = CallError(REPEATED, tool=_name(call), code="call.repeated", retry="model")
+            yield ToolResult(call.id, _name(call), error=error)
+        else:
+            yield next(results)
+
+
+def _name(call: ToolCall) -> str:
+    """Return the canonical name of a call, ``""`` where a model wrote something else than a name."""
+    return from_wire(call.name) if isinstance(call.name, str) else ""
 
 
 def only_looks(tool: ToolInfo | None) -> bool:

@@ -18,6 +18,7 @@ from neuroscript.errors import ArgumentError, LLMError, SpecError
 from neuroscript.interop.offering import narrowed
 from neuroscript.llm.answers import answer_spec, exact_answer
 from neuroscript.promptform import to_prompt
+from neuroscript.replies import turn_of
 from neuroscript.runtime import LLM, Turn
 from neuroscript.session import Session
 from neuroscript.workflow.checking import check
@@ -77,7 +78,7 @@ def planned(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str]
     turns = next(steps)
     while True:
         try:
-            turns = steps.send(llm.ask(turns).content)
+            turns = steps.send(turn_of(llm.ask(turns), "ask").content)
         except StopIteration as done:
             plan: Plan = done.value
             return plan
@@ -104,7 +105,7 @@ async def aplanned(
 def _asked(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
     """Return what a model says, or its error as it is."""
     try:
-        return llm.ask(turns).content
+        return turn_of(llm.ask(turns), "ask").content
     except LLMError as error:
         return error
 

@@ -15,6 +15,7 @@ import attrs
 from neuroscript.bodies import Body
 from neuroscript.errors import CallError, LLMError, is_interrupt
 from neuroscript.jsontext import json_text
+from neuroscript.replies import turn_of
 from neuroscript.runtime import LLM, Turn
 from neuroscript.session import Session
 from neuroscript.workflow.plan import Plan
@@ -86,7 +87,7 @@ async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trac
 def _asked(session: Session, llm: LLM, turns: list[Turn]) -> str | CallError:
     """Return what a model says, or why it says nothing; nothing that it raises is lost."""
     try:
-        content = llm.ask(turns).content
+        content = turn_of(llm.ask(turns), "ask").content
         is_empty = not content.strip()
     except LLMError as error:
         return CallError(f"synthesis: {error.text}", code=error.code, retry=error.retry)

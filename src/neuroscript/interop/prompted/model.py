@@ -14,7 +14,7 @@ import attrs
 from neuroscript.interop.exchanges import Exchange, exchanges
 from neuroscript.interop.prompted.asking import calls_text, instructions, results_text
 from neuroscript.interop.prompted.reading import read
-from neuroscript.replies import Reply, Retried, whole
+from neuroscript.replies import Reply, Retried, reply_of, turn_of, whole
 from neuroscript.runtime import LLM, Turn
 from neuroscript.wirenames import WireNames
 
@@ -70,9 +70,8 @@ class Prompted:
     def _asked(self, turns: Sequence[Turn], on_retry: Callable[[Retried], object] | None) -> Reply:
         started = perf_counter()
         if hasattr(self.model, "reply"):
-            reply: Reply = self.model.reply(turns, on_retry=on_retry)
-            return reply
-        return Reply(self.model.ask(turns), seconds=perf_counter() - started)
+            return reply_of(self.model.reply(turns, on_retry=on_retry))
+        return Reply(turn_of(self.model.ask(turns), "ask"), seconds=perf_counter() - started)
 
 
 def as_texts(turns: Sequence[Turn], told: str, names: WireNames) -> list[Turn]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from neuroscript.checks import STRING, WHOLE, require, shaped
 from neuroscript.errors import LLMError, SpecError
 from neuroscript.interop.smith.plans import checked_tools, plan_problems, read_plan
+from neuroscript.replies import turn_of
 from neuroscript.runtime import LLM, Turn
 
 SHOWN: Final = ("name", "description", "function", "parameters")
@@ -72,12 +73,12 @@ def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, att
 
 def _answer(turns: list[Turn], llm: LLM) -> tuple[Any, Turn]:
     """Return what a model answers, or what is wrong with its writing, and the turn."""
-    answered = llm.ask(turns)
+    answered = turn_of(llm.ask(turns), "ask")
     try:
         return read_plan(answered.content), answered
     except SpecError as error:
         complaint = f"That is no JSON: {error.problems[0]}. Answer with the same object, mended."
-    answered = llm.ask([*turns, answered, Turn("user", complaint)])
+    answered = turn_of(llm.ask([*turns, answered, Turn("user", complaint)]), "ask")
     try:
         return read_plan(answered.content), answered
     except SpecError as error:
