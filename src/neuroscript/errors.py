@@ -41,7 +41,30 @@ LISTED: Final = 20
 """How many problems a text lists before it only counts them."""
 
 MAX_PROBLEMS: Final = 100
-"""How many problems of the arguments of one call are described; the others are counted."""
+"""How many problems of one error are described; the others are counted."""
+
+MAX_PROBLEM_CHARS: Final = 1_000
+"""How many characters of one problem, or of the name of what it concerns, an error has; the others are counted."""
+
+MAX_TEXT_CHARS: Final = 20_000
+"""How many characters the whole reason of an error has that describes no call; the others are counted."""
+
+
+NOTE_CHARS: Final = 40
+"""How many characters the note at the end of a cut text may have."""
+
+
+def bounded(text: str, most: int = MAX_TEXT_CHARS) -> str:
+    """Return a text, cut where it is too long, with how many characters were left out.
+
+    A text that was cut, or is longer by less than that note, is returned as it is.
+
+    >>> bounded("abcdef" * 10, 4)
+    'abcd… (56 more characters)'
+    """
+    if len(text) <= most + NOTE_CHARS:
+        return text
+    return f"{text[:most]}… ({len(text) - most} more characters)"
 
 
 class Unset(Enum):
@@ -66,31 +89,61 @@ class SpecError(NeuroScriptError, ValueError):
 
     Attributes:
         subject: What was being made, for example ``math.add``, or the name of the file that says so.
-        problems: Every fault found, one sentence each.
+        problems: The first `MAX_PROBLEMS` faults, one sentence each; one of more than `MAX_PROBLEM_CHARS` characters is
+            cut, and says how many it had more.
         lines: Of a file, the line of each problem; else none.
+        total: How many faults there are in all.
     """
 
-    def __init__(self, subject: str, problems: Sequence[str], lines: Sequence[int] = ()) -> None:
+    def __init__(self, subject: str, problems: Sequence[str], lines: Sequence[int] = (), found: int = 0) -> None:
+        """Take the problems.
+
+        Args:
+            found: How many there are in all, where that is more than *problems* says.
+        """
         _check(SpecError, subject=subject)
         _check_items(SpecError, str, problems=problems)
         _check_items(SpecError, int, lines=lines)
-        super().__init__(subject, tuple(problems), tuple(lines))
-        self.subject = subject
-        self.problems = tuple(problems)
-        self.lines = tuple(lines)
+        if type(found) is not int:
+            raise _wrong(SpecError, "found", "a whole number", found)
+        self.subject = bounded(subject, MAX_PROBLEM_CHARS)
+        self.problems = tuple(bounded(each, MAX_PROBLEM_CHARS) for each in problems[:MAX_PROBLEMS])
+        self.lines = tuple(lines[:MAX_PROBLEMS])
+        self.total = max(found, len(problems))
+        super().__init__(self.subject, self.problems, self.lines, self.total)
+
+    @property
+    def unlisted(self) -> int:
+        """How many problems there are beyond `problems`."""
+        return self.total - len(self.problems)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Each problem as a sentence of its own, with the subject, and with its line where there is one."""
+        """Each problem as a sentence of its own, with the subject, and with its line where there is one.
+
+        One more sentence says how many problems are not listed.
+        """
+        more = (f"{self.subject}: and {self.unlisted} more",) if self.unlisted else ()
+        return (*self._sentences(), *more)
+
+    def _sentences(self) -> tuple[str, ...]:
         places = [f"{self.subject}:{line}" for line in self.lines] or [self.subject] * len(self.problems)
         return tuple(f"{place}: {problem}" for place, problem in zip(places, self.problems, strict=True))
 
     def __str__(self) -> str:
-        return "; ".join(self.sentences) if self.lines else f"{self.subject}: {'; '.join(self.problems)}"
+        texts = [*(self._sentences() if self.lines else self.problems)[:LISTED]]
+        if self.total > len(texts):
+            texts.append(f"and {self.total - len(texts)} more")
+        text = "; ".join(texts)
+        return text if self.lines else f"{self.subject}: {text}"
 
 
 class RegistryError(NeuroScriptError):
     """Two tools claim one name; nothing of the second toolset was registered."""
+
+    def __init__(self, text: str = "") -> None:
+        _check(RegistryError, text=text)
+        super().__init__(bounded(text))
 
 
 class PluginError(NeuroScriptError):
@@ -100,7 +153,7 @@ class PluginError(NeuroScriptError):
         distribution: Its name and version, for example ``acme-tools 1.2``.
         reason: Why, in one sentence.
         code: A stable dotted word for it, for example ``plugin.import``.
-        errors: Of several, the error of each; else none.
+        errors: Of several, the error of each; else none. A *reason* of more than `MAX_TEXT_CHARS` characters is cut.
     """
 
     def __init__(
@@ -108,9 +161,9 @@ class PluginError(NeuroScriptError):
     ) -> None:
         _check(PluginError, distribution=distribution, reason=reason, code=code)
         _check_items(PluginError, PluginError, errors=errors)
-        super().__init__(distribution, reason)
-        self.distribution = distribution
-        self.reason = reason
+        self.distribution = bounded(distribution, MAX_PROBLEM_CHARS)
+        self.reason = bounded(reason)
+        super().__init__(self.distribution, self.reason)
         self.code = code
         self.errors = tuple(errors)
 
@@ -120,6 +173,10 @@ class PluginError(NeuroScriptError):
 
 class AuditError(NeuroScriptError):
     """A trail of calls can not be written, gone on with or read; what the system says of files stays an OSError."""
+
+    def __init__(self, text: str = "") -> None:
+        _check(AuditError, text=text)
+        super().__init__(bounded(text))
 
 
 class LentError(NeuroScriptError):

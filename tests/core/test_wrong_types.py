@@ -381,6 +381,8 @@ ERRORS = {
     "CallTimeout": lambda s: (ns.CallTimeout, {"text": "why", "state": "stopped"}),
     "LentError": lambda s: (ns.LentError, {"text": "why"}),
     "PluginError": lambda s: (ns.PluginError, {"distribution": "acme", "reason": "why"}),
+    "RegistryError": lambda s: (ns.RegistryError, {"text": "why"}),
+    "AuditError": lambda s: (ns.AuditError, {"text": "why"}),
     "PolicyError": lambda s: (ns.PolicyError, {"text": "why"}),
     "SpecError": lambda s: (ns.SpecError, {"subject": "demo", "problems": ["why"]}),
     "ToolNotFound": lambda s: (ns.ToolNotFound, {"name": "demo.add"}),

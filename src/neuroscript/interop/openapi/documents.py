@@ -33,7 +33,7 @@ MAX_CHAIN_REFERENCES: Final = 64
 """How many references may follow each other before one names a value that is no reference."""
 
 VERSION: Final = re.compile(r"3\.([01])(?:\.[0-9]+)?(?:-[a-z0-9.]+)?")
-NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 DIALECTS: Final = (
     "https://json-schema.org/draft/2020-12/schema",

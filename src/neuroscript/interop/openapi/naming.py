@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import shown, type_name
+from neuroscript.display import first, shown, type_name
 from neuroscript.foreignnames import LONGEST, word_of
 from neuroscript.interop.openapi.documents import Notes
 from neuroscript.spec import ARGUMENT_NAME
 
 BRACKETED: Final = re.compile(r"[\s{}\[\]()'\"`]+")
+
+MOST_NAMED: Final = 5
+"""How many operations of one name an error lists."""
 
 
 @attrs.frozen(eq=False)
@@ -63,12 +65,9 @@ def told_apart(operations: list[Operation], notes: Notes) -> list[Operation]:
         found.setdefault(each.name, []).append(each)
     for name, several in found.items():
         if len(several) > 1:
-            notes.add(several[0].path, f"would be called {name}, and so would {' and '.join(_places(several[1:]))}")
+            others = first([each.path for each in several[1:]], MOST_NAMED)
+            notes.add(several[0].path, f"would be called {name}, and so would {' and '.join(others)}")
     return [several[0] for several in found.values() if len(several) == 1]
-
-
-def _places(operations: list[Operation]) -> Iterator[str]:
-    yield from (each.path for each in operations)
 
 
 def argument_name(name: str) -> str:

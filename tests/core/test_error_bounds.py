@@ -1,0 +1,101 @@
+"""How long the text of an error may be: it lists and cuts, and says how much it left out."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from neuroscript import ArgSpec, AuditError, ExecutionPolicy, PluginError, RegistryError, SpecError, ToolSpec
+from neuroscript.interop.openapi import from_openapi
+from neuroscript.lockfile import Lock
+from neuroscript.schema import spec_from_schema
+from neuroscript.workflow import plan_from_data
+
+MANY: Final = 5_000
+LONG: Final = "x" * 1_000_000
+
+
+def test_a_spec_error_lists_the_first_problems_and_counts_the_others() -> None:
+    """Twenty in its text, and a hundred as an attribute, as of the arguments of a call."""
+    error = SpecError("demo", [f"fault {n}" for n in range(250)])
+
+    assert error.problems == tuple(f"fault {n}" for n in range(100))
+    assert (error.total, error.unlisted) == (250, 150)
+    assert str(error) == f"demo: {'; '.join(f'fault {n}' for n in range(20))}; and 230 more"
+    assert error.sentences[-2:] == ("demo: fault 99", "demo: and 150 more")
+    assert len(error.sentences) == 101
+
+
+def test_a_spec_error_of_a_file_keeps_the_line_of_each_problem() -> None:
+    """As many lines as problems, however many there were."""
+    error = SpecError("a.toml", [f"fault {n}" for n in range(101)], [*range(101)])
+
+    assert len(error.lines) == len(error.problems) == 100
+    assert str(error).endswith("a.toml:19: fault 19; and 81 more")
+    assert error.sentences[-2:] == ("a.toml:99: fault 99", "a.toml: and 1 more")
+
+
+def test_few_problems_are_listed_as_they_are() -> None:
+    """Nothing is counted where nothing is left out."""
+    error = SpecError("demo", ["one", "two"])
+
+    assert (str(error), error.sentences, error.unlisted) == ("demo: one; two", ("demo: one", "demo: two"), 0)
+
+
+def test_long_parts_of_an_error_are_cut() -> None:
+    """Each says how many characters it had more."""
+    spec = SpecError(LONG, [LONG])
+    plugin = PluginError(LONG, LONG)
+    cut, whole = f"{LONG[:1000]}… (999000 more characters)", f"{LONG[:20_000]}… (980000 more characters)"
+
+    assert (spec.subject, spec.problems) == (cut, (cut,))
+    assert (plugin.distribution, plugin.reason) == (cut, whole)
+    assert (str(RegistryError(LONG)), str(AuditError(LONG))) == (whole, whole)
+
+
+def test_a_bounded_error_can_be_pickled() -> None:
+    """With its counts, and without being cut again."""
+    for error in (SpecError(LONG, [LONG] * 250), PluginError(LONG, LONG), RegistryError(LONG), AuditError(LONG)):
+        again = pickle.loads(pickle.dumps(error))
+
+        assert (str(again), again.args) == (str(error), error.args)
+    assert pickle.loads(pickle.dumps(SpecError("a", ["b"] * 250))).total == 250
+
+
+def described(**more: Any) -> dict[str, Any]:
+    """Return a description of an API."""
+    return {"openapi": "3.1.0", "info": {"title": "t"}, "servers": [{"url": "https://a.example"}], **more}
+
+
+HOSTILE: Final[dict[str, Callable[[], object]]] = {
+    "arguments of one name": lambda: ToolSpec("t", "t", [ArgSpec(f"a{n // 2}", "int") for n in range(MANY)]),  # type: ignore[arg-type]
+    "wrong grants": lambda: ExecutionPolicy(grants=tuple(f"?{n}" for n in range(MANY))),
+    "a schema": lambda: spec_from_schema("t.t", {"properties": {f"a b{n}": {} for n in range(1_999)}}),
+    "a long keyword": lambda: spec_from_schema("t.t", {"properties": {LONG[:900_000]: {"type": 7}}}),
+    "a lock": lambda: Lock.of_text(json.dumps({f"k{n}": 1 for n in range(MANY)})),
+    "a plan": lambda: plan_from_data({f"k{n}": 1 for n in range(MANY)}),
+    "operations": lambda: from_openapi(described(paths={f"/{n}": {"trace": {}} for n in range(MANY)})),
+    "paths": lambda: from_openapi(described(paths={f"{LONG}{n}": {} for n in range(10)})),
+    "schemes": lambda: from_openapi(
+        described(paths={"/a": {"get": {}}}, security=[{f"s{n}": [] for n in range(MANY)}] * 20)
+    ),
+    "one name": lambda: from_openapi(described(paths={f"/a{'-' * n}": {"get": {}} for n in range(1, 1_000)})),
+    "a name": lambda: from_openapi(described(paths={}), secrets={LONG: "k"}),
+}
+"""What makes an error of each kind long."""
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_no_error_grows_with_its_input(case: str) -> None:
+    """Neither its text nor its problems."""
+    with pytest.raises(SpecError) as caught:
+        HOSTILE[case]()
+
+    error = caught.value
+    assert len(str(error)) < 21_000
+    assert len(error.problems) <= 100
+    assert sum(map(len, error.sentences)) < 210_000
