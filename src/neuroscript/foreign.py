@@ -152,7 +152,11 @@ def size_faults(schema: object) -> Iterator[str]:
                 rest.extend((inner, depth + 1) for inner in each.values())
             case list() | tuple():
                 strange = strange or isinstance(each, tuple)
-                rest.extend((inner, depth + 1) for inner in each)
+                if depth < DEPTH and {*map(type, each)} == {str}:  # as a long enum has them
+                    nodes += len(each)
+                    text += sum(map(len, each))
+                else:
+                    rest.extend((inner, depth + 1) for inner in each)
             case str():
                 text += len(each)
             case float():
@@ -411,5 +415,6 @@ def _has_plain_choices(schema: dict[str, Any], kind: str, has_null: bool) -> boo
     choices = schema.get("enum")
     if choices is None:
         return "enum" not in schema
-    exact = [each for each in choices if type(each) in SCALARS.get(kind, ())]
-    return bool(exact) and len(exact) + (None in choices) == len(choices) and (None in choices) <= has_null
+    nulls = choices.count(None)
+    is_exact = {*map(type, choices)} <= {*SCALARS.get(kind, ()), type(None)}
+    return is_exact and nulls < len(choices) and nulls <= 1 and (nulls == 0 or has_null)

@@ -362,7 +362,8 @@ def _asked(schema: dict[str, Any], kind: ArgType) -> dict[str, Any]:
     """Return the choices and the bounds of a scalar, as far as they are values of its type."""
     asked: dict[str, Any] = {}
     listed = [each for each in _choices(schema) if each is not None]
-    if listed and all(_is_of(each, kind) for each in listed):
+    is_text = kind is ArgType.STRING and {*map(type, listed)} == {str}
+    if listed and (is_text or all(_is_of(each, kind) for each in listed)):
         asked["choices"] = tuple(listed)
     if kind in (ArgType.INT, ArgType.FLOAT):
         for word in ("minimum", "maximum"):

@@ -49,6 +49,9 @@ ARGUMENT_NAME: Final = re.compile(r"""[^\s{}\[\]()'"`]{1,128}""")
 MAYBE: Final = "maybe"
 """What a spec says of a tool that may give a stream."""
 
+SHORT_CHARS: Final = 1_000
+"""How many characters a choice may have that is checked together with others."""
+
 CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
 NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
 DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
@@ -176,7 +179,7 @@ def _settled_type(thing: Any, name: str) -> Iterator[str]:
 
 
 def _tuple_of(kind: type, values: object) -> tuple[Any, ...] | None:
-    if isinstance(values, (list, tuple)) and all(isinstance(value, kind) for value in values):
+    if isinstance(values, (list, tuple)) and (kind is object or all(isinstance(value, kind) for value in values)):
         return tuple(values)
     return None
 
@@ -228,11 +231,21 @@ def _settled_choices(arg: ArgSpec) -> Iterator[str]:
     if choices and arg.element not in CHOSEN:
         yield f"choices belong to texts, numbers, truth values and slices of them, not to {arg.type}"
         return
+    if arg.element is ArgType.STRING and _are_short_texts(choices):
+        _set(arg, "choices", choices)
+        return
     exact = [_exactly(arg.element, choice) for choice in choices]
     if None in exact:
         yield f"each choice must be of type {arg.element}"
         return
     _set(arg, "choices", tuple(exact))
+
+
+def _are_short_texts(choices: tuple[Any, ...]) -> bool:
+    """Tell whether choices are exact as they are, without a look at each; an API may list thousands."""
+    if {*map(type, choices)} != {str} or max(map(len, choices)) > SHORT_CHARS:
+        return False
+    return is_unicode("".join(choices))
 
 
 def _bound_faults(arg: ArgSpec) -> Iterator[str]:

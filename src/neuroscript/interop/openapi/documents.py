@@ -86,10 +86,12 @@ class Document:
     Attributes:
         root: The whole of it.
         is_old: Whether it is one of 3.0, whose schemas say null and exclusive bounds in words of their own.
+        read: What was read of it by reference, for its operations to share.
     """
 
     root: dict[str, Any]
     is_old: bool
+    read: dict[str, Any] = attrs.field(factory=dict, repr=False)
 
     def followed(self, node: Any, path: str) -> dict[str, Any]:
         """Return an object, with a reference that stands in its place replaced by what that names.

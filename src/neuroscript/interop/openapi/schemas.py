@@ -53,6 +53,24 @@ NOTES: Final = frozenset({"$ref", "description", "title", "deprecated", "default
 """What may stand beside a reference and asks nothing more."""
 
 
+@attrs.frozen(eq=False)
+class Inlined:
+    """A schema that was read by a reference, with none left in it; operations share it, and change nothing in it.
+
+    Attributes:
+        count: How many schemas are in it.
+        inlined: How many references were replaced in it.
+        levels: Within how many references it was read.
+        depth: Within how many schemas; where there are no more of either, it is read as it was.
+    """
+
+    schema: Any
+    count: int
+    inlined: int
+    levels: int
+    depth: int
+
+
 @attrs.define(eq=False)
 class Schemas:
     """The schemas of one operation.
@@ -68,6 +86,7 @@ class Schemas:
     _waiting: list[tuple[str, str, Any]] = attrs.field(factory=list)
     _inlined: int = 0
     _count: int = 0
+    _left: int = 0
 
     def taken(self, schema: Any, path: str) -> Any:
         """Return a schema as our own; what it refers to is in `definitions`.
@@ -138,15 +157,34 @@ class Schemas:
         self._inlined += 1
         is_deep = len(above) > LEVELS or depth > MAX_INLINED_DEPTH or self._inlined > INLINED
         if is_deep or reference in self._names or reference in above:
+            self._left += 1
             found: Any = {"$ref": f"#/$defs/{self._defined(reference, target)}"}
         else:
-            found = self._taken(target, path, (*above, reference), depth + 1)
+            found = self._shared(reference, target, path, above, depth)
         beside = self._taken(rest, path, above, depth + 1) if rest else {}
         if not beside:
             return found
         if isinstance(found, dict) and rest.keys() <= NOTES:
             return {**found, **beside}
         return {"allOf": [found, beside]}
+
+    def _shared(self, reference: str, target: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
+        """Return what a reference names, as another operation has read it where that is the same."""
+        known: Inlined | None = self.document.read.get(reference)
+        if known is not None and self._fits(known, above, depth):
+            self._count += known.count
+            self._inlined += known.inlined
+            return known.schema
+        count, inlined, left = self._count, self._inlined, self._left
+        found = self._taken(target, path, (*above, reference), depth + 1)
+        if self._left == left:
+            made = Inlined(found, self._count - count, self._inlined - inlined, len(above), depth)
+            self.document.read[reference] = made
+        return found
+
+    def _fits(self, known: Inlined, above: tuple[str, ...], depth: int) -> bool:
+        has_room = self._count + known.count <= MOST and self._inlined + known.inlined <= INLINED
+        return has_room and len(above) <= known.levels and depth <= known.depth and not self._names
 
     def _target(self, reference: Any, path: str) -> Any:
         target = self.document.named(reference, path)
