@@ -258,7 +258,7 @@ def test_tools_narrow_what_the_model_may_call(talk: Any) -> None:
     conversation = talk(engine, "Go.", model=model, tools=("t.look", "t.tot*"))
 
     assert model.offered[0] == ["t.look", "t.total"]
-    assert conversation.results[0].error.code == "policy.not_allowed"
+    assert (conversation.results[0].error.code, conversation.results[0].error.retry) == ("policy.not_allowed", "host")
     assert [record.code for record in engine.refusals] == ["policy.not_allowed"]
 
 
@@ -384,7 +384,7 @@ def test_an_answer_of_fences_alone_is_read_in_no_time() -> None:
     with pytest.raises(ConversationError) as caught:
         converse(made(), "Go.", model=Script([says("a```\n" * 40_000)]), answer="int", turns=1)
 
-    assert caught.value.code == "llm.answer"
+    assert (caught.value.code, caught.value.retry) == ("llm.answer", "never")
     assert time.monotonic() - began < 3
 
 
@@ -413,9 +413,11 @@ def test_a_model_that_never_stops_is_stopped_by_turns_and_by_calls(talk: Any) ->
     with pytest.raises(ConversationError) as calls:
         talk(made(log=log), "Go.", model=Script([asks(("t.note", ["a"]), ("t.note", ["b"]))] * 9), calls=5)
 
-    assert (turns.value.code, turns.value.text) == ("llm.turns", "the model came to no end in 3 turns")
+    assert (turns.value.code, turns.value.retry) == ("llm.turns", "host")
+    assert turns.value.text == "the model came to no end in 3 turns"
     assert len(turns.value.conversation.replies) == len(turns.value.conversation.results) == 3
-    assert (calls.value.code, calls.value.text) == ("llm.calls", "the model asked for more than 5 calls")
+    assert (calls.value.code, calls.value.retry) == ("llm.calls", "host")
+    assert calls.value.text == "the model asked for more than 5 calls"
     assert (len(log), len(calls.value.conversation.results)) == (4, 4)
 
 
@@ -430,8 +432,9 @@ def test_a_conversation_ends_when_its_time_is_over(talk: Any) -> None:
     with Engine(toolsets=[toolset], plugins="none") as engine, pytest.raises(ConversationError) as caught:
         talk(engine, "Go.", model=model, seconds=0.1)
 
-    assert caught.value.code == "llm.seconds"
-    assert [result.error.code for result in caught.value.conversation.results] == ["call.timeout"]
+    assert (caught.value.code, caught.value.retry) == ("llm.seconds", "host")
+    errors = [result.error for result in caught.value.conversation.results]
+    assert [(error.code, error.retry) for error in errors] == [("call.timeout", "later")]
     assert len(model.heard) == 1
 
 
@@ -458,9 +461,10 @@ def test_an_error_of_the_model_keeps_what_was_done(talk: Any) -> None:
         talk(made(), "Go.")
 
     assert (told.value.code, told.value.retry, len(told.value.conversation.results)) == ("llm.cut", "later", 1)
-    assert (other.value.code, other.value.text) == ("llm.failed", "the model failed (KeyError)")
+    assert (other.value.code, other.value.retry) == ("llm.failed", "host")
+    assert other.value.text == "the model failed (KeyError)"
     assert isinstance(other.value.__cause__, KeyError)
-    assert none.value.code == "llm.none"
+    assert (none.value.code, none.value.retry) == ("llm.none", "host")
 
 
 def test_the_model_that_the_host_lends_is_asked_by_default(talk: Any) -> None:
@@ -574,7 +578,7 @@ def test_an_approver_that_stops_the_session_ends_the_conversation(talk: Any) -> 
     with pytest.raises(ConversationError) as caught:
         talk(Engine(toolsets=[toolset], plugins="none", policy=policy), "Go.", model=model, tools="a.*")
 
-    assert caught.value.code == "llm.stopped"
+    assert (caught.value.code, caught.value.retry) == ("llm.stopped", "host")
     assert len(model.heard) == 1
 
 
@@ -611,7 +615,7 @@ def test_a_session_that_an_approver_stopped_is_stopped_outside_the_conversation_
     with pytest.raises(PolicyError) as caught:
         session.call("a.free")
 
-    assert caught.value.code == "policy.stopped"
+    assert (caught.value.code, caught.value.retry) == ("policy.stopped", "host")
     assert engine.call("a.free") == 1
 
 
@@ -630,8 +634,8 @@ def test_a_session_that_was_closed_calls_nothing(talk: Any) -> None:
     with pytest.raises(ConversationError) as amid:
         talk(session, "Go.", model=Script([asks(("c.close", ()), ("t.look", ["a"]))]), tools=("c.*", "t.*"))
 
-    assert (before.value.code, before.value.conversation.replies) == ("llm.stopped", ())
-    assert amid.value.code == "llm.stopped"
+    assert (before.value.code, before.value.retry, before.value.conversation.replies) == ("llm.stopped", "host", ())
+    assert (amid.value.code, amid.value.retry) == ("llm.stopped", "host")
     assert [result.ok for result in amid.value.conversation.results][1:] == [False]
 
 
@@ -726,7 +730,8 @@ def test_calls_in_order_share_the_time_of_the_conversation(talk: Any) -> None:
             talk(engine, "Go.", model=model, seconds=0.5)
         never.set()
 
-    assert [result.error.code for result in caught.value.conversation.results] == ["call.timeout"] * 2
+    errors = [result.error for result in caught.value.conversation.results]
+    assert [(error.code, error.retry) for error in errors] == [("call.timeout", "later")] * 2
     assert caught.value.conversation.results[1].seconds < 0.4
 
 
@@ -856,7 +861,7 @@ def test_an_answer_that_did_not_fit_is_forgotten_where_calls_came_after_it(talk:
     with pytest.raises(ConversationError) as caught:
         talk(made(), "Go.", model=model, answer="int", turns=2)
 
-    assert caught.value.code == "llm.turns"
+    assert (caught.value.code, caught.value.retry) == ("llm.turns", "host")
 
 
 def test_the_context_of_the_caller_is_that_of_tools_and_of_the_model(talk: Any) -> None:
