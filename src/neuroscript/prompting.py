@@ -207,9 +207,11 @@ def _byte_of(descriptor: int) -> bytes:
         try:
             return os.read(descriptor, 1)
         except BlockingIOError:  # somebody who shares it has set it not to wait
-            from select import select
+            from selectors import EVENT_READ, DefaultSelector
 
-            select([descriptor], [], [])
+            with DefaultSelector() as selector:
+                selector.register(descriptor, EVENT_READ)
+                selector.select()
 
 
 def _typed_on_windows(size: int) -> bytes:

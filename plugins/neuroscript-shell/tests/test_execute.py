@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -418,3 +420,25 @@ def test_the_event_loop_goes_on_while_a_program_runs(engine: Engine) -> None:
     assert all(each["success"] for each in asyncio.run(four()))
     assert time.monotonic() - started < 11
     assert threading.active_count() - before < 100
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    """Hold so many open files that the next ones have numbers above 1023."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    yield
+    for descriptor in held:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.usefixtures("many_descriptors")
+def test_a_host_with_many_open_files_runs_programs(engine: Engine) -> None:
+    """The supervisor has descriptors with the numbers of the host's; it waits for numbers above 1023 too."""
+    ended = engine.call("shell.execute", ["echo", ["here"]])
+    timed_out = engine.call("shell.execute", ["sleep", ["60"], ".", "", [], 0.2])
+
+    assert (ended["exit_code"], ended["stdout"]) == (0, "here\n")
+    assert (timed_out["timed_out"], timed_out["signal"]) == (True, "SIGTERM")

@@ -18,7 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from io import StringIO
-from select import select
+from selectors import EVENT_READ, DefaultSelector
 from time import monotonic
 from typing import Any, Final
 
@@ -154,11 +154,13 @@ def forked(run: Callable[[], Any], seconds: float) -> Any:
 
 def _read(descriptor: int, end: float) -> str:
     parts: list[bytes] = []
-    while select([descriptor], [], [], max(0.0, end - monotonic()))[0]:
-        part = os.read(descriptor, 65_536)
-        if not part:
-            return b"".join(parts).decode()
-        parts.append(part)
+    with DefaultSelector() as selector:  # select() takes no descriptor above 1023
+        selector.register(descriptor, EVENT_READ)
+        while selector.select(max(0.0, end - monotonic())):
+            part = os.read(descriptor, 65_536)
+            if not part:
+                return b"".join(parts).decode()
+            parts.append(part)
     return ""
 
 

@@ -307,10 +307,13 @@ def release_streams() -> None:
 def watch(task: Task, pid: int, woken: int, send: Callable[[int], None]) -> None:
     """Return when the program has ended, or when it has to end with all others."""
     over: float | None = None
+    poll = select.poll()  # select() takes no descriptor above 1023, and these have the numbers of the host's
+    for descriptor in (task.control, woken):
+        poll.register(descriptor, select.POLLIN)
     while over is None or time.monotonic() < over:
         if reap(task, pid):
             return
-        ready, _, _ = select.select([task.control, woken], [], [], LOOK)
+        ready = {descriptor for descriptor, _ in poll.poll(LOOK * 1000)}
         if woken in ready:
             os.read(woken, 4096)
         if task.control in ready:
