@@ -87,6 +87,8 @@ class NeuroScriptError(Exception):
 class SpecError(NeuroScriptError, ValueError):
     """A spec, a policy or a tool that can not exist; raised when it is made, never when it is called.
 
+    Its text lists at most `LISTED` problems, and says how many more there are.
+
     Attributes:
         subject: What was being made, for example ``math.add``, or the name of the file that says so.
         problems: The first `MAX_PROBLEMS` faults, one sentence each; one of more than `MAX_PROBLEM_CHARS` characters is

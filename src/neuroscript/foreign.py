@@ -27,6 +27,9 @@ NODES: Final = 50_000
 TEXT: Final = 2**20
 """How deep a schema may nest, how many values it may have, and how many characters of text."""
 
+MAX_DIGITS: Final = 1_000
+"""How many digits a whole number may have; Python turns much longer ones into text only slowly, or not at all."""
+
 STRANGE: Final = "#: holds something that JSON has no word for"
 """What is said of what is no JSON at all."""
 
@@ -62,6 +65,9 @@ SAME_VALUE: Final = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 )
 """Keywords whose schemas speak of the same value."""
+
+TYPES: Final = ("null", "boolean", "object", "array", "number", "integer", "string")
+"""The words of ``type``."""
 
 REFUSED: Final = {
     "$dynamicRef": "write $ref",
@@ -161,6 +167,9 @@ def size_faults(schema: object) -> Iterator[str]:
                 text += len(each)
             case float():
                 strange = strange or not math.isfinite(each)
+            case int() if each.bit_length() > MAX_DIGITS * 10 // 3:
+                yield f"#: holds a number of more than {MAX_DIGITS} digits"
+                return
             case _:
                 strange = strange or not (each is None or isinstance(each, int))
         if nodes + len(rest) > NODES or text > TEXT:
@@ -229,7 +238,9 @@ def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> 
     if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
         yield "required: expected a list of names"
     words = schema.get("type", "object")
-    if not all(isinstance(each, str) for each in (words if isinstance(words, list) else [words])):
+    if isinstance(words, list) and len(words) > len(TYPES):
+        yield f"type: expected at most {len(TYPES)} words"
+    elif not all(isinstance(each, str) for each in (words if isinstance(words, list) else [words])):
         yield "type: expected a word, or a list of words"
     if not isinstance(schema.get("enum", []), list):
         yield "enum: expected a list"

@@ -56,6 +56,10 @@ FIELDS: Final[Mapping[str, str]] = {
 MAX_PROPERTIES: Final = 2_000
 """How many arguments a schema may describe. A map that would bring the count of rules above it is read without keys."""
 
+MAX_CHOICES: Final = 50_000
+"""How many choices the arguments may have together. An enum that would bring the count above it is left to the schema.
+Only a schema with many references to one long enum has so many, because the values of a schema are bounded too."""
+
 MAX_MAPS: Final = 16
 """How many maps are read within each other; the keys of further ones are left to the schema."""
 
@@ -65,6 +69,23 @@ WORDS: Final = (
     *("minItems", "maxItems", "minProperties", "maxProperties", MARK),
 )
 """The keywords that are read; a schema may have any number of others, and none of those is copied."""
+
+
+@attrs.frozen
+class _Choices:
+    """The values of an enum or a const.
+
+    Attributes:
+        values: Those that are not null.
+        has_null: Whether null is one of them.
+        kind: The type of the values if they have one in common, else ``any``.
+        fits: The types that have every one of the values.
+    """
+
+    values: tuple[Any, ...] = ()
+    has_null: bool = False
+    kind: ArgType = ArgType.ANY
+    fits: frozenset[ArgType] = frozenset()
 
 
 @attrs.frozen
@@ -141,18 +162,22 @@ class _Reader:
         root: What its references point into.
         faults: What no argument can be.
         count: How many rules were read.
+        choices: How many choices were read.
     """
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
         self.count = 0
+        self.choices = 0
         self.faults: list[str] = []
         self._bare: dict[int, tuple[Any, dict[str, Any], bool]] = {}
+        self._listed: dict[int, _Choices] = {}
+        self._required: dict[int, frozenset[str]] = {}
 
     def arguments(self, variadic: bool) -> Iterator[ArgSpec]:
         """Yield the arguments in their order."""
         properties = _ordered(self.root.get("properties", {}), facts_of(self.root))
-        required = set(self.root.get("required", ()))
+        required = self.required(self.root)
         for index, (name, schema) in enumerate(properties.items()):
             is_last = variadic and index == len(properties) - 1
             inner = schema.get("items", True) if is_last and isinstance(schema, dict) else schema
@@ -210,7 +235,7 @@ class _Reader:
         if (kind in ELEMENTS and ELEMENTS[kind] is ArgType.MAP) or kind in (ArgType.MAP, ArgType.MAP_STRING_ANY):
             fields |= self.keys(inner, path, above)
         if ELEMENTS.get(kind, kind) in SCALAR_WORDS:
-            fields |= _asked(inner, ELEMENTS.get(kind, kind))
+            fields |= self.asked(inner, ELEMENTS.get(kind, kind))
         for field, word in (("min_length", "min"), ("max_length", "max")):
             ours = facts.get(f"{word}Length")
             length = ours if ours is not None else schema.get(f"{word}{_LENGTH.get(kind, 'Items')}")
@@ -227,7 +252,7 @@ class _Reader:
             return {}
         around = (*above, id(properties))
         properties = _ordered(properties, facts_of(schema))
-        required = set(schema.get("required", ()))
+        required = self.required(schema)
         before = len(self.faults)
         keys = [
             self.rule(name, each, name in required, f"{path}/properties/{shown(name)}", around)
@@ -240,7 +265,7 @@ class _Reader:
 
     def kind(self, schema: dict[str, Any]) -> ArgType:
         """Return the type that a schema without null names; `any` where it names several."""
-        kind = _outer_kind(schema)
+        kind = self.outer_kind(schema)
         if kind is ArgType.SLICE_ANY:
             return LISTS[self.part(schema.get("items"), maps=True)]
         if kind is ArgType.MAP and not (isinstance(schema.get("properties"), dict) and schema["properties"]):
@@ -278,13 +303,12 @@ class _Reader:
                 return self.one_way(bare, word, ways)
         words = bare.get("type")
         if words is None:
-            listed = _choices(bare)
             asked = "enum" in bare or "const" in bare or "allOf" in bare
-            return bare, (None in listed) if asked else True
+            return bare, self.listed(bare).has_null if asked else True
         if isinstance(words, list) and "null" in words and len(words) > 1:
             left = [word for word in words if word != "null"]
             bare = {**_read(bare), "type": left[0] if len(left) == 1 else left}
-            return bare, "enum" not in bare or None in _choices(bare)
+            return bare, "enum" not in bare or self.listed(bare).has_null
         return bare, bare.get("nullable") is True or words == "null"
 
     def one_way(self, bare: dict[str, Any], word: str, ways: list[Any]) -> tuple[dict[str, Any], bool]:
@@ -295,12 +319,55 @@ class _Reader:
         rest = _read(bare, but=word)
         if len(left) == 1:
             return {**_read(left[0]), **rest}, has_null
-        kinds = {_outer_kind(way) for way in left}
+        kinds = {self.outer_kind(way) for way in left}
         if len(kinds) == 1 and kinds <= {*SCALAR_WORDS}:
             return {**rest, "type": SCALAR_WORDS[kinds.pop()]}, has_null
         if kinds == {ArgType.MAP}:
             return {**rest, "type": "object"}, has_null
         return {**rest, "type": ["string", "number", "boolean", "object", "array"]}, has_null
+
+    def outer_kind(self, schema: dict[str, Any]) -> ArgType:
+        """Return the type that a schema without null names, whatever its parts are; `any` where it names several."""
+        words = schema.get("type")
+        words = words if isinstance(words, list) else [words]
+        if words == [None]:
+            return self.listed(schema).kind
+        if {*words} == {"integer", "number"}:
+            return ArgType.FLOAT
+        if len(words) != 1:
+            return ArgType.ANY
+        return OUTER.get(words[0], ArgType.ANY)
+
+    def asked(self, schema: dict[str, Any], kind: ArgType) -> dict[str, Any]:
+        """Return the choices and the bounds of a scalar, as far as they are values of its type."""
+        asked: dict[str, Any] = {}
+        listed = self.listed(schema)
+        if kind in listed.fits and self.choices + len(listed.values) <= MAX_CHOICES:
+            self.choices += len(listed.values)
+            asked["choices"] = listed.values
+        if kind in (ArgType.INT, ArgType.FLOAT):
+            for word in ("minimum", "maximum"):
+                if type(schema.get(word)) in (int, float):
+                    asked[word] = schema[word]
+        return asked
+
+    def listed(self, schema: dict[str, Any]) -> _Choices:
+        """Return the choices of a schema. Each list is read once, however many schemas share it."""
+        if "const" in schema:
+            return _choices_of([schema["const"]])
+        listed = schema.get("enum")
+        if not isinstance(listed, list):
+            return _Choices()
+        if id(listed) not in self._listed:
+            self._listed[id(listed)] = _choices_of(listed)
+        return self._listed[id(listed)]
+
+    def required(self, schema: Mapping[str, Any]) -> frozenset[str]:
+        """Return the names that a schema requires. Each list is read once, however many schemas share it."""
+        names = schema.get("required", ())
+        if id(names) not in self._required:
+            self._required[id(names)] = frozenset(names)
+        return self._required[id(names)]
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return a schema with its reference replaced by what that names, and the only way of ``allOf`` put in."""
@@ -322,19 +389,6 @@ def _read(schema: dict[str, Any], but: str = "") -> dict[str, Any]:
     return {word: schema[word] for word in WORDS if word in schema and word != but}
 
 
-def _outer_kind(schema: dict[str, Any]) -> ArgType:
-    """Return the type that a schema without null names, whatever its parts are; `any` where it names several."""
-    words = schema.get("type")
-    words = words if isinstance(words, list) else [words]
-    if words == [None]:
-        return _kind_of_choices(_choices(schema)) if "enum" in schema or "const" in schema else ArgType.ANY
-    if {*words} == {"integer", "number"}:
-        return ArgType.FLOAT
-    if len(words) != 1:
-        return ArgType.ANY
-    return OUTER.get(words[0], ArgType.ANY)
-
-
 def _ordered(properties: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
     """Return properties in the order in which they stood when the schema was written, wherever that is kept."""
     order = facts.get("order", [])
@@ -343,33 +397,18 @@ def _ordered(properties: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any
     return {name: properties[name] for name in order}
 
 
-def _choices(schema: dict[str, Any]) -> list[Any]:
-    if "const" in schema:
-        return [schema["const"]]
-    listed = schema.get("enum", [])
-    return listed if isinstance(listed, list) else []
+def _choices_of(listed: list[Any]) -> _Choices:
+    values = tuple(each for each in listed if each is not None)
+    fits = frozenset(kind for kind in SCALAR_WORDS if all(_is_of(each, kind) for each in values))
+    return _Choices(values, len(values) < len(listed), _kind_of_choices(values), fits)
 
 
-def _kind_of_choices(listed: list[Any]) -> ArgType:
-    kinds = {type(each) for each in listed if each is not None}
+def _kind_of_choices(values: tuple[Any, ...]) -> ArgType:
+    kinds = {type(each) for each in values}
     of = {str: ArgType.STRING, int: ArgType.INT, float: ArgType.FLOAT, bool: ArgType.BOOL}
     if kinds == {int, float}:
         return ArgType.FLOAT
     return of.get(kinds.pop(), ArgType.ANY) if len(kinds) == 1 else ArgType.ANY
-
-
-def _asked(schema: dict[str, Any], kind: ArgType) -> dict[str, Any]:
-    """Return the choices and the bounds of a scalar, as far as they are values of its type."""
-    asked: dict[str, Any] = {}
-    listed = [each for each in _choices(schema) if each is not None]
-    is_text = kind is ArgType.STRING and {*map(type, listed)} == {str}
-    if listed and (is_text or all(_is_of(each, kind) for each in listed)):
-        asked["choices"] = tuple(listed)
-    if kind in (ArgType.INT, ArgType.FLOAT):
-        for word in ("minimum", "maximum"):
-            if type(schema.get(word)) in (int, float):
-                asked[word] = schema[word]
-    return asked
 
 
 def _is_of(value: Any, kind: ArgType) -> bool:

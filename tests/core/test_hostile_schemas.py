@@ -285,15 +285,28 @@ def wide(count: int) -> Schema:
     return {"type": "object", "properties": many, "$defs": {"big": big}}
 
 
+def shared(count: int, **schema: Any) -> Schema:
+    """Return so many arguments that all refer to one schema."""
+    many = {f"p{index}": {"$ref": "#/$defs/one"} for index in range(count)}
+    return {"type": "object", "properties": many, "$defs": {"one": schema}}
+
+
+def names(count: int) -> list[str]:
+    return [f"n{index}" for index in range(count)]
+
+
 @pytest.mark.parametrize(
     ("make", "count"),
     [
+        (lambda count: shared(count, enum=names(20 * count)), 300),
+        (lambda count: shared(count, type=["string", "null"], enum=[*names(20 * count), None]), 300),
+        (lambda count: shared(count, type="object", properties=properties(1), required=names(20 * count)), 600),
         (lambda count: {"type": "object", "properties": properties(count)}, 1_000),
         (lambda count: tool({"type": "object", "properties": properties(count)}), 900),
         (lambda count: tool({"type": "object", "properties": properties(count)}), 5_000),
         (wide, 800),
     ],
-    ids=["arguments", "keys", "keys-left-to-the-schema", "keywords"],
+    ids=["choices", "choices-with-null", "required", "arguments", "keys", "keys-left-to-the-schema", "keywords"],
 )
 def test_reading_is_linear(make: Callable[[int], Schema], count: int) -> None:
     """Four times as much takes about four times as long; a quadratic step would make it sixteen times."""
@@ -307,6 +320,45 @@ def test_checking_a_spec_is_linear() -> None:
     one, two = ([ArgSpec(f"a{index}", ArgType.STRING) for index in range(count)] for count in (4_000, 16_000))
 
     assert seconds_in(lambda: ToolSpec("t", "g", tuple(two))) < 9 * seconds_in(lambda: ToolSpec("t", "g", tuple(one)))
+
+
+def test_choices_above_their_bound_are_left_to_the_schema() -> None:
+    """Arguments that share an enum have its choices as long as they are not too many together; all are checked."""
+    spec = spec_from_schema("g.t", shared(6, enum=names(20_000)))
+
+    assert [len(arg.choices) for arg in spec.args] == [20_000, 20_000, 0, 0, 0, 0]
+    assert bind_named(spec, {"p5": "n19999"})
+    for name, code in (("p0", "coercion.choice"), ("p5", "schema.enum")):
+        with pytest.raises(ArgumentError) as caught:
+            bind_named(spec, {name: "n20000"})
+        assert (caught.value.code, caught.value.retry) == (code, "model")
+
+
+@pytest.mark.parametrize("number", [10**1_100, -(10**5_000)], ids=["long", "too long for Python"])
+@pytest.mark.parametrize("keyword", ["minimum", "const", "default", "x-note"])
+def test_number_of_too_many_digits_is_refused(keyword: str, number: int) -> None:
+    """Python refuses to write numbers of more than 4,300 digits, and hosts may set that limit lower."""
+    with pytest.raises(SpecError) as caught:
+        spec_from_schema("g.t", tool({keyword: number}))
+
+    assert str(caught.value) == "g.t: #: holds a number of more than 1000 digits"
+
+
+def test_repeated_types_are_refused_by_their_number() -> None:
+    """They are not compared with each other, however many arguments refer to them."""
+    with pytest.raises(SpecError) as caught:
+        spec_from_schema("g.t", shared(100, type=["string"] * 10_000))
+
+    assert str(caught.value) == "g.t: #/$defs/one/type: expected at most 7 words"
+
+
+def test_text_of_an_error_lists_only_some_problems() -> None:
+    """A hostile schema does not fill a terminal or a log; all problems are in an attribute."""
+    with pytest.raises(SpecError) as caught:
+        spec_from_schema("g.t", {"type": "object", "properties": {f"a b{index}": {} for index in range(1_900)}})
+
+    assert len(caught.value.problems) == 1_900
+    assert str(caught.value) == f"g.t: {'; '.join(caught.value.problems[:20])}; and 1880 more"
 
 
 @pytest.mark.parametrize("schema", [crossed(60), maps(40)], ids=["lists", "maps"])
