@@ -13,6 +13,7 @@ Source: contract section 5; peers.md part 0, row 7, and part 2, row 43.
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import os
 import stat
@@ -150,7 +151,10 @@ def _opened(path: str) -> int:
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS, 0o600)
     except (OSError, ValueError) as error:
-        raise _unusable(path, (getattr(error, "strerror", "") or type(error).__name__).lower()) from None
+        reason = (getattr(error, "strerror", "") or type(error).__name__).lower()
+        if getattr(error, "errno", 0) == errno.ELOOP and stat.S_ISLNK(os.lstat(path).st_mode):  # not a link above it
+            reason = "it is a symbolic link; name the file itself"
+        raise _unusable(path, reason) from None
     fault = _fault(os.fstat(file), file)
     if fault:
         os.close(file)

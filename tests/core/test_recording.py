@@ -296,7 +296,7 @@ def make_notes(path: Path) -> None:
     [
         (Path.mkdir, "is a directory"),
         (make_pipe, "it is no file"),
-        (make_link, "too many levels of symbolic links"),
+        (make_link, "it is a symbolic link; name the file itself"),
         (make_open, "others can open it; take another name, or chmod 600"),
         (make_notes, "it holds something else than a recording"),
     ],
