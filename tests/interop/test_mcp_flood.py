@@ -20,7 +20,11 @@ from typing import Any, Final
 
 import attrs
 import pytest
-from tests.interop.mcp_place import Place, served, until
+from starlette.responses import Response
+from tests.interop.mcp_place import Place, bound, served, until
+
+from neuroscript.interop.mcp.http import CONNECTION
+from neuroscript.interop.mcp.http_server import server
 
 ROOT: Final = Path(__file__).parents[2]
 TOKEN: Final = "s3cret-tok3n"
@@ -215,6 +219,58 @@ def test_connection_with_an_authorized_request_lasts(tmp_path: Path) -> None:
 
         assert trickled(sock, b"x") < 5.0
         connection.close()
+
+
+PIECES: Final = 40
+SLOW_ANSWER: Final = b"x" * 8_000_000
+
+
+async def answering(scope: Any, receive: Any, send: Any) -> None:
+    """Admit every request, and answer it with more bytes at once than the system takes for a slow client."""
+    connection = scope["state"][CONNECTION]
+    connection.admit()
+    try:
+        await Response(SLOW_ANSWER)(scope, receive, send)
+    finally:
+        connection.release()
+
+
+def test_answer_reaches_an_admitted_client_that_reads_slowly() -> None:
+    """The application has ended long before, and the deadline passes several times meanwhile."""
+    with bound() as (listening, port):
+        served = server(answering, header_seconds=0.2)
+        thread = threading.Thread(target=served.run, kwargs={"sockets": [listening]})
+        thread.start()
+        until(lambda: served.started)
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                read = 0
+                while data := client.recv(len(SLOW_ANSWER) // PIECES, socket.MSG_WAITALL):
+                    read += len(data)
+                    time.sleep(0.05)
+        finally:
+            served.should_exit = True
+            thread.join(10)
+
+    assert read > len(SLOW_ANSWER)
+
+
+def test_admitted_client_that_reads_nothing_is_closed() -> None:
+    """One that has stopped reading does not hold its connection."""
+    with bound() as (listening, port):
+        served = server(answering, header_seconds=0.2)
+        thread = threading.Thread(target=served.run, kwargs={"sockets": [listening]})
+        thread.start()
+        until(lambda: served.started)
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                until(lambda: served.server_state.connections)
+                until(lambda: not served.server_state.connections)
+        finally:
+            served.should_exit = True
+            thread.join(10)
 
 
 # The cap on connections

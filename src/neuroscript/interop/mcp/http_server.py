@@ -2,8 +2,8 @@
 
 uvicorn waits for the headers of a request without limit, and accepts connections until no descriptor is left. So a few
 hundred connections with half a header each lock out every client. Here a connection is *admitted* while one of its
-requests has passed the guard of the application. Any other connection is closed after `HEADER_SECONDS`, or earlier to
-make room for a new one.
+requests has passed the guard of the application, and while its client reads the answer to such a request. Any other
+connection is closed after `HEADER_SECONDS`, or earlier to make room for a new one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ except ImportError as error:
 
 HEADER_SECONDS: Final = 10.0
 """Seconds that a connection may last without an admitted request, from its opening or its last admitted answer."""
+
+STALLED_DEADLINES: Final = 6
+"""How many deadlines may pass while an admitted client reads nothing of its answer. The system takes megabytes of an
+answer before it waits for the client, and reports progress in large steps."""
 
 MAX_CONNECTIONS: Final = 2_000
 """How many connections may be open, where there are descriptors for them."""
@@ -142,6 +146,8 @@ class Connection(H11Protocol):
         self._header_seconds = header_seconds
         self._deadline: TimerHandle | None = None
         self._admitted = 0
+        self._unread = 0
+        self._stalled = 0
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Begin, or close the connection at once if there is no room for it."""
@@ -168,7 +174,19 @@ class Connection(H11Protocol):
         self._admitted -= 1
         if not self._admitted and not self.transport.is_closing():
             self._peers.release(self)
+            self._unread = self.transport.get_write_buffer_size()
+            self._stalled = 0
             self._start_deadline()
+
+    def expire(self) -> None:
+        """Close the connection, unless an admitted client is still reading its answer."""
+        unread = self.transport.get_write_buffer_size()
+        self._stalled = 0 if unread < self._unread else self._stalled + 1
+        if self._unread and unread and self._stalled < STALLED_DEADLINES:
+            self._unread = unread
+            self._start_deadline()
+        else:
+            self.leave()
 
     def leave(self) -> None:
         """Close the connection now, even if the client has not read what was sent to it."""
@@ -180,7 +198,7 @@ class Connection(H11Protocol):
             self.transport.close()
 
     def _start_deadline(self) -> None:
-        self._deadline = self.loop.call_later(self._header_seconds, self.leave)
+        self._deadline = self.loop.call_later(self._header_seconds, self.expire)
 
     def _stop_deadline(self) -> None:
         if self._deadline is not None:
