@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -159,3 +160,17 @@ def test_a_call_that_is_left_ends_git(engine: Engine, root: Path) -> None:
 
     assert not thread.is_alive()
     assert time.monotonic() - began < 10
+
+
+def test_repository_of_100000_files(engine: Engine, root: Path, git: Git, alone: dict[str, str]) -> None:
+    """The list of its files is longer than a result may be, but only git.status and the like return it."""
+    work = root / "work"
+    digest = git(work, "rev-parse", "HEAD:a.txt")
+    names = (f"directory/of/files/number{index // 100}/file{index}.txt" for index in range(100_000))
+    index = "".join(f"100644 {digest} 0\t{name}\n" for name in names)
+    subprocess.run(["git", "update-index", "--index-info"], cwd=work, input=index.encode(), env=alone, check=True)
+    git(work, "commit", "--quiet", "-m", "Files")
+
+    assert engine.call("git.commit", ["work", "Many", True])["branch"] == "main"
+    assert engine.call("git.branch", ["work"])["current"] == "main"
+    assert [each["subject"] for each in engine.call("git.log", ["work", "HEAD", 1])] == ["Many"]

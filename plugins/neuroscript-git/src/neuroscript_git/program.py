@@ -25,6 +25,9 @@ from neuroscript_git.executables import executables
 MOST: Final = 8 * 1024 * 1024
 """How many bytes of output are taken from one run."""
 
+MOST_OF_LISTS: Final = 64 * 1024 * 1024
+"""How many bytes of a list are taken that no result holds, such as the index: some 500,000 files."""
+
 MOST_OF_ERRORS: Final = 64 * 1024
 STEP: Final = 0.05
 """Seconds between two looks at whether anybody still waits."""
@@ -157,6 +160,7 @@ def run(
     keep: Sequence[int],
     given: bytes,
     seconds: float,
+    most: int = MOST,
 ) -> tuple[int, bytes, str]:
     """Return the status, the output and the complaints of one program, whose whole group has ended then.
 
@@ -165,6 +169,7 @@ def run(
         keep: Descriptors that it inherits.
         given: What it reads from its input.
         seconds: How long it may take; less where the call ends before that.
+        most: How many bytes of output are taken.
 
     Raises:
         ToolFailed: git.timeout, git.cancelled, git.too_large.
@@ -173,7 +178,7 @@ def run(
     end = 0.0
     try:
         with process.stdout, process.stderr:  # type: ignore[union-attr]
-            output, complaints = _read(rt, process, _end(rt, seconds))
+            output, complaints = _read(rt, process, _end(rt, seconds), most)
         end = _end(rt, seconds)
     finally:
         status = _gone(process, end)
@@ -215,7 +220,7 @@ def _end(rt: Runtime, seconds: float) -> float:
     return min(time.monotonic() + seconds, rt.deadline or float("inf"))
 
 
-def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float) -> tuple[bytes, bytes]:
+def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) -> tuple[bytes, bytes]:
     """Return both outputs, read as they come."""
     output, complaints = bytearray(), bytearray()
     for stream, data in _pieces(rt, [each for each in (process.stdout, process.stderr) if each], end):
@@ -223,8 +228,8 @@ def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float) -> tuple[by
             output += data
         elif len(complaints) < MOST_OF_ERRORS:
             complaints += data
-        if len(output) > MOST:
-            raise ToolFailed(f"git says more than {MOST} bytes; ask for less", code="git.too_large", retry="model")
+        if len(output) > most:
+            raise ToolFailed(f"git says more than {most} bytes; ask for less", code="git.too_large", retry="model")
     return bytes(output), bytes(complaints)
 
 

@@ -92,12 +92,14 @@ class Repository:
         return output.decode(errors="backslashreplace")
 
     def answer(self, *args: str, statuses: Sequence[int] = (0,)) -> tuple[int, str]:
-        """Return the exit status and the output of git; bytes that are not UTF-8 are surrogates.
+        """Return the exit status and the output of git, which may be a list of all files.
+
+        Bytes that are not UTF-8 are surrogates.
 
         Raises:
             ToolFailed: As `run` does.
         """
-        status, output, complaints = self._ran(args, b"", "", ())
+        status, output, complaints = self._ran(args, b"", "", (), program.MOST_OF_LISTS)
         if status not in statuses:
             raise program.failure(complaints)
         return status, output.decode(errors="surrogateescape")
@@ -149,7 +151,12 @@ class Repository:
             raise refusal("the commit has files at the path of a nested repository; move that repository away first")
 
     def _ran(
-        self, args: Sequence[str], given: bytes, protocol: str, more: Sequence[tuple[str, str]]
+        self,
+        args: Sequence[str],
+        given: bytes,
+        protocol: str,
+        more: Sequence[tuple[str, str]],
+        most: int = program.MOST,
     ) -> tuple[int, bytes, str]:
         place = {
             "GIT_DIR": ".git",
@@ -168,6 +175,7 @@ class Repository:
             keep=(int(held[1]),) if held else (),
             given=given,
             seconds=NETWORK_SECONDS if protocol else LOCAL_SECONDS,
+            most=most,
         )
 
 
