@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from threading import Lock
+from typing import NamedTuple
 
 from neuroscript.capability import Capability
 from neuroscript.forms import SHORTEST
 from neuroscript.host import Host, exact_variables
 from neuroscript.memory import Memory
 from neuroscript.policy import ExecutionPolicy
-from neuroscript.redaction import Redactor, SecretSet, is_guessable, secrets_in
+from neuroscript.redaction import Redactor, is_guessable, secrets_in
+from neuroscript.secret_set import SecretSet
 
 
 class EngineSecrets:
@@ -25,21 +27,22 @@ class EngineSecrets:
         policy: The engine's policy. Each environment variable that one of its grants names exactly is a secret too.
 
     Attributes:
-        everywhere: The secrets that are hidden in every session.
+        everywhere: The secrets that are hidden in every session: those of the host, and those sent to the engine.
         redactor: Hides every known secret; for audit records, log messages and recordings of the engine.
     """
 
     def __init__(self, host: Host, policy: ExecutionPolicy) -> None:
-        self.everywhere = SecretSet()
+        host_wide, guessable, received = SecretSet(), SecretSet(), SecretSet()
+        self._received, self._sent, self._of_calls = received, SecretSet(), SecretSet()
+        self.everywhere = (host_wide, self._sent)
         self._by_grant: dict[Capability, str] = {}
-        guessable, self._of_calls = SecretSet(), SecretSet()
         for need, secret in _host_secrets(host, policy):
             if is_guessable(secret):
                 guessable.add(secret)
                 self._by_grant[need] = secret
             else:
-                self.everywhere.add(secret)
-        self.redactor = Redactor(self.everywhere, guessable, self._of_calls)
+                host_wide.add(secret)
+        self.redactor = Redactor(host_wide, guessable, received, self._sent, self._of_calls)
         self._lock = Lock()
 
     def granted(self, policy: ExecutionPolicy) -> SecretSet:
@@ -50,13 +53,13 @@ class EngineSecrets:
                 granted.add(secret)
         return granted
 
-    def received(self, memory: Memory) -> SecretSet:
+    def of(self, memory: Memory) -> CallerSecrets:
         """Return the secrets that one caller has received or sent."""
         with self._lock:
             if memory.secrets is None:
-                memory.secrets = SecretSet()
-            received: SecretSet = memory.secrets
-        return received
+                memory.secrets = CallerSecrets(SecretSet(), SecretSet())
+            secrets: CallerSecrets = memory.secrets
+        return secrets
 
     def hide(self, value: object, memory: Memory | None) -> None:
         """Hide what a caller has sent as a secret.
@@ -66,13 +69,40 @@ class EngineSecrets:
                 secrets all of its sessions hide.
         """
         found = secrets_in(value)
-        self._of_calls.add_recent(found)
-        (self.everywhere if memory is None else self.received(memory)).add_recent(found)
+        if memory is None:
+            self._sent.add_recent(found)
+        else:
+            own = self.of(memory)
+            self._of_calls.add_recent(found, id(own))
+            own.sent.add_recent(found)
 
-    def receive(self, value: object, memory: Memory) -> None:
-        """Hide a secret of the host that a tool has received: one that can be guessed from its caller alone."""
+    def receive(self, value: object, memory: Memory, *, is_lasting: bool) -> None:
+        """Hide a secret of the host that a tool has received: one that can be guessed from its caller alone.
+
+        It is retained apart from what callers send, so that they cannot displace it.
+
+        Args:
+            is_lasting: Whether the host always provides the same value, which is never displaced then.
+        """
         for each in secrets_in(value):
-            self.hide(each, memory if is_guessable(each) else None)
+            kept = (self.of(memory).received, self._received) if is_guessable(each) else self.everywhere[:1]
+            for secrets in kept:
+                if is_lasting:
+                    secrets.add(each)
+                else:
+                    secrets.add_recent([each])
+
+
+class CallerSecrets(NamedTuple):
+    """The secrets of one caller.
+
+    Attributes:
+        received: Those of the host that tools have received for it.
+        sent: Those that it has sent.
+    """
+
+    received: SecretSet
+    sent: SecretSet
 
 
 def _host_secrets(host: Host, policy: ExecutionPolicy) -> Iterator[tuple[Capability, str]]:

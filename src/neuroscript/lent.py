@@ -110,7 +110,7 @@ class CallRuntime:
         secrets: Mapping[str, str] = session.host.secrets
         if name not in secrets:
             raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
-        session.receive(secrets[name])
+        session.receive(secrets[name], is_lasting=True)
         return secrets[name]
 
     def _hide(self, value: object) -> None:

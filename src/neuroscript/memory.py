@@ -170,7 +170,7 @@ class Memory:
     """The variables, the handles and the secrets of one caller.
 
     Attributes:
-        secrets: The secrets that it has received or sent, a `SecretSet`, or None as long as there are none.
+        secrets: The secrets that it has received or sent, a `CallerSecrets`, or None as long as there are none.
     """
 
     def __init__(self, initial: Mapping[str, Any], constants: Mapping[str, Any]) -> None:

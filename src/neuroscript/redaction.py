@@ -1,22 +1,15 @@
-"""Secrets, the sessions in which each is hidden, and their removal from texts, values and errors."""
+"""The removal of secrets from texts, values and errors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
-from threading import Lock
 from typing import Any, Final
 
 from neuroscript.errors import ArgumentError, CallError, Problem
-from neuroscript.form_finder import FormFinder, Span
-from neuroscript.forms import SHORTEST, Form, forms_of
-
-MAX_CALL_SECRETS: Final = 1_000
-"""Secrets of calls that one set retains; secrets of the host are retained as long as the engine."""
-
-MAX_CALL_SECRET_CHARS: Final = 256 * 1024
-"""Characters that the secrets of calls in one set may have together; of a longer secret, this many are hidden."""
+from neuroscript.forms import SHORTEST
+from neuroscript.secret_set import MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, SecretSet
 
 GUESSABLE_CHARS: Final = 16
 """Length below which a secret can be guessed by trying values."""
@@ -38,69 +31,12 @@ CLASSES: Final = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", "[^a-zA-Z0-9]
 
 
 def is_guessable(secret: str | bytes) -> bool:
-    """Return whether a secret can be found by trying values: it is short, or all of one character class."""
-    text = secret if isinstance(secret, str) else secret.decode("latin-1")
+    """Return whether a secret can be found by trying values: it is short, or all of one character class.
+
+    Blanks around it do not count, nor do several in a row, because it is hidden without them too.
+    """
+    text = " ".join((secret if isinstance(secret, str) else secret.decode("latin-1")).split())
     return len(text) < GUESSABLE_CHARS or sum(each.search(text) is not None for each in CLASSES) < 2
-
-
-class SecretSet:
-    """Secrets that are hidden in the same texts. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._permanent: dict[str | bytes, frozenset[Form]] = {}
-        self._recent: dict[str | bytes, frozenset[Form]] = {}
-        self._recent_chars = 0
-        self._finder: FormFinder | None = None
-        self._lock = Lock()
-
-    def __bool__(self) -> bool:
-        return bool(self._permanent or self._recent)
-
-    def add(self, secret: str | bytes) -> bool:
-        """Hide a secret for as long as this set exists, and return whether it is new.
-
-        Raises:
-            ValueError: It has fewer than `SHORTEST` characters.
-        """
-        if len(secret) < SHORTEST:
-            raise ValueError(f"a secret needs {SHORTEST} characters or more: hiding a shorter one would hide much else")
-        with self._lock:
-            is_new = secret not in self._permanent
-            if is_new:
-                self._permanent[secret] = forms_of(secret)
-                self._finder = None
-        return is_new
-
-    def add_recent(self, secrets: Iterable[str | bytes]) -> None:
-        """Hide secrets until `MAX_CALL_SECRETS` or `MAX_CALL_SECRET_CHARS` newer ones replace them."""
-        with self._lock:
-            for each in secrets:
-                self._add_recent(each)
-            while len(self._recent) > MAX_CALL_SECRETS or self._recent_chars > MAX_CALL_SECRET_CHARS:
-                oldest = next(iter(self._recent))
-                del self._recent[oldest]
-                self._recent_chars -= len(oldest)
-
-    def _add_recent(self, secret: str | bytes) -> None:
-        forms = self._recent.pop(secret, None)
-        if forms is None:
-            if secret in self._permanent:
-                return
-            forms = forms_of(secret)
-            self._recent_chars += len(secret)
-            self._finder = None
-        self._recent[secret] = forms
-
-    def spans(self, text: str) -> Iterable[Span]:
-        """Return spans that cover every form of every secret in *text*."""
-        finder = self._finder or self._make_finder()
-        return finder.spans(text)
-
-    def _make_finder(self) -> FormFinder:
-        with self._lock:
-            if self._finder is None:
-                self._finder = FormFinder(chain(*self._permanent.values(), *self._recent.values()))
-            return self._finder
 
 
 class Redactor:

@@ -483,7 +483,7 @@ class Session:
             return self._redactor
         from neuroscript.redaction import Redactor
 
-        self._redactor = Redactor(known.everywhere, self._entries.secrets, known.received(self.memory))
+        self._redactor = Redactor(*known.everywhere, self._entries.secrets, *known.of(self.memory))
         return self._redactor
 
     @property
@@ -499,9 +499,13 @@ class Session:
         """Hide a secret that the caller has sent, in this session and in its child sessions."""
         self._world.known_secrets().hide(value, None if self._is_engine else self.memory)
 
-    def receive(self, value: object) -> None:
-        """Hide a secret of the host that a tool has received in this session."""
-        self._world.known_secrets().receive(value, self.memory)
+    def receive(self, value: object, *, is_lasting: bool = False) -> None:
+        """Hide a secret of the host that a tool has received in this session.
+
+        Args:
+            is_lasting: Whether the host always provides the same value.
+        """
+        self._world.known_secrets().receive(value, self.memory, is_lasting=is_lasting)
 
     @property
     def sandbox(self) -> Any:
@@ -568,7 +572,7 @@ class Session:
             names = self._names
         known = names.known.get(tool) or Known(entry, CallFrame(self, tool, tools=moment))
         for value in entry.line.tool.secrets:
-            self.receive(value)
+            self.receive(value, is_lasting=True)
         for each in {tool, spelling or tool}:
             names.known[each] = known
         return known

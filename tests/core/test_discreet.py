@@ -30,8 +30,9 @@ from neuroscript import (
     Turn,
 )
 from neuroscript.discreet import redacted_result
-from neuroscript.redaction import MARK, Redactor, SecretSet
+from neuroscript.redaction import MARK, Redactor
 from neuroscript.runtime import Repair
+from neuroscript.secret_set import SecretSet
 
 CANARY = "k3y\"ß<'&>/\\ +?~%=canary"
 """A secret that each encoding writes in another way."""

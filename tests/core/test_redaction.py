@@ -44,7 +44,8 @@ from neuroscript import (
     ToolSpec,
     hookimpl,
 )
-from neuroscript.redaction import MARK, MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, Redactor, SecretSet, secrets_in
+from neuroscript.redaction import MARK, Redactor, secrets_in
+from neuroscript.secret_set import MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, SecretSet
 
 PASSWORD = "p\"ä's/<&>\\ +\n%{§}🔑=key"
 """A secret with whatever is written in another way somewhere."""

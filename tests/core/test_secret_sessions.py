@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.work import steps_in
 
 from neuroscript import (
     LLM,
@@ -21,6 +22,7 @@ from neuroscript import (
     FileAudit,
     Host,
     Recording,
+    Resolver,
     Runtime,
     Session,
     ToolCall,
@@ -31,7 +33,8 @@ from neuroscript import (
     Turn,
     Value,
 )
-from neuroscript.redaction import MARK, is_guessable
+from neuroscript.redaction import MARK, Redactor, is_guessable
+from neuroscript.secret_set import MAX_CALL_SECRETS, SecretSet
 
 PIN = "482913"
 LONG = "kL9-x2Qm7/vT4pZ0"
@@ -147,6 +150,11 @@ WAYS = ("t.echo", "t.nested", "t.fails", "t.variable", "t.file", "t.model")
         ("correct horse battery staple", False),
         (b"\xff\xfe\xfd\xfc" * 8, True),
         (b"\xff\xfea1" * 4, False),
+        (f"{PIN}\n{' ' * 20}\n", True),
+        (f"{' ' * 20}a1-B", True),
+        (f"{PIN}{' ' * 20}{PIN}", True),
+        (f"{PIN}\n".encode() + b" " * 20, True),
+        (f"{'7' * 30}\n", True),
     ],
 )
 def test_a_secret_can_be_guessed_if_it_is_short_or_of_one_character_class(secret: str | bytes, guessable: bool) -> None:
@@ -302,6 +310,80 @@ def test_one_session_does_not_make_another_forget_its_secrets(engine: Engine) ->
             flooding.call("t.login", [f"flood-{number}"])
 
         assert told(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+
+
+@pytest.mark.parametrize("source", [Value(PIN), Resolver(lambda context: PIN)], ids=["value", "resolver"])
+@pytest.mark.parametrize("secret", [PIN, LONG])
+def test_secrets_that_are_sent_do_not_displace_those_that_the_host_injects(source: Any, secret: str) -> None:
+    """Neither in the session, nor in others, nor in the log, whoever sends as many as are retained."""
+    log, logger = logged("neuroscript.test.displaced")
+    source = Value(secret) if isinstance(source, Value) else Resolver(lambda context: secret)
+    found = tools().injecting("t.login", password=source)
+    found.add(
+        ToolSpec("take", "t", [ArgSpec("keys", ArgType.SLICE_STRING, secret=True)], return_type=ArgType.INT),
+        lambda rt, keys: len(keys),
+    )
+    with Engine(host=Host(logger=logger), toolsets=[found], plugins="none") as engine, engine.session() as caller:
+        for each in (caller, engine):
+            each.call("t.login")
+        for each in (caller, engine):
+            each.call("t.take", [[f"flood-{number}" for number in range(MAX_CALL_SECRETS)]])
+
+        assert [told(each, "t.echo", secret) for each in (caller, engine)] == [json.dumps([MARK, "None", []])] * 2
+        engine.call("t.logs", [secret])
+    assert log.getvalue() == f"{MARK}\n"
+
+
+def test_a_session_that_sends_many_secrets_shows_none_of_another_in_the_log() -> None:
+    """Each session displaces its own secrets first, even those that another one has sent before it."""
+    log, logger = logged("neuroscript.test.fair")
+    with (
+        Engine(host=Host(logger=logger), toolsets=[tools()], plugins="none") as engine,
+        engine.session() as caller,
+        engine.session() as flooding,
+    ):
+        caller.call("t.login", ["hunter22"])
+        flooding.call("t.login", ["hunter22"])
+        for number in range(MAX_CALL_SECRETS + 100):
+            flooding.call("t.login", [f"flood-{number}"])
+        engine.call("t.logs", ["hunter22"])
+
+    assert log.getvalue() == f"{MARK}\n"
+
+
+def test_one_more_secret_costs_little_where_many_are_known() -> None:
+    """A session with many secrets does not slow down its own calls, or the log of all, with each further one."""
+    known, fresh = SecretSet(), SecretSet()
+    known.add_recent(f"flood-{number:04}-secret" for number in range(MAX_CALL_SECRETS))
+    for secrets in (known, fresh):
+        list(secrets.spans("a text"))
+
+    def adding(secrets: SecretSet, name: str) -> None:
+        for number in range(8):
+            secrets.add_recent([f"{name}-{number}"])
+            assert [*secrets.spans(f"{name}-{number}")]
+
+    assert steps_in(lambda: adding(known, "one-more")) < 2 * steps_in(lambda: adding(fresh, "the-next"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_is_added_and_displaced_the_latest_secrets_are_hidden(seed: int) -> None:
+    """Those that are permanent too, after any order of searches in between."""
+    draw, secrets = random.Random(seed), SecretSet()
+    redactor, permanent, recent = Redactor(secrets), set[str](), dict[str, None]()
+    for number in range(400):
+        name = f"canary-{draw.randrange(number + 1):04}"
+        if draw.random() < 0.02:
+            secrets.add(name)
+            permanent.add(name)
+        else:
+            secrets.add_recent([name])
+            recent.pop(name, None)
+            recent[name] = None
+        if draw.random() < 0.3:
+            text = " ".join(recent | dict.fromkeys(permanent))
+            assert redactor.text(text) == " ".join([MARK] * len(recent | dict.fromkeys(permanent)))
+    assert redactor.text("canary-9999") == "canary-9999"
 
 
 # What the host keeps of all sessions

@@ -25,7 +25,8 @@ from neuroscript.interop.mcp.connecting import Connection
 from neuroscript.interop.mcp.defining import Belief, tools_of
 from neuroscript.interop.mcp.places import Place, place_faults, secret_headers, texts
 from neuroscript.names import canonical
-from neuroscript.redaction import Redactor, SecretSet
+from neuroscript.redaction import Redactor
+from neuroscript.secret_set import SecretSet
 from neuroscript.servertables import SECONDS, is_group, is_seconds
 from neuroscript.sources import Secret
 from neuroscript.tools import Toolset
