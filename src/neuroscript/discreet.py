@@ -13,6 +13,7 @@ import attrs
 from neuroscript.decision import Decision
 from neuroscript.errors import ToolNotFound
 from neuroscript.redaction import Redactor
+from neuroscript.refusals import without_advice
 from neuroscript.runtime import LLM, Repair, ToolCall, ToolResult, Turn
 from neuroscript.spec import ToolSpec
 
@@ -156,8 +157,10 @@ def redacted_call(secrets: Redactor, call: ToolCall) -> ToolCall:
 def redacted_decision(secrets: Redactor, decision: Decision) -> Decision:
     """Return a decision as it may be told; what a host decides by stays as it is."""
     tool = decision.tool if decision.code != ToolNotFound.CODE else secrets.text(decision.tool)
-    rule, need, text, remedy = map(secrets.text, (decision.rule, decision.need, decision.text, decision.remedy))
-    needs, grants = secrets.plain(decision.needs), secrets.plain(decision.grants)
+    needs, grants, remedy = secrets.plain(decision.needs), decision.grants, decision.remedy
+    if secrets.plain(grants) is not grants:  # what stands there instead would permit something else
+        grants, remedy = (), without_advice(remedy, grants)
+    rule, need, text, remedy = map(secrets.text, (decision.rule, decision.need, decision.text, remedy))
     told = {"rule": rule, "need": need, "text": text, "remedy": remedy, "needs": needs, "grants": grants}
     return attrs.evolve(decision, tool=tool, **told)
 

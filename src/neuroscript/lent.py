@@ -239,7 +239,8 @@ class CallRuntime:
         from neuroscript.refusals import missing, refusal
 
         chain = [(each.tool, each.held) for each in frame.chain()]
-        raise refusal(frame.tool, missing((need,), [each.grants for each in frame.session.policy.layers], chain))
+        lacks = missing((need,), [each.grants for each in frame.session.policy.layers], chain)
+        raise refusal(frame.tool, lacks, redactor=frame.session.secrets)
 
 
 class CountedRuntime(CallRuntime):

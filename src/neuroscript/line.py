@@ -184,7 +184,8 @@ class Line:
 
         above = [] if frame.parent is None else [(each.tool, each.held) for each in frame.parent.chain()]
         lacks = missing(needs, [layer.grants for layer in self.policy.layers], above)
-        return refusal(self.tool.name, lacks, filled_by(self.tool.spec.secret_names, self.tool.templates, values))
+        hidden = filled_by(self.tool.spec.secret_names, self.tool.templates, values)
+        return refusal(self.tool.name, lacks, hidden, frame.session.secrets)
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
         """Tell whoever has to know that a call was refused, and return the error that its caller gets."""

@@ -5,6 +5,7 @@ Source: upstream's makers ask for it (upstream.md part 11); contract section 5.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -18,6 +19,7 @@ from neuroscript.frames import CallFrame
 from neuroscript.names import from_wire
 from neuroscript.runtime import ToolCall
 from neuroscript.sent import arguments_of
+from neuroscript.spec import ToolSpec
 
 
 def foreseen(session: Any, call: ToolCall) -> Decision:
@@ -47,7 +49,8 @@ def _decided(session: Any, call: ToolCall) -> Decision:
         return Decision.of(error, shown(str(call.name)))
     line = known.line
     line.hidden(known.frame, values)
-    decision: Decision = session.policy.check(line.tool, values, hidden=line.tool.spec.secret_names)
+    hidden = {*line.tool.spec.secret_names, *_with_secrets(session.secrets, line.tool.spec, values)}
+    decision: Decision = session.policy.check(line.tool, values, hidden=hidden)
     if decision.allowed:
         refusal = _refused_by_hooks(session, line, values)
         if refusal is not None:
@@ -56,6 +59,13 @@ def _decided(session: Any, call: ToolCall) -> Decision:
         if spent is not None:
             return attrs.evolve(Decision.of(spent, line.tool.name), rule="limits")
     return decision
+
+
+def _with_secrets(secrets: Any, spec: ToolSpec, values: tuple[Any, ...]) -> Iterator[str]:
+    """Yield the names of arguments that hold a secret of the session."""
+    for name, value in {} if secrets is None else spec.by_name(values).items():
+        if secrets.plain(value) is not value:
+            yield name
 
 
 def _refused_by_hooks(session: Any, line: Any, values: tuple[Any, ...]) -> CallError | None:

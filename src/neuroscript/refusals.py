@@ -38,9 +38,20 @@ class Refusal(str):
             redactor: Replaces secrets; None where there are none.
         """
         text = error.remedy or f"{error.tool}: refused ({error.code})"
-        refusal = cls(text if redactor is None else redactor.text(text))
+        if redactor is not None and redactor.text(text) != text:
+            text = redactor.text(without_advice(text, getattr(error, "grants", ())))
+        refusal = cls(text)
         refusal.error = error
         return refusal
+
+
+def without_advice(remedy: str, grants: Sequence[str]) -> str:
+    """Return a remedy without the grants that it suggests."""
+    return remedy.removesuffix(_advice(grants))
+
+
+def _advice(grants: Sequence[str]) -> str:
+    return f"; grant it with grants={(*grants,)!r}"
 
 
 def fault(tool: str, check: str, error: BaseException) -> PolicyError:
@@ -87,7 +98,7 @@ def missing(
     return Missing(by_host)
 
 
-def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = ()) -> PolicyError:
+def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = (), redactor: Any = None) -> PolicyError:
     """Return the refusal of a tool for lack of a grant, or of a declaration by a tool above it.
 
     Its text names the first need that is missing, without its scope, because that may be a value of the call. Its
@@ -95,7 +106,9 @@ def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = ()) -> P
 
     Args:
         hidden: Needs whose scopes must not be shown, because secret arguments fill them.
+        redactor: Replaces secrets; the scope of a need that holds one is not shown either. None where there are none.
     """
+    hidden = {*hidden, *(each for each in (*lacks.grants, *lacks.declared) if _holds_secret(each, redactor))}
     first = (*lacks.grants, *lacks.declared)[0]
     text = f"{first.resource}:{first.verbs[0]}" if first in hidden else need_text(first)
     if scope_key(first) is None:
@@ -111,10 +124,19 @@ def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = ()) -> P
         error.remedy = f"{what}, which {who} not declare as a capability"
     elif all(each.grant for each in found):
         error.grants = tuple(each.grant for each in found)
-        error.remedy = f"{what}; grant it with grants={error.grants!r}"
+        error.remedy = f"{what}{_advice(error.grants)}"
     else:
         error.remedy = what
     return error
+
+
+def _holds_secret(need: Capability, redactor: Any) -> bool:
+    """Return whether the whole scope of a need holds a secret; in a scope that was cut, a part of one is not found."""
+    if redactor is None or not need.scopes:
+        return False
+    scopes = {scope for each in (need, normal(need)) for scope in each.scopes}
+    texts = scopes | {"".join(ESCAPED.split(scope)) for scope in scopes}
+    return any(redactor.text(text) != text for text in texts)
 
 
 def need_text(need: Capability) -> str:

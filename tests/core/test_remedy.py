@@ -134,14 +134,36 @@ def test_what_must_not_be_shown_is_left_out_and_no_grant_is_suggested(name: str,
     assert (error.remedy, error.grants) == (remedy, ())
 
 
-def test_another_secret_of_the_session_is_not_shown() -> None:
-    """Redaction covers the remedy too."""
-    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["door:open:hunter22-x"])) as engine:
-        engine.call("t.login", ["hunter22", "x"])
-        error = engine.execute(ToolCall("t.open", ["hunter22"])).error
+@pytest.mark.parametrize("word", ["hunter22", "a/hunter22", f"{'x' * 60}hunter22", "hunter%32%32?"])
+@pytest.mark.parametrize("name", ["t.open", "t.read", "t.requires"])
+def test_a_need_that_holds_another_secret_is_shown_without_its_scope(name: str, word: str) -> None:
+    """A grant of what stands there instead would permit something else; a scope is redacted before it is cut."""
+    secret = "hunter22" if "%" not in word else "hunter%32%32"
+    grants = [f"door:open:{secret}-x"]
+    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=grants)) as engine:
+        engine.call("t.login", [secret, "x"])
+        error = engine.execute(ToolCall(name, [word])).error
+        (decision,) = engine.check([ToolCall(name, [word])])
 
-    assert error is not None and "hunter22" not in f"{error!r} {vars(error)!r}"
-    assert error.remedy == "t.open: needs door:open:[secret]; grant it with grants=('door:open:[secret]',)"
+    need = "fs:read" if name == "t.read" else "door:open"
+    assert isinstance(error, PolicyError) and (error.needs, error.grants) == ((need,), ())
+    assert error.remedy.removesuffix(", which this call does not declare as a capability") == f"{name}: needs {need}"
+    assert "hunter" not in f"{error!r} {vars(error)!r} {decision!r}"
+    if name != "t.requires":
+        assert (decision.needs, decision.grants, decision.remedy) == ((need,), (), f"{name}: needs {need}")
+
+
+def test_the_log_suggests_no_grant_for_a_scope_that_is_redacted_there_alone() -> None:
+    """A PIN of the host is hidden in the log, and not in a session that may not read it."""
+    log, logger = io.StringIO(), logging.getLogger("neuroscript.test.remedy.pin")
+    logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
+    logger.setLevel(logging.INFO)
+    host = Host(logger=logger, secrets={"pin": "482913"})
+    with Engine(toolsets=[tools()], plugins="none", host=host) as engine:
+        error = engine.execute(ToolCall("t.open", ["482913"])).error
+
+    assert isinstance(error, PolicyError) and error.grants == ("door:open:482913",)
+    assert log.getvalue() == "t.open: needs door:open:[secret]\n"
 
 
 def test_a_path_that_leaves_the_sandbox_has_no_remedy() -> None:
