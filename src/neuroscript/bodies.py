@@ -168,13 +168,15 @@ def failed(error: BaseException, frame: CallFrame) -> BaseException:
 def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
     """Log the traceback of what a tool raised; of a nested call that was done where it failed.
 
-    A `ToolFailed` that the tool itself raised is expected: its cause, if it has one, is logged for debugging.
+    A `ToolFailed` that the tool itself raised is expected: its cause, if it has one, is logged for debugging. One that
+    stands for an interrupt on another thread is not, see `threads.raised`.
     """
     if isinstance(error, CallError) and isinstance(found, CallError):
         found.is_logged = error.is_logged
     if isinstance(error, ToolFailed):
         if error.__cause__ is not None and not isinstance(error.__cause__, NeuroScriptError):
-            level: Any = "error" if error.code == "inject.failed" else "debug"
+            is_fault = error.code == "inject.failed" or isinstance(error.__cause__, KeyboardInterrupt)
+            level: Any = "error" if is_fault else "debug"
             frame.session.log_failure(frame.tool, error.__cause__, level)
             error.is_logged = level == "error"
     elif isinstance(found, CallError) and not isinstance(error, NeuroScriptError):

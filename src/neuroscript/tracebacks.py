@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, Literal
 
-from neuroscript.display import escaped, one_line, shown_path
+from neuroscript.display import escaped, one_line, shown_path, type_name
 
 MAX_LINES: Final = 200
 """Lines of one traceback; of a longer one the first and the last are shown."""
@@ -45,8 +45,16 @@ def log_failure(
         logger = host.logger_of(LOGGER)
         is_enabled = getattr(logger, "isEnabledFor", None)
         if is_enabled is None or is_enabled(40 if level == "error" else 10):
-            text = traceback_text(error, None if redactor is None else redactor.text)
+            text = _text_of(error, None if redactor is None else redactor.text)
             getattr(logger, level)("%s failed\n%s", what, text)
+
+
+def _text_of(error: BaseException, redact: Callable[[str], str] | None) -> str:
+    """Return the traceback of an error, or its type where its own code keeps anybody from reading it."""
+    try:
+        return traceback_text(error, redact)
+    except Exception:
+        return f"{type_name(error)} (its traceback cannot be read)"
 
 
 def traceback_text(error: BaseException, redact: Callable[[str], str] | None = None) -> str:

@@ -210,6 +210,48 @@ def test_a_tool_that_exits_is_logged(log: Log) -> None:
     assert log.tracebacks[0].endswith("SystemExit: now")
 
 
+def interrupts(rt: Runtime) -> None:
+    raise KeyboardInterrupt("of a tool")
+
+
+async def async_interrupts(rt: Runtime) -> None:
+    raise KeyboardInterrupt("of a tool")
+
+
+@pytest.mark.parametrize(("func", "timeout"), [(interrupts, 30), (async_interrupts, None), (async_interrupts, 30)])
+def test_an_interrupt_that_a_tool_raises_on_another_thread_is_logged(func: Any, timeout: Any, log: Log) -> None:
+    """It is a failure of the tool, because nobody has interrupted the process."""
+    found = Toolset("i")
+    found.add(ToolSpec("t", "i"), func)
+    with Engine(host=host(), toolsets=[found], plugins="none") as engine:
+        error = engine.execute(ToolCall("i.t"), timeout=timeout).error
+
+    assert error is not None and (str(error), error.is_logged) == ("i.t: the tool failed (KeyboardInterrupt)", True)
+    (text,) = log.tracebacks
+    assert text.startswith("i.t failed\n") and text.endswith("KeyboardInterrupt: of a tool")
+    assert [each.levelname for each in log.records] == ["ERROR"]
+
+
+def test_an_error_whose_traceback_cannot_be_read_is_logged_by_its_type(log: Log) -> None:
+    """Code of an exception class may fail in the middle of reading it."""
+
+    class Odd(Exception):
+        @property
+        def __cause__(self) -> Any:
+            raise ValueError
+
+    def fails(rt: Runtime) -> None:
+        raise Odd
+
+    found = Toolset("o")
+    found.add(ToolSpec("t", "o"), fails)
+    with Engine(host=host(), toolsets=[found], plugins="none") as engine:
+        error = engine.execute(ToolCall("o.t")).error
+
+    assert str(error) == "o.t: the tool failed (Odd)"
+    assert log.tracebacks == ["o.t failed\nOdd (its traceback cannot be read)"]
+
+
 def test_no_argument_and_no_local_variable_is_logged(log: Log) -> None:
     """But by the message of the exception, which the author wrote."""
     with Engine(host=host(), toolsets=[tools()], plugins="none") as engine, suppress(CallError):
