@@ -391,7 +391,7 @@ class Session:
         require("resume", **parts, timeout=(timeout, optional(SECONDS)))
         error = stale(self, pending)
         if error is not None:
-            return ToolResult(pending.call.id, pending.tool, error=error)
+            return self._told(ToolResult(pending.call.id, pending.tool, error=error))
         self.answers[pending.approver, pending.digest] = answer
         try:
             return self.execute(pending.call, timeout)

@@ -15,12 +15,14 @@ from tests.work import steps_in
 
 from neuroscript import (
     LLM,
+    Approval,
     ArgSpec,
     ArgType,
     Engine,
     ExecutionPolicy,
     FileAudit,
     Host,
+    PendingApproval,
     Recording,
     Resolver,
     Runtime,
@@ -415,6 +417,17 @@ def test_audit_log_and_recording_hide_every_known_secret(tmp_path: Path) -> None
     assert log.getvalue() == f"says {MARK}\n" * 3
     kept = audit.read_text() + recording.read_text()
     assert [word for word in ("hunter22", PIN, LONG) if word in kept] == []
+
+
+def test_a_resumed_call_that_no_longer_fits_shows_no_secret(engine: Engine) -> None:
+    """Its arguments are bound anew, before its answer counts."""
+    pending = PendingApproval(ToolCall("t.echo", {LONG: 1}), "fingerprint", "policy", engine.id, "digest")
+    result = engine.resume(pending, Approval.approve())
+
+    assert str(result.error) == (
+        f"t.echo: value: expected a JSON-like value, got nothing; "
+        f"{MARK}: expected only value, got an unknown name with int"
+    )
 
 
 def test_a_sessions_own_logger_is_no_way_to_guess(engine: Engine) -> None:
