@@ -174,7 +174,7 @@ def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
     if isinstance(error, CallError) and isinstance(found, CallError):
         found.is_logged = error.is_logged
     if isinstance(error, ToolFailed):
-        if error.__cause__ is not None and not isinstance(error.__cause__, NeuroScriptError):
+        if error.__cause__ is not None and not (error.is_logged or isinstance(error.__cause__, NeuroScriptError)):
             is_fault = error.code == "inject.failed" or isinstance(error.__cause__, KeyboardInterrupt)
             level: Any = "error" if is_fault else "debug"
             frame.session.log_failure(frame.tool, error.__cause__, level)

@@ -240,7 +240,9 @@ class CallRuntime:
 
         chain = [(each.tool, each.held) for each in frame.chain()]
         lacks = missing((need,), [each.grants for each in frame.session.policy.layers], chain)
-        raise refusal(frame.tool, lacks, redactor=frame.session.secrets)
+        refused = refusal(frame.tool, lacks, redactor=frame.session.secrets)
+        frame.session.log_refusal(refused)
+        raise refused
 
 
 class CountedRuntime(CallRuntime):

@@ -242,6 +242,18 @@ def test_a_decision_shows_no_secret() -> None:
     assert (decision.remedy, decision.grants) == ("t.login: needs door:open", ())
 
 
+@pytest.mark.parametrize("name", ["t.requires", "t.declares", "t.outer"])
+def test_a_refusal_while_a_tool_runs_is_logged_once(name: str) -> None:
+    """As one before it runs, also where another tool asks for it."""
+    log, logger = io.StringIO(), logging.getLogger("neuroscript.test.remedy.running")
+    logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
+    logger.setLevel(logging.INFO)
+    with Engine(host=Host(logger=logger), toolsets=[tools()], plugins="none") as engine:
+        error = engine.execute(ToolCall(name, ["https://example.com"])).error
+
+    assert error is not None and log.getvalue() == f"{error.remedy}\n"
+
+
 def test_log_and_audit_show_what_to_grant(tmp_path: Path) -> None:
     log = io.StringIO()
     logger = logging.getLogger("neuroscript.test.remedy")

@@ -179,7 +179,9 @@ def test_coroutines_and_streams_are_logged_too(way: str, name: str, log: Log) ->
 
 
 def test_a_nested_failure_is_logged_where_it_happened(log: Log) -> None:
-    """Once, not again for each tool above it."""
+    """Once, not again for each tool above it, not even for debugging."""
+    logging.getLogger("neuroscript.test.tracebacks").setLevel(logging.DEBUG)
+
     error = failing("call", "t.outer", "coffee")
 
     assert str(error) == "t.outer: its call of t.price failed (tool.failed)"
@@ -191,7 +193,8 @@ def test_an_expected_failure_is_no_error_in_the_log(name: str, log: Log) -> None
     """What a tool says to its caller on purpose, a refusal, and a file that is missing."""
     failing("call", name, "coffee", policy=ExecutionPolicy(grants=["fs:read:**"]))
 
-    assert log.records == []
+    assert log.tracebacks == []
+    assert [each.levelname for each in log.records] == (["INFO"] if name == "t.refused" else [])
 
 
 def test_the_cause_of_an_expected_failure_is_logged_for_debugging(log: Log) -> None:
