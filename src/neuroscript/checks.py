@@ -29,9 +29,10 @@ class Form:
         fits: Whether a value of the right type is in range, or has the right form.
         items: What each item has to be; of a mapping, each value.
         hint: How to make such a value, where the words do not say it.
+        rule: What a value of the right type has to be, where the words do not say it.
     """
 
-    __slots__ = ("accepts", "fits", "hint", "items", "words")
+    __slots__ = ("accepts", "fits", "hint", "items", "rule", "words")
 
     def __init__(
         self,
@@ -40,8 +41,10 @@ class Form:
         fits: Callable[[Any], bool] | None = None,
         items: Form | None = None,
         hint: str = "",
+        rule: str = "",
     ) -> None:
         self.words = words
+        self.rule = rule or words
         self.accepts = accepts
         self.fits = fits
         self.items = items
@@ -59,7 +62,7 @@ class Form:
         if not self.accepts(value):
             yield f"{name} must be {self.words}, not {type_name(value)}{hint}"
         elif self.fits is not None and not self.fits(value):
-            yield f"{name} must be {self.words}{hint}"
+            yield f"{name} must be {self.rule}{hint}"
         elif self.items is not None and value is not None:
             yield from self._item_problems(name, value)
 
@@ -143,6 +146,7 @@ def optional(form: Form) -> Form:
         None if fits is None else lambda value: value is None or fits(value),
         form.items,
         form.hint,
+        form.rule if form.rule != form.words else "",
     )
 
 
@@ -188,6 +192,13 @@ def _is_by_name(value: object) -> bool:
     return (type(value) is dict or isinstance(value, Mapping)) and all(isinstance(key, str) for key in value)
 
 
+def _is_nameable(path: Any) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except (TypeError, ValueError):  # of `__fspath__`, or for lone surrogates
+        return False
+
+
 def _article(name: str) -> str:
     return "an" if name[0] in "AEIOU" else "a"
 
@@ -205,7 +216,12 @@ STRING: Final = Form("a string", _is(str))
 WORD: Final = Form("a string that is not empty", _is(str), bool)
 STRINGS: Final = collection(STRING, "strings")
 BYTES: Final = Form("bytes", _is(bytes, bytearray))
-PATH: Final = Form("a path (a string or os.PathLike)", _is(str, os.PathLike))
+PATH: Final = Form(
+    "a path (a string or os.PathLike)",
+    _is(str, os.PathLike),
+    _is_nameable,
+    rule="a path that the system can open, without null characters and lone surrogates",
+)
 PATHS: Final = collection(PATH, "paths")
 FLAG: Final = Form("True or False", _is_exactly(bool))
 WHOLE: Final = Form("a whole number, 0 or more", _is_exactly(int), lambda value: value >= 0)

@@ -163,7 +163,7 @@ def offered(directory: str | os.PathLike[str]) -> tuple[str, ...]:
     try:
         found = sorted(Path(directory).iterdir())
         _guard(directory, exposure(directory))
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path with a null byte, or with characters that no file name has
         raise PluginError(shown_path(os.fspath(directory)), f"it can not be read ({type(error).__name__})") from None
     files = (each for each in found if each.suffix == ".py" or (each / "__init__.py").is_file())
     return tuple(str(each) for each in files if each.name[0] not in "._")

@@ -17,9 +17,11 @@ from neuroscript import (
     ExecutionPolicy,
     FileAudit,
     Host,
+    PendingApproval,
     Recording,
     RegistryError,
     SpecError,
+    SqliteAudit,
     ToolCall,
     Toolset,
     tool,
@@ -225,3 +227,23 @@ def test_a_policy_is_narrowed_by_its_fields_alone() -> None:
         "execution policy: it has no field deni, within; "
         "the fields are allow, deny, grants, trusted, limits, preapproved, approver"
     )
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800"], ids=["null character", "surrogate"])
+@pytest.mark.parametrize(
+    ("name", "parameter", "take"),
+    [
+        ("FileAudit", "path", lambda path: FileAudit(path)),
+        ("SqliteAudit", "path", lambda path: SqliteAudit(path)),
+        ("FileAudit", "path", lambda path: Engine(plugins="none", audit=path)),
+        ("pending approval", "path", lambda path: PendingApproval.load(path)),
+        ("load_plugins", "directory", lambda path: Engine(plugins="none").load_plugins(path)),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_refused(name: str, parameter: str, take: Any, path: str) -> None:
+    """It was a bare ValueError of the system, which names no parameter."""
+    with pytest.raises(SpecError) as caught:
+        take(path)
+
+    rule = "a path that the system can open, without null characters and lone surrogates"
+    assert str(caught.value) == f"{name}: {parameter} must be {rule}"
