@@ -182,6 +182,11 @@ def _is_exactly(*kinds: type) -> Callable[[Any], bool]:
     return lambda value: type(value) in kinds
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value is an int or a float, or of a subclass such as numpy.float64; a bool is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _is_collection(value: object) -> bool:
     if type(value) in (tuple, list, set, frozenset):  # as nearly all are; the classes below are slow to ask
         return True
@@ -226,9 +231,9 @@ PATHS: Final = collection(PATH, "paths")
 FLAG: Final = Form("True or False", _is_exactly(bool))
 WHOLE: Final = Form("a whole number, 0 or more", _is_exactly(int), lambda value: value >= 0)
 COUNT: Final = Form("a whole number above 0", _is_exactly(int), lambda value: value > 0)
-NUMBER: Final = Form("a number", _is_exactly(int, float))
-DURATION: Final = Form("a number of seconds, 0 or more", _is_exactly(int, float), lambda value: value >= 0)
-SECONDS: Final = Form("a finite number of seconds above 0", _is_exactly(int, float), lambda value: 0 < value < inf)
+NUMBER: Final = Form("a number", is_number)
+DURATION: Final = Form("a number of seconds, 0 or more", is_number, lambda value: value >= 0)
+SECONDS: Final = Form("a finite number of seconds above 0", is_number, lambda value: 0 < value < inf)
 FUNCTION: Final = Form("a function", callable)
 BY_NAME: Final = Form("a mapping with strings as keys", _is_by_name)
 INPUT: Final = shaped("a text stream", "readline")

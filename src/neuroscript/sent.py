@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sys import float_info
 from typing import Any
 
+from neuroscript.checks import is_number
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.jsontext import NotJSON, parsed
 from neuroscript.spec import ToolSpec
@@ -16,7 +17,7 @@ from neuroscript.walk import LAX, SizeLimits, type_name
 
 
 def seconds_of(timeout: Any) -> float:
-    if type(timeout) not in (int, float) or not 0 < timeout <= float_info.max:
+    if not is_number(timeout) or not 0 < timeout <= float_info.max:
         problem = Problem("timeout", "arg.type", "seconds above 0", type_name(timeout))
         raise ArgumentError([problem])
     return float(timeout)

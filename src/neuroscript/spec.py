@@ -18,7 +18,6 @@ from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
 from neuroscript.checks import (
     BY_NAME,
     FLAG,
-    NUMBER,
     STRING,
     WHOLE,
     Form,
@@ -69,7 +68,11 @@ ARGUMENTS: Final = Form(
     lambda args: isinstance(args, (list, tuple)) or BY_NAME.accepts(args),
 )
 CLASS: Final = optional(instance(type))
-FINITE: Final = Form("a finite number", NUMBER.accepts, lambda number: _exactly(ArgType.FLOAT, number) is not None)
+FINITE: Final = Form(
+    "a finite number",
+    lambda number: type(number) in (int, float),
+    lambda number: _exactly(ArgType.FLOAT, number) is not None,
+)
 BOUNDS: Final = {NUMBERS: FINITE, LONG: WHOLE}
 ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
 STREAM: Final = Form(

@@ -24,6 +24,7 @@ from neuroscript import (
     SqliteAudit,
     ToolCall,
     Toolset,
+    ToolSpec,
     tool,
 )
 
@@ -247,3 +248,23 @@ def test_a_path_that_no_file_can_have_is_refused(name: str, parameter: str, take
 
     rule = "a path that the system can open, without null characters and lone surrogates"
     assert str(caught.value) == f"{name}: {parameter} must be {rule}"
+
+
+class Float64(float):
+    """A subclass of float, as numpy has one."""
+
+
+def test_numbers_of_subclasses_are_accepted() -> None:
+    """As timeouts, grace and progress; a bool is still none."""
+    told: list[Any] = []
+    found = Toolset("n")
+    found.add(ToolSpec("t", "n"), lambda rt: rt.progress(Float64(0.5), Float64(1)))
+    with Engine(plugins="none", toolsets=[found], host=Host(progress=told.append)) as engine:
+        engine.call("n.t", timeout=Float64(5))
+        assert engine.execute(ToolCall("n.t"), timeout=Float64(5)).ok
+        with pytest.raises(SpecError) as caught:
+            engine.execute(ToolCall("n.t"), timeout=True)
+        assert engine.close(Float64(1)) == ()
+
+    assert str(caught.value) == "execute: timeout must be a finite number of seconds above 0, not bool"
+    assert [(each.done, each.total) for each in told] == [(0.5, 1.0)] * 2
