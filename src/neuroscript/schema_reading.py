@@ -30,6 +30,14 @@ SCALAR_WORDS: Final[Mapping[ArgType, str]] = {
     ArgType.FLOAT: "number",
     ArgType.BOOL: "boolean",
 }
+CHOICES_OF: Final[Mapping[ArgType, frozenset[type]]] = {
+    ArgType.STRING: frozenset({str}),
+    ArgType.INT: frozenset({int}),
+    ArgType.FLOAT: frozenset({int, float}),
+    ArgType.BOOL: frozenset({bool}),
+}
+"""The types of values that the choices of an argument may have."""
+
 SCALARS: Final = {word: kind for kind, word in SCALAR_WORDS.items()}
 LISTS: Final = {element: kind for kind, element in ELEMENTS.items()} | {ArgType.ANY: ArgType.SLICE_ANY}
 MAPS: Final = {element: kind for kind, element in VALUES.items()} | {ArgType.ANY: ArgType.MAP}
@@ -398,8 +406,11 @@ def _ordered(properties: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any
 
 
 def _choices_of(listed: list[Any]) -> _Choices:
-    values = tuple(each for each in listed if each is not None)
-    fits = frozenset(kind for kind in SCALAR_WORDS if all(_is_of(each, kind) for each in values))
+    values = tuple([each for each in listed if each is not None])
+    kinds = {*map(type, values)}
+    fits = frozenset(kind for kind, types in CHOICES_OF.items() if kinds <= types)
+    if ArgType.INT in fits and values and not INT_MIN <= min(values) <= max(values) <= INT_MAX:
+        fits -= {ArgType.INT}
     return _Choices(values, len(values) < len(listed), _kind_of_choices(values), fits)
 
 
@@ -409,18 +420,6 @@ def _kind_of_choices(values: tuple[Any, ...]) -> ArgType:
     if kinds == {int, float}:
         return ArgType.FLOAT
     return of.get(kinds.pop(), ArgType.ANY) if len(kinds) == 1 else ArgType.ANY
-
-
-def _is_of(value: Any, kind: ArgType) -> bool:
-    match kind:
-        case ArgType.STRING:
-            return type(value) is str
-        case ArgType.BOOL:
-            return type(value) is bool
-        case ArgType.INT:
-            return type(value) is int and INT_MIN <= value <= INT_MAX
-        case _:
-            return type(value) is float or type(value) is int
 
 
 _LENGTH: Final = {ArgType.STRING: "Length", **dict.fromkeys(VALUES, "Properties")}
