@@ -13,10 +13,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 from tests.generator import Generator
 from tests.laws import same
@@ -374,10 +374,19 @@ CODES: Counter[str] = Counter()
 """How often calls have ended in each way."""
 
 
+FULL: Final = World((), needs=ToolPolicy(effects=("writes",)), intents=True, is_full=True)
+"""A host that refuses the second call, because the audit cannot record its intent."""
+
+FLAT: Final = World((), "nests", policy={"limits": Limits(depth=1)})
+"""A host in which no tool may call another one."""
+
+
 @settings(
     max_examples=max(300, settings.default.max_examples),  # fewer do not end in every way
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
+@example(world=FULL, seed=1, count=6)
+@example(world=FLAT, seed=1, count=2)
 @given(world=worlds(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
 def check_both_ways(tmp_path: Path, world: World, seed: int, count: int) -> None:
     """Make the same calls in both ways, and compare."""
