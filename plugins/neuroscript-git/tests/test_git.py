@@ -112,11 +112,16 @@ def test_only_the_granted_host_is_asked(
     assert [] == seen
 
 
+RETRIES = {"git.cancelled": "never"}
+"""Who can make the call succeed, by code; for every other code it is 'host'."""
+
+
 def _code(engine: Engine, name: str, args: dict[str, Any]) -> str:
     from neuroscript import CallError
 
     with pytest.raises(CallError) as caught:
         engine.call_named(f"git.{name}", args)
+    assert caught.value.retry == RETRIES.get(caught.value.code, "host")
     return caught.value.code
 
 

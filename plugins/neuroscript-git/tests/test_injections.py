@@ -47,10 +47,15 @@ URLS: Final = (
 )
 
 
+RETRIES = {"git.unsafe": "host"}
+"""Who can make the call succeed, by code; for every other code it is 'model'."""
+
+
 def code(engine: Engine, tool: str, **args: Any) -> str:
     try:
         engine.call_named(f"git.{tool}", args)
     except CallError as error:
+        assert error.retry == RETRIES.get(error.code, "model")
         return error.code
     return "ok"
 

@@ -278,10 +278,15 @@ def arguments(engine: Engine, tool: str, args: Mapping[str, Any], place: str, ur
     return {**args, **changed, name: path}
 
 
+RETRIES = {"git.no_repository": "model"}
+"""Who can make the call succeed, by code; for every other code it is 'host'."""
+
+
 def outcome(engine: Engine, tool: str, args: dict[str, Any]) -> str:
     try:
         engine.call_named(f"git.{tool}", args)
     except CallError as error:
+        assert error.retry == RETRIES.get(error.code, "host")
         return error.code
     return "ok"
 

@@ -595,7 +595,7 @@ def test_requests_and_bytes_are_counted(engine_with: EngineWith, world: Any) -> 
     assert {"net_calls": 2, "net_bytes": wire} == dict(engine.ledger.spent)
     with pytest.raises(LimitError) as caught:
         engine.call("http.get", [f"{API}/a"])
-    assert ("limit.net_calls", 2) == (caught.value.code, len(world.plain.requests))
+    assert ("limit.net_calls", "host", 2) == (caught.value.code, caught.value.retry, len(world.plain.requests))
 
 
 def test_an_answer_ends_where_no_more_bytes_are_permitted(engine_with: EngineWith, world: Any) -> None:
@@ -606,7 +606,7 @@ def test_an_answer_ends_where_no_more_bytes_are_permitted(engine_with: EngineWit
     with pytest.raises(LimitError) as caught:
         engine.call_named("http.get", {"url": f"{API}/a", "limit": 8 * 2**20})
 
-    assert "limit.net_bytes" == caught.value.code
+    assert ("limit.net_bytes", "host") == (caught.value.code, caught.value.retry)
 
 
 def test_a_large_answer_comes_through(engine: Engine, world: Any) -> None:

@@ -30,6 +30,7 @@ def test_a_tool_is_called_for_each_element(engine: Engine, args: list[Any], expe
     try:
         came: Any = engine.call("list.map", args)
     except CallError as error:
+        assert error.retry == "model"
         came = error.code
 
     assert expected == came
@@ -80,7 +81,7 @@ def test_a_call_within_wins_no_authority(engine: Engine) -> None:
     ):
         with pytest.raises(PolicyError) as caught:
             engine.call(tool, args)
-        assert caught.value.code == "policy.capability"
+        assert (caught.value.code, caught.value.retry) == ("policy.capability", "host")
         assert caught.value.tool == ("llm.ask" if "list.map" in args else "crypto.hmacwith")
 
 
@@ -93,7 +94,7 @@ def test_calls_can_not_stand_in_each_other_without_end(engine: Engine) -> None:
 
     with pytest.raises(LimitError) as caught:
         engine.call_named("meta.call", {"tool": "meta.call", "arguments": call})
-    assert caught.value.code == "limit.depth"
+    assert (caught.value.code, caught.value.retry) == ("limit.depth", "host")
 
 
 CALLED = {
@@ -113,6 +114,7 @@ def test_a_call_that_was_written_down_is_made(engine: Engine, args: list[Any], e
     try:
         came: Any = engine.call("meta.call", args)
     except CallError as error:
+        assert error.retry == "model"
         came = error.code
 
     assert expected == came

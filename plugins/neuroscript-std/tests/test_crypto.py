@@ -60,7 +60,7 @@ def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
     with pytest.raises(CallError) as caught:
         sign(*case["args"]) if "signjwt" in case["tool_or_fn"] else engine.call(case["tool_or_fn"], case["args"])
 
-    assert expected[case["id"]] == caught.value.code
+    assert (expected[case["id"]], "model") == (caught.value.code, caught.value.retry)
 
 
 @pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title], ids=["lower", "upper", "title"])
@@ -209,16 +209,16 @@ def test_the_times_of_a_token_are_kept(
     assert claims == engine.call("crypto.decodejwt", [token(claims)])
 
 
-MOMENTS = {9: "crypto.not_yet_valid", 10: "holds", 19.5: "holds", 20: "crypto.expired"}
+MOMENTS = {9: ("crypto.not_yet_valid", "later"), 10: "holds", 19.5: "holds", 20: ("crypto.expired", "model")}
 
 
 @pytest.mark.parametrize(("moment", "expected"), MOMENTS.items())
-def test_the_times_of_a_token_are_told_by_the_hosts_clock(moment: float, expected: str) -> None:
+def test_the_times_of_a_token_are_told_by_the_hosts_clock(moment: float, expected: Any) -> None:
     """From nbf on, and until just before exp."""
     with Engine(plugins=["neuroscript-std"], host=Host(clock=lambda: moment)) as engine:
         result = engine.execute(ToolCall("crypto.verifyjwt", [token({"nbf": 10, "exp": 20}), SECRET]))
 
-    assert expected == (result.error.code if result.error else "holds")
+    assert expected == ((result.error.code, result.error.retry) if result.error else "holds")
 
 
 @pytest.mark.parametrize("time_claim", ["exp", "nbf"])
@@ -227,14 +227,15 @@ def test_the_times_of_a_token_are_told_by_the_hosts_clock(moment: float, expecte
 )
 def test_a_time_that_is_no_number_is_refused(failure: Callable[..., ToolFailed], time_claim: str, value: Any) -> None:
     """A claim that can not be kept is not taken for one that holds."""
-    assert failure("crypto.verifyjwt", token({time_claim: value}), SECRET).code == "crypto.bad_token"
+    error = failure("crypto.verifyjwt", token({time_claim: value}), SECRET)
+    assert (error.code, error.retry) == ("crypto.bad_token", "model")
 
 
 def test_the_signature_is_looked_at_before_the_times(failure: Callable[..., ToolFailed]) -> None:
     """Who does not know the secret learns nothing about the claims."""
     error = failure("crypto.verifyjwt", token({"exp": 1}), "another secret, just as long as that one")
 
-    assert error.code == "crypto.bad_signature"
+    assert (error.code, error.retry) == ("crypto.bad_signature", "model")
 
 
 KEYS = {
@@ -249,7 +250,7 @@ def test_a_public_key_is_no_secret(failure: Callable[..., ToolFailed], secret: s
     with pytest.raises(ToolFailed) as caught:
         sign({}, secret)
 
-    assert caught.value.code == "crypto.bad_secret"
+    assert (caught.value.code, caught.value.retry) == ("crypto.bad_secret", "model")
     text = "secret: expected a text that is no PEM, SSH or JSON Web Key, got one"
     assert text == failure("crypto.verifyjwt", token({}), secret).text
 
@@ -259,7 +260,7 @@ def test_an_empty_secret_does_not_fit(engine: Engine) -> None:
     with pytest.raises(CallError) as caught:
         engine.call("crypto.verifyjwt", [token({}), ""])
 
-    assert caught.value.code == "coercion.length"
+    assert (caught.value.code, caught.value.retry) == ("coercion.length", "model")
 
 
 @pytest.mark.parametrize("claims", [{"b": b"bytes"}, {"iss": 1}], ids=["bytes", "iss"])
@@ -269,7 +270,7 @@ def test_claims_that_are_no_json_are_not_signed(claims: dict[str, Any]) -> None:
         sign(claims)
 
     text = "claims_map: expected JSON values, and a text as iss, got others"
-    assert (text, "crypto.bad_claims") == (caught.value.text, caught.value.code)
+    assert (text, "crypto.bad_claims", "model") == (caught.value.text, caught.value.code, caught.value.retry)
 
 
 @pytest.mark.parametrize("name", ["none", "HS257", "RS256", "", "HS256 "])
@@ -279,7 +280,7 @@ def test_other_signatures_are_not_made(name: str) -> None:
         sign({}, SECRET, name)
 
     text = "algorithm: expected one of HS256, HS384, HS512, got another text"
-    assert (text, "crypto.bad_algorithm") == (caught.value.text, caught.value.code)
+    assert (text, "crypto.bad_algorithm", "model") == (caught.value.text, caught.value.code, caught.value.retry)
 
 
 def test_an_engine_that_trusts_nothing_refuses_to_sign(engine: Engine) -> None:
@@ -288,7 +289,7 @@ def test_an_engine_that_trusts_nothing_refuses_to_sign(engine: Engine) -> None:
         engine.call("crypto.signjwt", ["not", "its", "arguments", "at all"])
 
     assert str(caught.value) == "crypto.signjwt: requires a trusted host"
-    assert (caught.value.code, caught.value.need) == ("policy.trust", "trust")
+    assert (caught.value.code, caught.value.retry, caught.value.need) == ("policy.trust", "host", "trust")
     result = engine.execute(ToolCall("crypto.signjwt", [{}, SECRET, "HS256"]))
     assert isinstance(result.error, PolicyError)
 
@@ -311,9 +312,10 @@ def test_no_damage_to_a_token_gets_past_the_codes(engine: Engine, failure: Calla
         junk = "".join(source.choices('AZaz09-_.={}"\n\x00é', k=source.randrange(4)))
         damaged = whole[:place] + junk + whole[place + length :]
         if damaged != whole:
-            seen.add(failure("crypto.verifyjwt", damaged, SECRET).code)
+            error = failure("crypto.verifyjwt", damaged, SECRET)
+            seen.add((error.code, error.retry))
 
-    assert {"crypto.bad_token", "crypto.bad_signature"} == seen
+    assert {("crypto.bad_token", "model"), ("crypto.bad_signature", "model")} == seen
 
 
 WITHOUT_PYJWT = """
@@ -357,6 +359,10 @@ def test_a_keyed_digest_is_made_with_a_secret_of_the_host(engine: Engine, args: 
     assert expected == engine.call("crypto.hmacwith", ["Hi There", "signing", *args])
 
 
+RETRIES = {"policy.capability": "host", "secret.unknown": "host"}
+"""Who can make the call succeed, by code; for every other code it is 'model'."""
+
+
 def test_a_keyed_digest_needs_a_grant_for_that_secret() -> None:
     """One for another name is not enough, and neither the refusal nor a failure tells the secret."""
     host = Host(secrets={"signing": "canary", "payments": "canary"})
@@ -367,6 +373,7 @@ def test_a_keyed_digest_needs_a_grant_for_that_secret() -> None:
             with pytest.raises(CallError) as caught:
                 engine.call("crypto.hmacwith", ["a text", *args])
             assert "canary" not in f"{caught.value}{caught.value!r}"
+            assert caught.value.retry == RETRIES.get(caught.value.code, "model")
             codes[args[0]] = caught.value.code
 
     assert codes == {

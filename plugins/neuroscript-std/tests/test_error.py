@@ -21,7 +21,7 @@ def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
     with pytest.raises(CallError) as caught:
         engine.call(case["tool_or_fn"], case["args"])
 
-    assert CODES[case["id"]] == caught.value.code
+    assert (CODES[case["id"]], "model") == (caught.value.code, caught.value.retry)
 
 
 ACCEPTED = {

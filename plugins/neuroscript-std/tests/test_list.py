@@ -22,6 +22,7 @@ def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
     try:
         came: object = engine.call(case["tool_or_fn"], case["args"])
     except CallError as error:
+        assert error.retry == "model"
         came = error.code
 
     assert CODES.get(case["id"], case["expect"].get("value")) == came

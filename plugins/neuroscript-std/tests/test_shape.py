@@ -136,7 +136,11 @@ def test_a_path_is_not_valid(engine: Engine, failure: Callable[..., ToolFailed],
 
     assert engine.call("shape.isvalidpath", [path]) is False
     expected = "1 to 128 keys and indexes, as a text such as a.b[0] or as a list"
-    assert ("shape.bad_path", f"path: expected {expected}, got another text") == (error.code, error.text)
+    assert ("shape.bad_path", "model", f"path: expected {expected}, got another text") == (
+        error.code,
+        error.retry,
+        error.text,
+    )
 
 
 SEGMENT = "expected a key of 1 to 256 characters or a whole number from 0"
@@ -160,7 +164,7 @@ def test_a_list_is_no_path(failure: Callable[..., ToolFailed], path: Any, text: 
     """The list form has the same limits, and the error says which segment is wrong."""
     error = failure("shape.select", DATA, path)
 
-    assert ("shape.bad_path", text) == (error.code, error.text)
+    assert ("shape.bad_path", "model", text) == (error.code, error.retry, error.text)
 
 
 MISSING = {
@@ -183,13 +187,14 @@ def test_nothing_stands_at_a_path(engine: Engine, failure: Callable[..., ToolFai
     error = failure("shape.select", DATA, path)
 
     text = f"{where}: expected a value, got nothing (with missing_ok that is no error)"
-    assert ("shape.missing", text) == (error.code, error.text)
+    assert ("shape.missing", "model", text) == (error.code, error.retry, error.text)
     assert engine.call("shape.select", [DATA, path, {"missing_ok": True}]) is None
 
 
 def test_none_holds_nothing(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
     """None as the outermost value is where nothing stands."""
-    assert "shape.missing" == failure("shape.select", None, "a").code
+    error = failure("shape.select", None, "a")
+    assert ("shape.missing", "model") == (error.code, error.retry)
     assert engine.call("shape.select", [None, "a", {"missing_ok": True}]) is None
 
 
@@ -212,7 +217,7 @@ def test_a_path_leads_into_the_wrong_type(
     """A path that asks a text for a key is wrong and not only missing, so missing_ok does not excuse it."""
     error = failure("shape.select", DATA, path, options)
 
-    assert ("shape.wrong_type", text) == (error.code, error.text)
+    assert ("shape.wrong_type", "model", text) == (error.code, error.retry, error.text)
 
 
 def test_case_is_only_looked_over_where_it_is_asked_for(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
@@ -225,7 +230,7 @@ def test_case_is_only_looked_over_where_it_is_asked_for(engine: Engine, failure:
 
     assert [1, 2, 3, 3] == came
     text = "key: expected one key, got 2 that differ only in case"
-    assert ("shape.ambiguous", text) == (error.code, error.text)
+    assert ("shape.ambiguous", "model", text) == (error.code, error.retry, error.text)
 
 
 def test_a_selected_value_is_a_copy(engine: Engine) -> None:
@@ -263,7 +268,7 @@ def test_selectmany_says_which_extract_fails(
     """The text begins with its name; paths that are none come before what is missing."""
     error = failure("shape.selectmany", DATA, extracts)
 
-    assert code == error.code
+    assert (code, "model") == (error.code, error.retry)
     assert error.text.startswith(text)
 
 
@@ -401,7 +406,7 @@ def test_a_map_does_not_fit_a_shape(
     """Every place is told with what was expected and what type was found, and never a value."""
     error = failure("shape.validate", value, shape)
 
-    assert ("shape.mismatch", text) == (error.code, error.text)
+    assert ("shape.mismatch", "model", text) == (error.code, error.retry, error.text)
 
 
 def test_twenty_mismatches_are_told_and_the_others_counted(failure: Callable[..., ToolFailed]) -> None:
@@ -459,7 +464,7 @@ def test_a_shape_is_none(failure: Callable[..., ToolFailed], shape: dict[str, An
     """A shape is looked through whole before the value is, and its faults have a code of their own."""
     error = failure("shape.validate", {"a": 1}, shape)
 
-    assert ("shape.bad_shape", text) == (error.code, error.text)
+    assert ("shape.bad_shape", "model", text) == (error.code, error.retry, error.text)
 
 
 def test_fields_that_differ_in_case_are_one_where_case_does_not_matter(

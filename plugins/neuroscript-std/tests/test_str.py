@@ -74,6 +74,7 @@ def outcome(engine: Engine, name: str, args: Any) -> Any:
     try:
         return engine.call_named(name, args) if isinstance(args, dict) else engine.call(name, args)
     except CallError as error:
+        assert error.retry == "model"
         return error.code
 
 

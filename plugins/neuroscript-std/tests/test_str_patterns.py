@@ -133,6 +133,7 @@ def outcome(engine: Engine, name: str, args: tuple[str, ...]) -> Any:
     try:
         return engine.call(name, args)
     except CallError as error:
+        assert error.retry == "model"
         return error.code
 
 

@@ -17,6 +17,7 @@ from neuroscript import ArgumentError, CallError, Engine, Host, Progress, ToolFa
 def code_of(engine: Engine, tool: str, args: list[Any]) -> str:
     with pytest.raises(CallError) as caught:
         engine.call(tool, args)
+    assert caught.value.retry == "model"
     return caught.value.code
 
 
@@ -159,7 +160,7 @@ def test_a_pattern_is_a_short_text(engine: Engine) -> None:
     assert code_of(engine, "time.format", [0, "x" * 201]) == "coercion.length"
     with pytest.raises(ArgumentError) as caught:
         engine.call("time.format", [0, "\ud800"])
-    assert caught.value.code == "coercion.encoding"
+    assert (caught.value.code, caught.value.retry) == ("coercion.encoding", "model")
 
 
 @pytest.mark.parametrize("seconds", [253402300800, -62135596801, 1e20, -1e300, 1.7e308])
@@ -169,7 +170,7 @@ def test_a_moment_outside_the_calendar_is_refused(engine: Engine, seconds: float
         engine.call("time.format", [seconds])
 
     text = "time.format: seconds: expected a moment from the year 1 to 9999, got one outside"
-    assert (text, "time.range") == (str(caught.value), caught.value.code)
+    assert (text, "time.range", "model") == (str(caught.value), caught.value.code, caught.value.retry)
 
 
 def test_a_moment_that_only_its_zone_puts_outside_is_refused(engine: Engine) -> None:
@@ -310,5 +311,5 @@ def test_a_sleep_within_another_call_knows_its_deadline(engine: Engine) -> None:
     with pytest.raises(ToolFailed) as caught:
         engine.call("list.map", [[0, 3600], "time.sleep"], timeout=5)
 
-    assert caught.value.code == "time.deadline"
+    assert (caught.value.code, caught.value.retry) == ("time.deadline", "model")
     assert str(caught.value).startswith("list.map: list[1]: time.sleep: ")

@@ -130,7 +130,7 @@ def test_a_query_says_what_it_may(tree: Callable[..., Any]) -> None:
     for query, code in (({"name": "x"}, "arg.unknown"), ({}, "coercion.length"), ({"type": "file"}, "coercion.choice")):
         with pytest.raises(ArgumentError) as caught:
             tree("[]")("findnodes", "node-1", query)
-        assert code == caught.value.code
+        assert (code, "model") == (caught.value.code, caught.value.retry)
 
 
 def test_a_handle_of_something_else_is_refused(engine: Engine) -> None:

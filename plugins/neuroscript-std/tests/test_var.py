@@ -64,5 +64,9 @@ def test_a_constant_can_not_be_set(engine: Engine) -> None:
     with pytest.raises(ToolFailed) as caught:
         engine.call("var.set", ["limit", 1000])
 
-    assert ("var.set: limit is a constant", "var.constant") == (str(caught.value), caught.value.code)
+    assert ("var.set: limit is a constant", "var.constant", "model") == (
+        str(caught.value),
+        caught.value.code,
+        caught.value.retry,
+    )
     assert 10 == engine.call("var.get", ["limit"])
