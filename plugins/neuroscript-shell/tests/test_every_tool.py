@@ -80,6 +80,7 @@ def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
     for door in DOORS.values():
         with pytest.raises(PolicyError) as caught:
             door(engine, tool.name, tool.spec.examples[0].args)
+        assert caught.value.retry == "host"
         found.add(caught.value.code)
     return found
 

@@ -80,7 +80,7 @@ def test_upstreams_own_cases_hold(engine: Engine, args: list[Any], expected: dic
     try:
         came = engine.call("shell.execute", args)
     except CallError as error:
-        assert error.code == expected
+        assert (error.code, error.retry) == (expected, "model")
     else:
         assert {**came, **expected} == came
 
@@ -137,7 +137,7 @@ def test_it_works_nowhere_else(engine: Engine, root: Path, directory: str, code:
     with pytest.raises((PolicyError, ToolFailed, ArgumentError)) as caught:
         engine.call("shell.execute", ["pwd", [], directory])
 
-    assert caught.value.code == code
+    assert (caught.value.code, caught.value.retry) == (code, "model")
 
 
 def test_a_directory_needs_its_own_grant(engine_with: Callable[..., Engine]) -> None:
@@ -171,7 +171,12 @@ def test_trust_and_a_grant_are_both_needed(engine_with: Callable[..., Engine]) -
     with pytest.raises(PolicyError) as ungranted:
         engine_with("shell:exec:ls", "fs:read:**").call("shell.execute", ["pwd"])
 
-    assert (untrusted.value.code, ungranted.value.code) == ("policy.trust", "policy.capability")
+    assert (untrusted.value.code, untrusted.value.retry, ungranted.value.code, ungranted.value.retry) == (
+        "policy.trust",
+        "host",
+        "policy.capability",
+        "host",
+    )
 
 
 def test_a_gigabyte_of_output_fills_no_memory(engine: Engine) -> None:
@@ -270,7 +275,7 @@ def test_a_crowd_of_processes_is_ended(
         engine.call("shell.execute", ["crowd", [], "data"])
 
     assert str(caught.value) == "shell.execute: the program was ended: it began more than 256 processes"
-    assert caught.value.code == "shell.too_many"
+    assert (caught.value.code, caught.value.retry) == ("shell.too_many", "model")
     assert alive(pids_in(root / "data", 1)) == []
 
 
@@ -300,7 +305,7 @@ def test_nothing_is_left_when_the_call_is_too_late(
     with pytest.raises(CallTimeout) as caught:
         engine.call("shell.execute", ["tree", [], "data", "", [], 600], timeout=2.5)
 
-    assert caught.value.code == "call.timeout"
+    assert (caught.value.code, caught.value.retry) == ("call.timeout", "later")
     assert alive(pids_in(root / "data", 8), 10) == []
 
 

@@ -127,8 +127,8 @@ def test_a_command_is_a_bare_name(
         engine_with("shell:exec:show", "fs:read:**").call("shell.execute", [command, ["canary"]])
 
     text = "shell.execute: command: expected the bare name of a program, such as ls, got another text"
-    assert (str(caught.value), caught.value.code) == (text, "shell.bad_program")
-    assert refused.value.code == "policy.capability"
+    assert (str(caught.value), caught.value.code, caught.value.retry) == (text, "shell.bad_program", "model")
+    assert (refused.value.code, refused.value.retry) == ("policy.capability", "host")
     assert not (root / CANARY).exists()
 
 
@@ -138,9 +138,14 @@ def script(path: Path, text: str, interpreter: str = sys.executable) -> Path:
     return path
 
 
+RETRIES = {"shell.is_shell": "model", "shell.not_found": "model"}
+"""Who can make the call succeed, by code; for every other code it is 'host'."""
+
+
 def code_of(engine: Engine, command: str) -> str:
     with pytest.raises(ToolFailed) as caught:
         engine.call("shell.execute", [command])
+    assert caught.value.retry == RETRIES.get(caught.value.code, "host")
     return caught.value.code
 
 
@@ -371,7 +376,11 @@ def test_what_chooses_code_is_not_passed_on(engine: Engine, monkeypatch: pytest.
         engine.call_named("shell.execute", {"command": "env", "env_names": ["TZ", name]})
 
     text = "env_names[1]: expected a variable that does not choose which code runs, got another name"
-    assert (str(caught.value), caught.value.code) == (f"shell.execute: {text}", "shell.bad_env")
+    assert (str(caught.value), caught.value.code, caught.value.retry) == (
+        f"shell.execute: {text}",
+        "shell.bad_env",
+        "model",
+    )
 
 
 def test_a_variable_is_passed_on_under_a_grant_for_it(
@@ -407,4 +416,4 @@ def test_what_the_system_can_not_pass_on_is_refused(
     with pytest.raises(ToolFailed) as caught:
         engine.call("shell.execute", ["show", args])
 
-    assert caught.value.code == code
+    assert (caught.value.code, caught.value.retry) == (code, "model")
