@@ -177,7 +177,7 @@ def test_silence_ends_after_its_timeout(api: Api, stream: bool, server: ModelSer
     with pytest.raises(LLMError) as caught:
         reach(api, stream=stream, timeout=0.2, attempts=2).reply(HI)
 
-    assert (caught.value.code, len(server.requests)) == ("llm.timeout", 2)
+    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.timeout", "later", 2)
     assert time.monotonic() - began < 5
 
 
@@ -190,7 +190,7 @@ def test_silence_in_the_middle_is_not_tried_again(api: Api, server: ModelServer,
     with pytest.raises(LLMError) as caught:
         reach(api, timeout=0.5).reply(HI, on_text=heard.append)
 
-    assert (caught.value.code, len(server.requests)) == ("llm.timeout", 1)
+    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.timeout", "later", 1)
     assert "".join(heard).startswith("word")
 
 
@@ -203,7 +203,7 @@ def test_a_stream_cut_after_text_was_told_is_not_tried_again(api: Api, server: M
     with pytest.raises(LLMError) as caught:
         reach(api).reply(HI, on_text=heard.append)
 
-    assert (caught.value.code, len(server.requests)) == ("llm.cut", 1)
+    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.cut", "later", 1)
     assert heard
     assert reach(api).reply(HI).turn.content == "whole"
     server.script(cut_after(1500, Said("word " * 200)), says("whole"))
@@ -221,7 +221,7 @@ def test_a_reply_that_never_ends_is_given_up(api: Api, stream: bool, server: Mod
         reach(api, stream=stream, longest=0.35).reply(HI)
 
     assert str(caught.value) == "the model's reply was not whole after 0.35 s"
-    assert (caught.value.code, len(server.requests)) == ("llm.timeout", 1)
+    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.timeout", "later", 1)
 
 
 @apis
@@ -281,7 +281,11 @@ def test_a_server_that_can_not_be_reached_is_tried_again(api: Api) -> None:
     with model("tiny", base_url=address, api=api, pause=0.001) as client, pytest.raises(LLMError) as caught:
         client.reply(HI, on_retry=told.append)
 
-    assert (str(caught.value), caught.value.code) == ("the model's server can not be reached", "llm.connect")
+    assert (str(caught.value), caught.value.code, caught.value.retry) == (
+        "the model's server can not be reached",
+        "llm.connect",
+        "later",
+    )
     assert [each.code for each in told] == ["llm.connect"] * 2
 
 
@@ -385,7 +389,7 @@ def test_no_redirection_is_followed(api: Api, stream: bool, server: ModelServer,
         reach(api, stream=stream).ask(HI)
 
     assert str(caught.value) == "the model's server sends requests elsewhere; is the address right? (307 some_error)"
-    assert (caught.value.code, len(server.requests)) == ("llm.format", 1)
+    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.format", "host", 1)
 
 
 @apis
@@ -401,7 +405,7 @@ def test_an_answer_of_another_shape_is_no_list_of_models(length: int, server: Mo
         for ask in (client.names, lambda: client.embed("tea")):
             with pytest.raises(LLMError) as caught:
                 ask()
-            assert caught.value.code == "llm.model"
+            assert (caught.value.code, caught.value.retry) == ("llm.model", "host")
 
 
 def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
@@ -409,7 +413,11 @@ def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
     with pytest.raises(LLMError) as caught:
         reach("anthropic").embed("tea")
 
-    assert (str(caught.value), caught.value.code) == ("Anthropic gives no embeddings", "llm.request")
+    assert (str(caught.value), caught.value.code, caught.value.retry) == (
+        "Anthropic gives no embeddings",
+        "llm.request",
+        "host",
+    )
 
 
 @pytest.mark.parametrize(
@@ -441,9 +449,13 @@ def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], tex
 
 
 @apis
-@pytest.mark.parametrize(("step", "code"), [(refuses(), "llm.refused"), (overflows(), "llm.length")], ids=["no", "cut"])
+@pytest.mark.parametrize(
+    ("step", "code", "retry"),
+    [(refuses(), "llm.refused", "never"), (overflows(), "llm.length", "host")],
+    ids=["no", "cut"],
+)
 def test_who_only_asks_gets_no_half_of_an_answer(
-    api: Api, step: Step, code: str, server: ModelServer, reach: Reach
+    api: Api, step: Step, code: str, retry: str, server: ModelServer, reach: Reach
 ) -> None:
     """``ask`` and ``ask_with_tools`` raise, where ``reply`` tells why the turn ended; each makes one request."""
     server.script(forever=step)
@@ -454,7 +466,8 @@ def test_who_only_asks_gets_no_half_of_an_answer(
     with pytest.raises(LLMError) as offered:
         client.ask_with_tools(HI, [ADD])
 
-    assert (asked.value.code, offered.value.code, len(server.requests)) == (code, code, 2)
+    assert (asked.value.code, asked.value.retry) == (code, retry)
+    assert (offered.value.code, offered.value.retry, len(server.requests)) == (code, retry, 2)
 
 
 def test_a_prompted_model_counts_what_the_model_counts(server: ModelServer, reach: Reach) -> None:
@@ -487,9 +500,10 @@ def test_a_key_that_no_header_can_carry_is_told_at_once(api: Api, key: str) -> N
     with pytest.raises(LLMError) as caught:
         model("tiny", base_url="http://127.0.0.1:1", api=api, key=key)
 
-    assert (str(caught.value), caught.value.code) == (
+    assert (str(caught.value), caught.value.code, caught.value.retry) == (
         "the key can not be sent: a line end or no ASCII is in it",
         "llm.key",
+        "host",
     )
 
 
@@ -536,7 +550,7 @@ def test_a_packed_answer_that_is_none_is_of_another_shape(server: ModelServer, r
     with pytest.raises(LLMError) as caught:
         reach("openai-chat").ask(HI)
 
-    assert (caught.value.code, len(server.requests)) == ("llm.format", 1)
+    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.format", "host", 1)
 
 
 @apis

@@ -654,8 +654,13 @@ def test_a_call_that_was_put_aside_is_resumed_under_what_was_permitted_then(talk
     pending = PendingApproval(ToolCall(request.tool, request.arguments), *bound)
 
     within = session.narrowed(session.policy.narrowed(allow=("a.*",)))
-    assert (conversation.answer, conversation.results[0].error.code) == ("Later.", "policy.pending")
-    assert session.resume(pending, Approval.approve()).error.code == "policy.stale"  # type: ignore[union-attr]
+    assert (conversation.answer, conversation.results[0].error.code, conversation.results[0].error.retry) == (
+        "Later.",
+        "policy.pending",
+        "later",
+    )
+    result = session.resume(pending, Approval.approve())
+    assert (result.error.code, result.error.retry) == ("policy.stale", "host")  # type: ignore[union-attr]
     assert within.resume(pending, Approval.approve()).value == 2
 
 

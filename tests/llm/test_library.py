@@ -250,19 +250,21 @@ def parrots_call() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("said", "text", "code"),
+    ("said", "text", "code", "retry"),
     [
-        ("fail", "the plugin of this model failed with ValueError", "llm.format"),
-        ("nothing", "the model said nothing", "llm.empty"),
-        ("endless", "the model's reply was not whole after 0.2 s", "llm.timeout"),
+        ("fail", "the plugin of this model failed with ValueError", "llm.format", "host"),
+        ("nothing", "the model said nothing", "llm.empty", "later"),
+        ("endless", "the model's reply was not whole after 0.2 s", "llm.timeout", "later"),
     ],
 )
-def test_what_goes_wrong_in_a_plugin_is_told_without_its_text(parrot: str, said: str, text: str, code: str) -> None:
+def test_what_goes_wrong_in_a_plugin_is_told_without_its_text(
+    parrot: str, said: str, text: str, code: str, retry: str
+) -> None:
     """It may hold what was sent."""
     with pytest.raises(LLMError) as caught:
         model(parrot, pause=0.001, longest=0.2).ask([Turn("user", said)])
 
-    assert (str(caught.value), caught.value.code) == (text, code)
+    assert (str(caught.value), caught.value.code, caught.value.retry) == (text, code, retry)
     assert caught.value.__context__ is None
 
 
@@ -293,5 +295,6 @@ def test_a_check_is_one_small_request(server: ModelServer) -> None:
         good, bad = models.check(client), models.check(client)
 
     assert (good.ok, good.name, good.api, good.usage) == (True, "tiny", "OpenAI Chat", Usage(10, 3))
-    assert (bad.ok, bad.error and bad.error.code) == (False, "llm.auth")
+    assert bad.error is not None
+    assert (bad.ok, bad.error.code, bad.error.retry) == (False, "llm.auth", "host")
     assert len(server.requests) == 2

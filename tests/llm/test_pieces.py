@@ -58,27 +58,27 @@ def test_comments_and_other_fields_are_no_events() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "kind", "code"),
+    ("data", "kind", "code", "retry"),
     [
-        (b"", "application/json", "llm.cut"),
-        (b'{"a": [1, 2', "application/json; charset=utf-8", "llm.cut"),
-        (b"[[[", "application/problem+json", "llm.cut"),
-        (b"<html>", "application/json", "llm.format"),
-        (b"{'a': 1}", "application/json", "llm.format"),
-        (b"{\xff}", "application/json", "llm.format"),
-        (b"[" * 200_000 + b"]" * 200_000, "application/json", "llm.format"),
-        (b"[" + b"0," * MAX_VALUES + b"0]", "application/json", "llm.format"),
-        (b"<html>", "text/html", "llm.format"),
-        (b"", "", "llm.format"),
+        (b"", "application/json", "llm.cut", "later"),
+        (b'{"a": [1, 2', "application/json; charset=utf-8", "llm.cut", "later"),
+        (b"[[[", "application/problem+json", "llm.cut", "later"),
+        (b"<html>", "application/json", "llm.format", "host"),
+        (b"{'a': 1}", "application/json", "llm.format", "host"),
+        (b"{\xff}", "application/json", "llm.format", "host"),
+        (b"[" * 200_000 + b"]" * 200_000, "application/json", "llm.format", "host"),
+        (b"[" + b"0," * MAX_VALUES + b"0]", "application/json", "llm.format", "host"),
+        (b"<html>", "text/html", "llm.format", "host"),
+        (b"", "", "llm.format", "host"),
     ],
     ids=["none", "cut", "cut list", "page", "python", "bytes", "deep", "too many", "html", "nothing"],
 )
-def test_what_is_no_json_is_an_error(data: bytes, kind: str, code: str) -> None:
+def test_what_is_no_json_is_an_error(data: bytes, kind: str, code: str, retry: str) -> None:
     """That says whether it ended too early."""
     with pytest.raises(LLMError) as caught:
         body([data], kind).whole()
 
-    assert caught.value.code == code
+    assert (caught.value.code, caught.value.retry) == (code, retry)
 
 
 def test_an_answer_without_end_is_given_up() -> None:
@@ -93,7 +93,7 @@ def test_an_answer_without_end_is_given_up() -> None:
     with pytest.raises(LLMError) as caught:
         body(endless(), "application/json").whole()
 
-    assert (caught.value.code, len(taken)) == ("llm.format", 65)
+    assert (caught.value.code, caught.value.retry, len(taken)) == ("llm.format", "host", 65)
 
 
 @pytest.mark.parametrize(
