@@ -358,7 +358,7 @@ def test_an_index_that_hides_a_change_is_found_out_when_the_tool_is_loaded(
             engine.call("weather.look", ({},))
 
     assert result == ((), "Look.")
-    assert raised.value.code == "plugin.index"
+    assert (raised.value.code, raised.value.retry) == ("plugin.index", "host")
 
 
 def test_an_index_that_tells_models_something_else_is_refused(site: Site, with_path: Callable[..., Engine]) -> None:

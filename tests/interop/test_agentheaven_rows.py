@@ -143,7 +143,7 @@ def test_ah_02_a_tool_of_fastmcp_needs_what_a_foreign_tool_needs_in_an_engine_of
         with pytest.raises(PolicyError) as caught:
             engine.call_named("agentheaven.user_action", {"user_id": "u", "action": "a"})
 
-    assert "policy.approval" == caught.value.code
+    assert ("policy.approval", "host") == (caught.value.code, caught.value.retry)
     assert ("mcp:call:agentheaven/user_action",) == handle.tool.policy.capabilities
     assert handle.tool.policy.requires_approval
     assert "User u performed: a" == handle.clone()(user_id="u", action="a")
@@ -304,7 +304,7 @@ def test_ah_07_from_mcp_takes_a_definition_of_the_protocol() -> None:
     assert tool.params["query"]["type"] == "string"
     with pytest.raises(ToolFailed) as caught:
         tool(query="a")
-    assert caught.value.code == "mcp.closed"
+    assert (caught.value.code, caught.value.retry) == ("mcp.closed", "host")
     with pytest.raises(SpecError, match=r"^definition: inputSchema: must be a JSON object$"):
         ToolSpec.from_mcp({"name": "my_tool"})
     for _ in range(500):
@@ -1282,8 +1282,8 @@ def test_ah_53_who_waits_on_the_loop_of_the_client_is_refused_and_another_thread
         "agentheaven.add: a client is answered on the loop that it lives on, which waits here; "
         "await acall or aexec there"
     ) == str(waiting)
-    assert (3, "mcp.waiting") == (value, waiting.code)
-    assert "mcp.closed" == closed.error.code
+    assert (3, "mcp.waiting", "host") == (value, waiting.code, waiting.retry)
+    assert ("mcp.closed", "later") == (closed.error.code, closed.error.retry)
 
 
 def test_ah_53_a_call_that_is_cancelled_is_cancelled_on_the_server() -> None:
@@ -1310,9 +1310,9 @@ def test_ah_53_in_an_engine_of_a_host_the_tool_needs_a_grant_and_an_approval() -
             with Engine(plugins="none", toolsets=[toolset]) as poor, pytest.raises(PolicyError) as caught:
                 await poor.acall("far.add", (1,))
             with Engine(plugins="none", toolsets=[toolset], policy=policy) as engine:
-                return caught.value.code, await engine.acall("far.add", ("1",))
+                return (caught.value.code, caught.value.retry), await engine.acall("far.add", ("1",))
 
-    assert ("policy.approval", 2) == asyncio.run(run())
+    assert (("policy.approval", "host"), 2) == asyncio.run(run())
 
 
 def test_ah_54_a_tool_of_this_process_is_available(search: ToolSpec) -> None:

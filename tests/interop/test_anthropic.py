@@ -295,41 +295,45 @@ def test_a_reply_tells_why_it_ended(reason: Any, calls: list[ToolCall], stop: st
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "text"),
+    ("data", "code", "retry", "text"),
     [
-        ("<html>", "llm.format", "what the server sent is no reply: expected a map, got str"),
-        ({"content": "x"}, "llm.format", "what the server sent is no reply: it has no list under content"),
+        ("<html>", "llm.format", "host", "what the server sent is no reply: expected a map, got str"),
+        ({"content": "x"}, "llm.format", "host", "what the server sent is no reply: it has no list under content"),
         (
             {"content": [{"type": "tool_use", "id": "t", "input": {}}]},
             "llm.format",
+            "host",
             "what the server sent is no reply: it asks for a call that is none: "
             "name: expected the name of a tool, got nothing",
         ),
         (
             {"content": ["x"]},
             "llm.format",
+            "host",
             "what the server sent is no reply: content: expected a list of maps, got list",
         ),
-        (message([]), "llm.empty", "the model said nothing"),
-        (message([], stop_reason="tool_use"), "llm.empty", "the model said nothing"),
+        (message([]), "llm.empty", "later", "the model said nothing"),
+        (message([], stop_reason="tool_use"), "llm.empty", "later", "the model said nothing"),
         (
             {"type": "error", "error": {"type": "overloaded_error", "message": "canary"}},
             "llm.server",
+            "later",
             "the server ended the reply with an error (overloaded_error)",
         ),
         (
             {"type": "error", "error": {"type": "Can not say: canary"}},
             "llm.server",
+            "later",
             "the server ended the reply with an error",
         ),
     ],
 )
-def test_what_is_no_reply_says_so(data: Any, code: str, text: str) -> None:
+def test_what_is_no_reply_says_so(data: Any, code: str, retry: str, text: str) -> None:
     """With what is wrong, and nothing of what was said."""
     with pytest.raises(LLMError) as caught:
         anthropic.read(data)
 
-    assert (caught.value.code, caught.value.text) == (code, text)
+    assert (caught.value.code, caught.value.retry, caught.value.text) == (code, retry, text)
 
 
 @pytest.mark.parametrize(

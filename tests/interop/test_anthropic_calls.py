@@ -178,7 +178,11 @@ def test_what_is_no_event_says_so(piece: Any, text: str) -> None:
     with pytest.raises(LLMError) as caught:
         anthropic.MessageAssembler(NAMES).take(piece)
 
-    assert (caught.value.code, caught.value.text) == ("llm.format", f"what the server sent is no reply: {text}")
+    assert (caught.value.code, caught.value.retry, caught.value.text) == (
+        "llm.format",
+        "host",
+        f"what the server sent is no reply: {text}",
+    )
 
 
 def test_unknown_events_and_pieces_are_passed_over() -> None:

@@ -327,15 +327,15 @@ def test_a_servers_tools_run_through_an_engine_with_exact_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "codes"),
+    ("options", "refusals"),
     [
-        ({}, ("policy.approval", "policy.approval")),
-        ({"trust_annotations": True}, ("", "policy.approval")),
-        ({"trusted": True}, ("", "mcp.error")),
+        ({}, (("policy.approval", "host"), ("policy.approval", "host"))),
+        ({"trust_annotations": True}, (None, ("policy.approval", "host"))),
+        ({"trusted": True}, (None, ("mcp.error", "model"))),
     ],
     ids=["untrusted", "annotations", "trusted"],
 )
-def test_a_servers_tools_need_what_those_of_any_server_need(options: dict[str, Any], codes: tuple[str, str]) -> None:
+def test_a_servers_tools_need_what_those_of_any_server_need(options: dict[str, Any], refusals: tuple[Any, Any]) -> None:
     """A grant, and an approval unless they only read and are believed, or are trusted."""
     _, taken = far(**options)
     with Engine(plugins="none", hooks=[taken], policy=ALL) as engine:
@@ -344,9 +344,10 @@ def test_a_servers_tools_need_what_those_of_any_server_need(options: dict[str, A
         with engine.session(policy=ExecutionPolicy()) as poor:
             ungranted = poor.execute(calls[0]).error
 
-    assert tuple("" if each is None else each.code for each in errors) == codes
+    assert tuple(each and (each.code, each.retry) for each in errors) == refusals
     assert ungranted is not None
     assert ungranted.code.startswith("policy.")
+    assert ungranted.retry == "host"
 
 
 def test_a_tool_that_is_gone_is_refused_and_the_end_of_the_engine_ends_the_server() -> None:

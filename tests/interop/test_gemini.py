@@ -288,7 +288,11 @@ def test_pieces_of_calls_that_make_no_sense_say_so(pieces: list[dict[str, Any]],
     with pytest.raises(LLMError) as caught:
         assembled([chunk({"functionCall": {"name": "a__b", "partialArgs": pieces}}, finishReason="STOP")])
 
-    assert (caught.value.code, caught.value.text) == ("llm.format", f"what the server sent is no reply: {text}")
+    assert (caught.value.code, caught.value.retry, caught.value.text) == (
+        "llm.format",
+        "host",
+        f"what the server sent is no reply: {text}",
+    )
 
 
 def test_a_stream_that_ends_early_is_cut() -> None:
@@ -331,43 +335,47 @@ def test_a_prompt_that_was_blocked_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "text"),
+    ("data", "code", "retry", "text"),
     [
-        ("<html>", "llm.format", "what the server sent is no reply: expected a map, got str"),
-        ({"content": "x"}, "llm.format", "what the server sent is no reply: it has no candidates"),
-        ({"candidates": []}, "llm.empty", "the model said nothing"),
-        (response([], ""), "llm.empty", "the model said nothing"),
+        ("<html>", "llm.format", "host", "what the server sent is no reply: expected a map, got str"),
+        ({"content": "x"}, "llm.format", "host", "what the server sent is no reply: it has no candidates"),
+        ({"candidates": []}, "llm.empty", "later", "the model said nothing"),
+        (response([], ""), "llm.empty", "later", "the model said nothing"),
         (
             response([], "", finishReason="MALFORMED_FUNCTION_CALL"),
             "llm.empty",
+            "later",
             "the model wrote what its own server could not read",
         ),
         (
             chunk({"functionCall": {"args": {}}}),
             "llm.format",
+            "host",
             "what the server sent is no reply: it asks for a call that is none: "
             "functionCall['name']: expected the name of a tool, got nothing",
         ),
         (
             {"error": {"code": 503, "status": "UNAVAILABLE", "message": "canary"}},
             "llm.server",
+            "later",
             "the server ended the reply with an error (unavailable)",
         ),
         (
             {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}},
             "llm.rate",
+            "later",
             "the server ended the reply with an error (resource_exhausted)",
         ),
-        ({"error": {"code": 404}}, "llm.model", "the server ended the reply with an error"),
-        ({"error": {"code": 418}}, "llm.request", "the server ended the reply with an error"),
+        ({"error": {"code": 404}}, "llm.model", "host", "the server ended the reply with an error"),
+        ({"error": {"code": 418}}, "llm.request", "host", "the server ended the reply with an error"),
     ],
 )
-def test_what_is_no_reply_says_so(data: Any, code: str, text: str) -> None:
+def test_what_is_no_reply_says_so(data: Any, code: str, retry: str, text: str) -> None:
     """With what is wrong, and nothing of what was said."""
     with pytest.raises(LLMError) as caught:
         gemini.read(data)
 
-    assert (caught.value.code, caught.value.text) == (code, text)
+    assert (caught.value.code, caught.value.retry, caught.value.text) == (code, retry, text)
 
 
 def test_the_time_of_a_stream_grows_with_its_length() -> None:

@@ -61,10 +61,10 @@ def done(each: BaseTool, name: str, /, **arguments: Any) -> ToolResult:
         return engine.execute(ToolCall(f"far.{name}", arguments))
 
 
-def said(result: ToolResult) -> tuple[str, str]:
-    """Return the code and the text of an error."""
+def said(result: ToolResult) -> tuple[str, str, str]:
+    """Return the code of an error, who can make the call succeed, and the text."""
     assert result.error is not None
-    return result.error.code, str(result.error)
+    return result.error.code, result.error.retry, str(result.error)
 
 
 # What they are called with
@@ -103,6 +103,7 @@ def test_a_schema_as_data_is_the_contract() -> None:
     assert done(each, "take", code="AB", n="2").value == ["AB", 2]
     assert said(done(each, "take", code="ab", n=2)) == (
         "schema.pattern",
+        "model",
         "far.take: code: expected a text that matches ^[A-Z]+$, got str of length 2",
     )
 
@@ -125,6 +126,7 @@ def test_a_model_of_pydantic_is_the_contract_and_makes_its_own_types() -> None:
     assert done(each, "order", items='[{"name": "tea"}]', count="2").value == "2 Item tea"
     assert said(done(each, "order", items=[{}], count=0)) == (
         "arg.invalid",
+        "model",
         "far.order: items[0]['name']: expected string, got nothing; "
         "count: expected int of at least 1, got int out of bounds",
     )
@@ -156,7 +158,7 @@ def test_unknown_arguments_are_refused() -> None:
     """LangChain alone would drop them."""
     text = "far.add: c: expected only a, b, got an unknown name with int"
 
-    assert said(done(add, "add", a=1, c=2)) == ("arg.unknown", text)
+    assert said(done(add, "add", a=1, c=2)) == ("arg.unknown", "model", text)
 
 
 def test_a_coroutine_is_awaited_and_cancelled() -> None:
@@ -217,7 +219,7 @@ def test_a_model_can_not_set_what_is_hidden_from_it() -> None:
     text = "far.sign: user: expected only text, got an unknown name with str"
 
     assert done(sign, "sign", text="tea").value == "tea, nobody"
-    assert said(done(sign, "sign", text="tea", user="ann")) == ("arg.unknown", text)
+    assert said(done(sign, "sign", text="tea", user="ann")) == ("arg.unknown", "model", text)
     with engine_of(sign, injected={"user": Value("ann")}) as engine:
         assert engine.call("far.sign", ("tea",)) == "tea, ann"
 
@@ -302,18 +304,19 @@ def test_an_error_that_is_meant_for_the_model_is_told(handled: bool) -> None:
         raise ToolException("no tea\n\x1b[2J" + "!" * 2_000)
 
     each = StructuredTool.from_function(fail, description="Fail.", handle_tool_error=handled)
-    code, text = said(done(each, "fail"))
+    code, retry, text = said(done(each, "fail"))
 
-    assert (code, text[:30], len(text)) == ("tool.failed", "far.fail: no tea \\x1b[2J!!!!!!", 1_010)
+    assert (code, retry) == ("tool.failed", "model")
+    assert (text[:30], len(text)) == ("far.fail: no tea \\x1b[2J!!!!!!", 1_010)
 
 
 @pytest.mark.parametrize(
-    ("handled", "told"),
-    [(False, "the tool failed (ValidationError)"), ("give an even number", "give an even number")],
+    ("handled", "told", "retry"),
+    [(False, "the tool failed (ValidationError)", "never"), ("give an even number", "give an even number", "model")],
     ids=["raised", "handled"],
 )
 def test_what_a_model_of_pydantic_asks_beyond_its_schema_is_told_where_the_tool_tells_it(
-    handled: Any, told: str
+    handled: Any, told: str, retry: str
 ) -> None:
     """Pydantic's own text repeats values, so it is not told."""
 
@@ -331,7 +334,7 @@ def test_what_a_model_of_pydantic_asks_beyond_its_schema_is_told_where_the_tool_
         lambda n: n, name="halve", description="Halve.", args_schema=Even, handle_validation_error=handled
     )
 
-    assert said(done(each, "halve", n=3)) == ("tool.failed", f"far.halve: {told}")
+    assert said(done(each, "halve", n=3)) == ("tool.failed", retry, f"far.halve: {told}")
 
 
 def test_any_other_error_is_a_fault_of_the_tool() -> None:
@@ -344,7 +347,7 @@ def test_any_other_error_is_a_fault_of_the_tool() -> None:
 
     result = done(fail, "fail")
 
-    assert said(result) == ("tool.failed", "far.fail: the tool failed (ValueError)")
+    assert said(result) == ("tool.failed", "never", "far.fail: the tool failed (ValueError)")
 
 
 # What they need
@@ -366,7 +369,7 @@ def test_without_a_grant_or_an_approval_nothing_is_called() -> None:
     with engine_of(add, policy=ExecutionPolicy()) as without, engine_of(add, trusted=False) as unapproved:
         results = [each.execute(ToolCall("far.add", {"a": 1})) for each in (without, unapproved)]
 
-    assert [said(each)[0] for each in results] == ["policy.capability", "policy.approval"]
+    assert [said(each)[:2] for each in results] == [("policy.capability", "host"), ("policy.approval", "host")]
     assert SEEN == []
 
 

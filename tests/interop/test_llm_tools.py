@@ -571,11 +571,16 @@ def test_a_function_gets_exact_values_under_our_policy() -> None:
             engine.call_named("words.times", {"text": "ab", "count": "2"})
     given = from_llm(times, group="words", policy=ToolPolicy(effects=("pure",)))
 
-    assert (caught.value.code, result, spec.description) == ("policy.approval", "abab", "Repeat a text.")
+    assert (caught.value.code, caught.value.retry, result, spec.description) == (
+        "policy.approval",
+        "host",
+        "abab",
+        "Repeat a text.",
+    )
     assert untrusted.policy == ToolPolicy(
         capabilities=("llm:call:words/times",), effects=("net", "reads", "writes", "deletes"), requires_approval=True
     )
-    assert ungranted.value.code == "policy.capability"
+    assert (ungranted.value.code, ungranted.value.retry) == ("policy.capability", "host")
     assert given.tools[0].policy == ToolPolicy(effects=("pure",))
 
 

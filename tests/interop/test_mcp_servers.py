@@ -48,8 +48,13 @@ def done(engine: Engine, name: str, arguments: object) -> ToolResult:
     return engine.execute(ToolCall(f"clock.{name}", arguments))
 
 
+RETRIES = {"mcp.error": "model"}
+"""Who can make the call succeed, by code; for every other code it is 'host'."""
+
+
 def code(result: ToolResult) -> str:
     assert result.error is not None
+    assert result.error.retry == RETRIES.get(result.error.code, "host")
     return result.error.code
 
 

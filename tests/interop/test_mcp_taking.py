@@ -110,9 +110,20 @@ def done(engine: Engine, name: str, /, **arguments: Any) -> ToolResult:
     return engine.execute(ToolCall(f"far.{name}", arguments))
 
 
+RETRIES = {
+    "coercion.format": "model",
+    "mcp.answer": "never",
+    "mcp.closed": "later",
+    "mcp.refused": "model",
+    "mcp.start": "later",
+}
+"""Who can make the call succeed, by code; for every other code it is 'host'."""
+
+
 def code(result: ToolResult) -> str:
     """Return the code of an error."""
     assert result.error is not None
+    assert result.error.retry == RETRIES.get(result.error.code, "host")
     return result.error.code
 
 

@@ -121,7 +121,7 @@ def test_what_was_chosen_can_not_be_widened(engine: Engine) -> None:
         offered(send.session, "bank.*", subject="loop")
 
     assert result.error is not None
-    assert result.error.code == "policy.not_allowed"
+    assert (result.error.code, result.error.retry) == ("policy.not_allowed", "host")
     assert str(raised.value) == "loop: tools: bank.* matches no tool that may be called here"
     assert named(offered(send.session, subject="loop")) == ["mail__send"]
     assert RAN == []
@@ -133,7 +133,7 @@ def test_a_denied_tool_is_refused_whoever_asks(engine: Engine) -> None:
     result = count.session.execute(ToolCall("bank__rob", {}))
 
     assert result.error is not None
-    assert (result.error.code, RAN) == ("policy.denied", [])
+    assert (result.error.code, result.error.retry, RAN) == ("policy.denied", "host", [])
     assert [refusal.about.tool for refusal in engine.refusals] == ["bank.rob"]
 
 
@@ -238,7 +238,7 @@ def test_what_was_offered_ends_with_its_session(engine: Engine) -> None:
     result = count.execute({"coins": 1})
 
     assert result.error is not None
-    assert (result.error.code, RAN) == ("engine.closed", [])
+    assert (result.error.code, result.error.retry, RAN) == ("engine.closed", "never", [])
 
 
 def test_what_is_offered_no_more_is_kept_by_nobody(engine: Engine) -> None:

@@ -306,7 +306,7 @@ def test_what_is_no_piece_is_refused(api: Wire, piece: Any) -> None:
     with pytest.raises(LLMError) as caught:
         api.assembler(NAMES).take(piece)
 
-    assert caught.value.code == "llm.format"
+    assert (caught.value.code, caught.value.retry) == ("llm.format", "host")
 
 
 def test_other_choices_and_events_are_passed_over() -> None:

@@ -258,7 +258,7 @@ def test_a_host_that_is_not_granted_is_not_asked(shop: Shop) -> None:
         with Engine(toolsets=[shop.http, tools], plugins="none", policy=policy) as engine:
             result = engine.execute(ToolCall("t.get_a"))
         assert result.error is not None
-        assert result.error.code in ("policy.capability", "http.private")
+        assert (result.error.code, result.error.retry) == ("policy.capability", "host")
 
     assert [] == shop.asked
 

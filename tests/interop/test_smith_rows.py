@@ -504,7 +504,7 @@ def test_sm_16_a_dangerous_tool_runs_only_for_a_user_who_says_so() -> None:
     named = ExecutionPolicy(preapproved=("smith.weather_fetcher",))
     approving = ExecutionPolicy(approver=answered)
 
-    assert "policy.rejected" == caught.value.code
+    assert ("policy.rejected", "never") == (caught.value.code, caught.value.retry)
     assert "sunny in Berlin" == called(tool, {"city": "Berlin"}, named)
     assert "sunny in Rome" == called(tool, {"city": "Rome"}, approving)
     assert [{"city": "Berlin"}, {"city": "Rome"}] == [each.arguments for each in asked]
@@ -558,7 +558,11 @@ def test_sm_21_an_error_of_a_tool_is_told_with_its_type_and_its_text(tmp_path: P
     with pytest.raises(ToolFailed) as caught:
         called(tool, {"city": "Berlin"})
 
-    assert (f"smith.weather_fetcher: {expected}", "tool.failed") == (str(caught.value), caught.value.code)
+    assert (f"smith.weather_fetcher: {expected}", "tool.failed", "model") == (
+        str(caught.value),
+        caught.value.code,
+        caught.value.retry,
+    )
     assert expected.partition(":")[0] == type(caught.value.__cause__).__name__
 
 
@@ -1042,7 +1046,11 @@ def test_sm_33_a_result_that_json_can_not_hold_is_an_error_that_names_the_place(
     with pytest.raises(ToolFailed) as caught:
         called(from_smith(metadata(), run_weather), {"city": "Rome"})
 
-    assert (f"smith.weather_fetcher: {expected}", "return.type") == (str(caught.value), caught.value.code)
+    assert (f"smith.weather_fetcher: {expected}", "return.type", "never") == (
+        str(caught.value),
+        caught.value.code,
+        caught.value.retry,
+    )
 
 
 def test_sm_33_a_generator_is_no_result_and_is_ended() -> None:
@@ -1330,7 +1338,7 @@ def test_sm_59_a_reference_to_nothing_is_an_error() -> None:
         "b[1]: expected tags.5 in the result of step 0, got nothing; "
         "c: expected a reference such as {{STEPS.0}} or {{STEPS.0.price}}, got another text"
     ) == str(caught.value)
-    assert "plan.reference" == caught.value.code
+    assert ("plan.reference", "model") == (caught.value.code, caught.value.retry)
 
 
 def test_sm_59_what_a_result_holds_is_no_reference() -> None:

@@ -73,7 +73,7 @@ def is_not_run(_: Any, __: Path) -> bool:
 
     with pytest.raises(PolicyError) as caught:
         called(from_smith(metadata(dangerous=True), run_weather), {"city": "Rome"})
-    return ran == [] and caught.value.code == "policy.approval"
+    return ran == [] and (caught.value.code, caught.value.retry) == ("policy.approval", "host")
 
 
 def shows_resolved_inputs(_: Any, __: Path) -> bool:
