@@ -161,12 +161,21 @@ def _pinned(files: Files, path: str) -> Any:
         return sorted(os.listdir(name)) if os.path.isdir(name) else Path(name).read_bytes()
 
 
+RETRIES = {
+    **dict.fromkeys(("sandbox.permission", "sandbox.readonly", "sandbox.full", "sandbox.io"), "host"),
+    **dict.fromkeys(("sandbox.gone", "sandbox.missing", "sandbox.backend"), "host"),
+    "sandbox.raced": "later",
+}
+"""Who can make the operation succeed, by code; for other codes it is the model, and for limits and grants the host."""
+
+
 def outcome(run: Callable[[], Any]) -> Any:
     """Return what *run* returns, or the code of the error of ours that it raises, after a colon."""
     try:
         return run()
     except (SandboxError, CallError) as error:
         assert isinstance(error, NeuroScriptError)
+        assert error.retry == RETRIES.get(error.code, "model" if isinstance(error, SandboxError) else "host")
         return f":{error.code}"
 
 

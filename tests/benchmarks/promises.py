@@ -69,7 +69,7 @@ def _ends_the_runtime(engine: Engine) -> bool:
     try:
         keeper.rt.get_var("nothing")
     except CallError as error:
-        return error.code == "runtime.closed"
+        return (error.code, error.retry) == ("runtime.closed", "never")
     return False
 
 

@@ -423,7 +423,12 @@ def test_what_is_denied_by_one_name_is_refused_by_all(pattern: str, name: str) -
     with aliased(policy=ExecutionPolicy(deny=[pattern])) as engine:
         with pytest.raises(PolicyError) as caught:
             engine.call(name, ["x"])
-        assert (caught.value.tool, caught.value.code, caught.value.rule) == ("files.plain", "policy.denied", pattern)
+        assert (caught.value.tool, caught.value.code, caught.value.retry, caught.value.rule) == (
+            "files.plain",
+            "policy.denied",
+            "host",
+            pattern,
+        )
         assert "files.plain" not in engine.infos
         assert engine.idle_rules == ()
 

@@ -240,9 +240,23 @@ def became(
             DOORS[door](engine, outermost, (cell.path, further))
         except CallError as error:
             code = error.code
+            assert error.retry == retry_of(cell, code, facts[cell.chain[len(ran)]])
         told = [(record.tool, record.code, record.depth) for record in engine.refusals]
     assert told == ([(cell.chain[len(ran)], code, len(ran) + 1)] if code else [])
     return tuple(ran), code
+
+
+def retry_of(cell: Cell, code: str, tool: Facts) -> str:
+    """Return who can make a refused call succeed: the model where the first missing need leaves the sandbox."""
+    if code != "policy.capability":
+        return "never" if code == "policy.rejected" else "host"
+    path = normpath(cell.path)
+    for verb, scope in tool.needs:
+        if scope == "{path}" and path.startswith(("..", "/")):
+            return "model"
+        if not any(within((verb, scope.replace("{path}", path)), each) for each in cell.grants):
+            return "host"
+    return "host"
 
 
 def disagreeing(cells: list[Cell], manner: Manner = "plain", door: str = "call") -> list[Any]:
@@ -316,7 +330,7 @@ def test_a_refused_tool_is_refused_whatever_it_is_given() -> None:
             for args in ((), (1,), ("a", [], "b"), {"path": 5}, "nonsense"):
                 result = engine.execute(ToolCall("g.trusty", args))
                 assert result.error is not None or not code
-                assert result.error is None or not code or result.error.code == code
+                assert result.error is None or not code or (result.error.code, result.error.retry) == (code, "host")
 
 
 # Properties

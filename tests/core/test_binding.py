@@ -133,7 +133,7 @@ def test_what_a_rule_asks_has_a_code_of_its_own(rule: ArgSpec, given: object, co
     with pytest.raises(ArgumentError) as caught:
         bind(ToolSpec("t", "g", (rule,)), (given,))
 
-    assert code == caught.value.code
+    assert (code, "model") == (caught.value.code, caught.value.retry)
 
 
 @pytest.mark.parametrize(("options", "expected"), [
@@ -196,6 +196,7 @@ def outcome(run: Any) -> Any:
     try:
         return run()
     except ArgumentError as error:
+        assert error.retry == "model"
         return error.code
 
 
@@ -254,7 +255,7 @@ def test_a_value_that_holds_itself_is_an_error() -> None:
     with pytest.raises(ArgumentError) as caught:
         coerce(loop, ArgType.ANY)
 
-    assert caught.value.code == "limit.depth"
+    assert (caught.value.code, caught.value.retry) == ("limit.depth", "model")
 
 
 def test_a_dag_with_many_paths_ends_in_time() -> None:
@@ -266,7 +267,7 @@ def test_a_dag_with_many_paths_ends_in_time() -> None:
     with pytest.raises(ArgumentError) as caught:
         coerce(value, ArgType.ANY)
 
-    assert caught.value.code == "limit.nodes"
+    assert (caught.value.code, caught.value.retry) == ("limit.nodes", "model")
 
 
 def test_a_caller_near_the_end_of_the_stack_gets_an_argument_error() -> None:
@@ -280,6 +281,7 @@ def test_a_caller_near_the_end_of_the_stack_gets_an_argument_error() -> None:
         try:
             deeper(levels)
         except ArgumentError as error:
+            assert error.retry == "model"
             outcomes.add(error.code)
         except RecursionError:
             break

@@ -108,7 +108,7 @@ def test_each_door_takes_a_timeout(never: threading.Event, door: str) -> None:
     assert kept[0].cancelled
     with pytest.raises(CallError) as refused:
         kept[0].set_var("x", 1)
-    assert refused.value.code == "runtime.closed"
+    assert (refused.value.code, refused.value.retry) == ("runtime.closed", "never")
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ def test_a_tool_knows_its_deadline() -> None:
 
 def test_a_tool_within_a_call_that_was_left_behind_can_do_nothing_more(never: threading.Event) -> None:
     """Its own Runtime is refused with that of the tool above it."""
-    codes: list[str] = []
+    codes: list[tuple[str, str]] = []
 
     def inner(rt: Runtime) -> None:
         never.wait()
         try:
             rt.set_var("x", 1)
         except CallError as error:
-            codes.append(error.code)
+            codes.append((error.code, error.retry))
 
     engine = engine_of(inner=inner, outer=lambda rt: rt.call_tool("g.inner"))
 
@@ -174,12 +174,12 @@ def test_a_tool_within_a_call_that_was_left_behind_can_do_nothing_more(never: th
     never.set()
 
     until(lambda: codes)
-    assert codes == ["runtime.closed"]
+    assert codes == [("runtime.closed", "never")]
 
 
 def test_a_tool_that_was_left_behind_writes_no_file(never: threading.Event, tmp_path: Path) -> None:
     """Its Runtime is refused although it still waits, and so is what it took of it before."""
-    refused: list[str] = []
+    refused: list[tuple[str, str]] = []
     done = threading.Event()
 
     def write(rt: Runtime) -> None:
@@ -189,7 +189,7 @@ def test_a_tool_that_was_left_behind_writes_no_file(never: threading.Event, tmp_
             try:
                 use()
             except CallError as error:
-                refused.append(error.code)
+                refused.append((error.code, error.retry))
         done.set()
 
     tools = Toolset("g")
@@ -203,7 +203,7 @@ def test_a_tool_that_was_left_behind_writes_no_file(never: threading.Event, tmp_
     assert (caught.value.state, never.is_set(), done.is_set()) == ("abandoned", False, False)
     never.set()
     assert done.wait(10)
-    assert refused == ["runtime.closed"] * 2
+    assert refused == [("runtime.closed", "never")] * 2
     assert [*tmp_path.iterdir()] == []
 
 
@@ -456,12 +456,15 @@ def test_close_lets_calls_end_and_says_what_it_left_behind(never: threading.Even
     assert left == ("g.forever", "g.long", "g.long")
     assert ending == [["done"]] * 5
     until(lambda: staying[2])
-    assert isinstance(staying[2][0], CallError) and staying[2][0].code == "engine.closed"
+    assert isinstance(staying[2][0], CallError) and (staying[2][0].code, staying[2][0].retry) == (
+        "engine.closed",
+        "never",
+    )
     assert engine.close() == ()
     for caller in (engine, session):
         with pytest.raises(CallError) as caught:
             caller.call("g.short")
-        assert caught.value.code == "engine.closed"
+        assert (caught.value.code, caught.value.retry) == ("engine.closed", "never")
 
 
 def test_a_coroutine_tool_that_does_not_end_holds_up_nobody() -> None:
@@ -481,7 +484,7 @@ def test_a_coroutine_tool_that_does_not_end_holds_up_nobody() -> None:
 
     assert engine.close(0) == ("g.stubborn",)
     until(lambda: outcome)
-    assert isinstance(outcome[0], CallError) and outcome[0].code == "engine.closed"
+    assert isinstance(outcome[0], CallError) and (outcome[0].code, outcome[0].retry) == ("engine.closed", "never")
 
 
 def test_a_stream_of_a_closed_engine_ends() -> None:
@@ -502,13 +505,13 @@ def test_a_stream_of_a_closed_engine_ends() -> None:
     with pytest.raises(CallError) as caught:
         list(items)
 
-    assert caught.value.code == "engine.closed"
+    assert (caught.value.code, caught.value.retry) == ("engine.closed", "never")
 
 
 def test_a_closing_engine_refuses_at_once(never: threading.Event) -> None:
     """While it waits for what is in flight, nothing new begins; nested calls are refused too."""
     started = threading.Event()
-    codes: list[str] = []
+    codes: list[tuple[str, str]] = []
 
     def outer(rt: Runtime) -> None:
         started.set()
@@ -516,14 +519,14 @@ def test_a_closing_engine_refuses_at_once(never: threading.Event) -> None:
         try:
             rt.call_tool("g.inner")
         except CallError as error:
-            codes.append(error.code)
+            codes.append((error.code, error.retry))
 
     engine = engine_of(outer=outer, inner=lambda rt: 1)
     in_thread(lambda: engine.call("g.outer"))
     started.wait(10)
 
     assert engine.close(10) == ()
-    assert codes == ["engine.closed"]
+    assert codes == [("engine.closed", "never")]
 
 
 def test_what_was_left_behind_has_no_runtime_any_more(never: threading.Event) -> None:

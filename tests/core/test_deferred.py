@@ -232,13 +232,13 @@ def test_other_doors_fail_in_their_own_way(broken: Engine, counted: Counted) -> 
     """A result that is an error, streams that end with it, and a tool that calls another."""
     result = broken.execute(ToolCall("acme.who"))
     assert result.error is not None
-    assert (result.ok, result.error.code) == (False, "plugin.import")
+    assert (result.ok, result.error.code, result.error.retry) == (False, "plugin.import", "host")
     with pytest.raises(ToolFailed) as caught:
         [*broken.stream("acme.letters", ("ab",))]
-    assert caught.value.code == "plugin.import"
+    assert (caught.value.code, caught.value.retry) == ("plugin.import", "host")
     with pytest.raises(ToolFailed) as caught:
         asyncio.run(items(broken.astream("acme.slowly", ("ab",))))
-    assert caught.value.code == "plugin.import"
+    assert (caught.value.code, caught.value.retry) == ("plugin.import", "host")
     with pytest.raises(ToolFailed) as caught:
         nested(broken).call("host.outer")
     assert caught.value.tool == "host.outer"
@@ -331,7 +331,7 @@ def test_a_gate_that_can_not_be_imported_refuses_every_call(gated: Engine, site:
     for name in ("host.open", "host.shut", "host.open"):
         with pytest.raises(PolicyError) as caught:
             gated.call(name)
-        assert caught.value.code == "policy.fault"
+        assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")
     assert [each.code for each in gated.plugin_errors] == ["plugin.import"]
     assert counted.imports == ["gate_tools_module"]
 
@@ -350,7 +350,7 @@ def test_a_plugin_whose_hooks_are_others_refuses_every_call(gated: Engine, site:
 
     with pytest.raises(PolicyError) as caught:
         gated.call("host.open")
-    assert caught.value.code == "policy.fault"
+    assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")
     assert ["plugin.index"] == [each.code for each in gated.plugin_errors]
 
 
@@ -377,7 +377,7 @@ def test_a_plugin_that_has_a_gate_only_sometimes_is_found_out(site: Path, counte
         patch.setenv("GATED", "1")
         with pytest.raises(ToolFailed) as caught:
             engine.call("acme.who")
-    assert caught.value.code == "plugin.index"
+    assert (caught.value.code, caught.value.retry) == ("plugin.index", "host")
 
 
 def test_many_threads_load_a_plugin_of_hooks_once(gated: Engine, counted: Counted) -> None:

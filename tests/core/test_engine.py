@@ -312,21 +312,21 @@ def test_each_conversion_is_a_repair(arguments: Any, repairs: list[tuple[str, st
 
 
 @pytest.mark.parametrize(
-    ("call", "code", "text"),
+    ("call", "code", "retry", "text"),
     [
-        (ToolCall("g.nothing"), "tool.not_found", "no tool is called g.nothing"),
-        (ToolCall("g.add", "{"), "arg.not_json", "g.add: expected arguments as JSON, got str (line 1, column 2 is not "
+        (ToolCall("g.nothing"), "tool.not_found", "model", "no tool is called g.nothing"),
+        (ToolCall("g.add", "{"), "arg.not_json", "model", "g.add: expected arguments as JSON, got str (line 1, column 2 is not "
          "JSON)"),
-        (ToolCall("g.add", '{"a": 1, "a": 2}'), "arg.duplicate_key", "g.add: expected arguments as JSON, got str (the JSON "
+        (ToolCall("g.add", '{"a": 1, "a": 2}'), "arg.duplicate_key", "model", "g.add: expected arguments as JSON, got str (the JSON "
          "text gives one key twice)"),
-        (ToolCall("g.add", "5"), "arg.type", "g.add: expected a JSON object or array of arguments, got int"),
-        (ToolCall("g.add", 5), "arg.type", "g.add: expected a list or tuple of arguments, got int"),  # type: ignore[arg-type]
-        (ToolCall("g.add", ""), "arg.missing", "g.add: a: expected float, got nothing; b: expected float, got nothing"),
-        (ToolCall(None), "tool.not_found", "no tool is called <None>"),  # type: ignore[arg-type]
-        (ToolCall("g.fail"), "tool.failed", "g.fail: the tool failed (ZeroDivisionError)"),
+        (ToolCall("g.add", "5"), "arg.type", "model", "g.add: expected a JSON object or array of arguments, got int"),
+        (ToolCall("g.add", 5), "arg.type", "model", "g.add: expected a list or tuple of arguments, got int"),  # type: ignore[arg-type]
+        (ToolCall("g.add", ""), "arg.missing", "model", "g.add: a: expected float, got nothing; b: expected float, got nothing"),
+        (ToolCall(None), "tool.not_found", "model", "no tool is called <None>"),  # type: ignore[arg-type]
+        (ToolCall("g.fail"), "tool.failed", "never", "g.fail: the tool failed (ZeroDivisionError)"),
     ],
 )  # fmt: skip
-def test_execute_never_raises_a_call_error(call: ToolCall, code: str, text: str) -> None:
+def test_execute_never_raises_a_call_error(call: ToolCall, code: str, retry: str, text: str) -> None:
     """A model's loop gets the error as data."""
 
     def fail() -> None:
@@ -335,7 +335,7 @@ def test_execute_never_raises_a_call_error(call: ToolCall, code: str, text: str)
     result = engine_of(tools_of(add=add, fail=fail)).execute(call)
 
     assert result.error is not None
-    assert (code, text) == (result.error.code, str(result.error))
+    assert (code, retry, text) == (result.error.code, result.error.retry, str(result.error))
     assert json.loads(json.dumps(result_to_data(result)))["error"]["message"] == text
 
 
@@ -381,7 +381,9 @@ def test_errors_cross_processes() -> None:
 
         copy = pickle.loads(pickle.dumps(error))
 
-        assert (type(copy), repr(copy), copy.code) == (type(error), repr(error), error.code)  # type: ignore[union-attr]
+        assert (type(copy), repr(copy)) == (type(error), repr(error))
+        assert (copy.code, copy.retry) == (error.code, error.retry)  # type: ignore[union-attr]
+        assert copy.retry == "model"
 
 
 # Both worlds
@@ -665,7 +667,7 @@ def test_a_sync_tool_is_left_behind_when_its_time_is_over() -> None:
             assert caught.value.state == "abandoned"
             with pytest.raises(CallError) as refused:
                 kept[-1].set_var("x", 1)
-            assert refused.value.code == "runtime.closed"
+            assert (refused.value.code, refused.value.retry) == ("runtime.closed", "never")
     release.set()
 
 
@@ -731,8 +733,13 @@ def test_a_closed_engine_refuses() -> None:
         with pytest.raises(CallError) as caught:
             run()
 
-        assert ("the engine is closed", "engine.closed") == (str(caught.value), caught.value.code)
-    assert engine.execute(ToolCall("g.add")).error.code == "engine.closed"  # type: ignore[union-attr]
+        assert ("the engine is closed", "engine.closed", "never") == (
+            str(caught.value),
+            caught.value.code,
+            caught.value.retry,
+        )
+    result = engine.execute(ToolCall("g.add"))
+    assert (result.error.code, result.error.retry) == ("engine.closed", "never")  # type: ignore[union-attr]
     engine.close()
 
 

@@ -375,11 +375,16 @@ OUTERS = ("g.outer", "g.ocoro", "g.ostream", "g.odeep")
 DEPTHS = {"g.t": 1, "g.odeep": 3}
 
 
+RETRIES = {"policy.rejected": "never", "tool.not_found": "model"}
+"""Who can make the call succeed, by code; for every other code it is 'host'."""
+
+
 def refused(session: Any, way: Way, name: str) -> str:
     """Return the code with which a call is refused."""
     RAN.clear()
     with pytest.raises(CallError) as caught:
         way(session, name)
+    assert caught.value.retry == RETRIES.get(caught.value.code, "host")
     return caught.value.code
 
 
@@ -484,14 +489,14 @@ def test_an_answer_that_came_later_is_one_approvers_and_no_other_is_left_out() -
     with Engine(toolsets=[toolset], plugins="none", policy=permits) as engine:
         result = engine.execute(ToolCall("g.t", ()))
         assert result.error is not None
-        assert (result.error.code, asked) == ("policy.pending", ["first", "second"])
+        assert (result.error.code, result.error.retry, asked) == ("policy.pending", "later", ["first", "second"])
 
         rejects[0] = True
         asked.clear()
         result = engine.resume(pending[0], Approval.approve())
 
         assert result.error is not None
-        assert (result.error.code, asked, RAN) == ("policy.rejected", ["first"], [])
+        assert (result.error.code, result.error.retry, asked, RAN) == ("policy.rejected", "never", ["first"], [])
 
         rejects[0] = False
         result = engine.resume(pending[0], Approval.approve())

@@ -195,26 +195,32 @@ def test_a_call_within_names_the_call_that_it_stands_in(timeout: float | None, i
 
 @way
 @pytest.mark.parametrize(
-    ("tool", "args", "error"),
-    [("g.fail", (), ToolFailed), ("g.wrong", (), ReturnError), ("g.reads", ("missing.txt",), ToolFailed)],
+    ("tool", "args", "error", "retry"),
+    [
+        ("g.fail", (), ToolFailed, "never"),
+        ("g.wrong", (), ReturnError, "never"),
+        ("g.reads", ("missing.txt",), ToolFailed, "model"),
+    ],
 )
 @pytest.mark.parametrize("intents", [False, True])
-def test_a_failure_is_an_outcome(timeout: float | None, tool: str, args: Any, error: Any, intents: bool) -> None:
+def test_a_failure_is_an_outcome(
+    timeout: float | None, tool: str, args: Any, error: Any, retry: str, intents: bool
+) -> None:
     """With the code of the error, and not a word of its text."""
     engine, sink = engine_of(timeout, intents=intents, policy=ExecutionPolicy(grants=["fs:read:*"]))
 
     found = raised(lambda: engine.call(tool, args))
 
-    assert type(found) is error
+    assert (type(found), found.retry) == (error, retry)
     assert [each.code for each in sink.records if each.kind == "outcome"] == [found.code]
     assert "hidden" not in repr(sink.records)
 
 
-REFUSED: dict[str, tuple[Any, type[CallError], str, bool]] = {
-    "no such tool": (("g.nothing", ()), ToolNotFound, "not_found", False),
-    "arguments": (("g.add", ("x", 1)), ArgumentError, "coercion.format", False),
-    "denied": (("g.awaited", (1,)), PolicyError, "policy.denied", True),
-    "capability": (("g.reads", ("b.txt",)), PolicyError, "policy.capability", True),
+REFUSED: dict[str, tuple[Any, type[CallError], str, str, bool]] = {
+    "no such tool": (("g.nothing", ()), ToolNotFound, "not_found", "model", False),
+    "arguments": (("g.add", ("x", 1)), ArgumentError, "coercion.format", "model", False),
+    "denied": (("g.awaited", (1,)), PolicyError, "policy.denied", "host", True),
+    "capability": (("g.reads", ("b.txt",)), PolicyError, "policy.capability", "host", True),
 }
 
 
@@ -222,7 +228,7 @@ REFUSED: dict[str, tuple[Any, type[CallError], str, bool]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_refusal_is_told_once(timeout: float | None, case: str) -> None:
     """Whatever refused the call, with the code and the rule; those by policy are remembered without an audit too."""
-    (name, args), kind, code, remembered = REFUSED[case]
+    (name, args), kind, code, retry, remembered = REFUSED[case]
     policy = ExecutionPolicy(deny=["g.awaited"], grants=["fs:read:a.txt"])
     engine, sink = engine_of(timeout, policy=policy)
     plain = Engine(toolsets=[tools(timeout)], plugins="none", policy=policy)
@@ -234,6 +240,7 @@ def test_a_refusal_is_told_once(timeout: float | None, case: str) -> None:
     assert [each.kind for each in sink.records] == ["refused"]
     assert sink.records[0].code == error.code
     assert code in error.code
+    assert error.retry == retry
     assert [each.code for each in plain.refusals] == [code] * remembered
     assert [each.tool for each in plain.refusals] == [name] * remembered
 
@@ -243,7 +250,8 @@ def test_a_refusal_of_a_call_within_is_told_too(timeout: float | None) -> None:
     """And the outer call ends with the same code."""
     engine, sink = engine_of(timeout, policy=ExecutionPolicy(deny=["g.add"]))
 
-    assert raised(lambda: engine.call("g.outer", (1,))).code == "policy.denied"
+    error = raised(lambda: engine.call("g.outer", (1,)))
+    assert (error.code, error.retry) == ("policy.denied", "host")
 
     assert sink.told() == [("refused", "g.add", "policy.denied"), ("outcome", "g.outer", "policy.denied")]
     assert sink.records[0].parent == sink.records[1].call
@@ -293,7 +301,8 @@ def test_what_a_call_spends_stands_in_its_record(timeout: float | None, tmp_path
     engine, sink = engine_of(timeout, policy=policy, host=Host(sandbox_dir=tmp_path))
 
     assert engine.call("g.reads", ("a.txt",)) == "four"
-    assert raised(lambda: engine.call("g.reads", ("a.txt",))).code == "limit.fs_bytes"
+    error = raised(lambda: engine.call("g.reads", ("a.txt",)))
+    assert (error.code, error.retry) == ("limit.fs_bytes", "host")
 
     assert [each.code for each in sink.records] == ["ok", "limit.fs_bytes"]
     assert sink.records[0].spent == {"fs_bytes": 4}
@@ -322,7 +331,8 @@ def test_a_call_whose_record_can_not_be_kept_is_refused(
 
     for name, args in (("g.write", ("a",)), ("g.add", (1, 2))):
         if name in refused:
-            assert raised(lambda name=name, args=args: engine.call(name, args)).code == "audit.unavailable"
+            error = raised(lambda name=name, args=args: engine.call(name, args))
+            assert (error.code, error.retry) == ("audit.unavailable", "host")
         else:
             engine.call(name, args)
 
@@ -344,9 +354,11 @@ def test_the_size_of_a_result_is_limited(timeout: float | None) -> None:
     engine, _ = engine_of(timeout, policy=ExecutionPolicy(limits=Limits(result_bytes=32)))
 
     assert engine.call("g.text", ("x" * 8, [], None)) == "x" * 24
-    assert raised(lambda: engine.call("g.text", ("x" * 9, [], None))).code == "limit.result_bytes"
+    error = raised(lambda: engine.call("g.text", ("x" * 9, [], None)))
+    assert (error.code, error.retry) == ("limit.result_bytes", "host")
     assert list(engine.stream("g.stream", (4,))) == [0, 1, 2, 3]
-    assert raised(lambda: list(engine.stream("g.stream", (5,)))).code == "limit.result_bytes"
+    error = raised(lambda: list(engine.stream("g.stream", (5,))))
+    assert (error.code, error.retry) == ("limit.result_bytes", "host")
 
 
 def test_an_outermost_call_has_so_many_seconds() -> None:
@@ -359,7 +371,8 @@ def test_an_outermost_call_has_so_many_seconds() -> None:
     late.add(ToolSpec("slow", "late", return_type=ArgType.NIL), slow)
     engine = Engine(toolsets=[late], plugins="none", policy=ExecutionPolicy(limits=Limits(seconds=0.05)))
 
-    assert raised(lambda: engine.call("late.slow")).code == "call.timeout"
+    error = raised(lambda: engine.call("late.slow"))
+    assert (error.code, error.retry) == ("call.timeout", "later")
 
 
 @way
@@ -374,7 +387,7 @@ def test_a_session_has_a_ledger_of_its_own_under_that_of_the_engine(timeout: flo
             try:
                 session.call("g.add", (1, 2))
             except LimitError as error:
-                assert error.code == "limit.calls"
+                assert (error.code, error.retry) == ("limit.calls", "host")
                 return count
         return 100
 
@@ -390,9 +403,12 @@ def test_a_session_can_only_narrow_what_the_engine_permits(timeout: float | None
     wide = engine.session(policy=ExecutionPolicy(grants=["*:*:*"], trusted=True))
     narrow = engine.session(policy=engine.policy.narrowed(grants=()))
 
-    assert raised(lambda: wide.call("g.add", (1, 2))).code == "policy.denied"
-    assert raised(lambda: wide.call("g.reads", ("b",))).code == "policy.capability"
-    assert raised(lambda: narrow.call("g.reads", ("a",))).code == "policy.capability"
+    error = raised(lambda: wide.call("g.add", (1, 2)))
+    assert (error.code, error.retry) == ("policy.denied", "host")
+    error = raised(lambda: wide.call("g.reads", ("b",)))
+    assert (error.code, error.retry) == ("policy.capability", "host")
+    error = raised(lambda: narrow.call("g.reads", ("a",)))
+    assert (error.code, error.retry) == ("policy.capability", "host")
     assert "g.add" not in wide.infos
 
 

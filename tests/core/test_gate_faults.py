@@ -543,6 +543,7 @@ def refuses_and_leaves_nothing_behind(row: Row, fault: str, manner: str, door: s
         assert bench.ran == []
         assert part.asked > 0
         assert caught.value.code in row.codes
+        assert caught.value.retry == "host"
         assert caught.value.tool == refused
         assert [(each.tool, each.code) for each in engine.refusals] == [(refused, caught.value.code)]
         assert CANARY not in text_of(caught.value) + repr(engine.refusals) + "".join(bench.log.lines)
@@ -644,7 +645,7 @@ def test_approvers_that_modify_for_ever_refuse(door: str) -> None:
     with bench.engine as engine:
         with pytest.raises(PolicyError) as caught:
             bench.call(door)
-        assert caught.value.code == "policy.fault"
+        assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")
         assert CANARY not in text_of(caught.value)
         assert [each.code for each in engine.refusals] == ["policy.fault"]
     assert bench.ran == []

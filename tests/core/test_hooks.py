@@ -65,22 +65,24 @@ def test_a_gate_lets_a_call_pass(answer: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "text"),
+    ("answer", "text", "retry"),
     [
-        pytest.param("not on Sundays", "not on Sundays", id="a sentence"),
-        pytest.param(Decision("shop.refund", False, text="not today"), "not today", id="a Decision"),
-        pytest.param(PolicyError("not here"), "not here", id="a PolicyError"),
-        pytest.param("", "is refused by a hook", id="an empty sentence"),
-        pytest.param(Decision("shop.refund", False), "is refused by a hook", id="a Decision without a sentence"),
-        pytest.param("a\x1b[2Jb\u202e", "a\\x1b[2Jb\\u202e", id="a sentence for a terminal"),
-        pytest.param("x" * 1_000, "x" * LONGEST, id="a sentence without an end"),
+        pytest.param("not on Sundays", "not on Sundays", "host", id="a sentence"),
+        pytest.param(Decision("shop.refund", False, text="not today"), "not today", "never", id="a Decision"),
+        pytest.param(PolicyError("not here"), "not here", "host", id="a PolicyError"),
+        pytest.param("", "is refused by a hook", "host", id="an empty sentence"),
+        pytest.param(
+            Decision("shop.refund", False), "is refused by a hook", "never", id="a Decision without a sentence"
+        ),
+        pytest.param("a\x1b[2Jb\u202e", "a\\x1b[2Jb\\u202e", "host", id="a sentence for a terminal"),
+        pytest.param("x" * 1_000, "x" * LONGEST, "host", id="a sentence without an end"),
     ],
 )
-def test_a_gate_refuses_a_call(answer: Any, text: str) -> None:
+def test_a_gate_refuses_a_call(answer: Any, text: str, retry: str) -> None:
     """By a sentence, or by an answer that may hold one."""
     refused = refusal(answer)
 
-    assert (f"shop.refund: {text}", "policy.hook") == (str(refused), refused.code)
+    assert (f"shop.refund: {text}", "policy.hook", retry) == (str(refused), refused.code, refused.retry)
     assert ("shop.refund", "hook Answering") == (refused.tool, refused.rule)
 
 
@@ -90,7 +92,12 @@ def test_a_gate_that_answers_nonsense_refuses(answer: Any) -> None:
     refused = refusal(answer)
 
     text = f"denied because a check returned {type(answer).__name__} (hook Answering)"
-    assert (f"shop.refund: {text}", "policy.fault", "hook Answering") == (str(refused), refused.code, refused.rule)
+    assert (f"shop.refund: {text}", "policy.fault", "host", "hook Answering") == (
+        str(refused),
+        refused.code,
+        refused.retry,
+        refused.rule,
+    )
 
 
 @pytest.mark.parametrize("error", [ValueError("secret"), SystemExit(3), KeyError("secret")], ids=repr)
@@ -99,7 +106,12 @@ def test_a_gate_that_fails_refuses(error: BaseException) -> None:
     refused = refusal(error)
 
     text = f"denied because a check failed (hook Answering, {type(error).__name__})"
-    assert (f"shop.refund: {text}", "policy.fault", error) == (str(refused), refused.code, refused.__cause__)
+    assert (f"shop.refund: {text}", "policy.fault", "host", error) == (
+        str(refused),
+        refused.code,
+        refused.retry,
+        refused.__cause__,
+    )
 
 
 def test_a_gate_may_raise_its_refusal() -> None:
@@ -107,7 +119,12 @@ def test_a_gate_may_raise_its_refusal() -> None:
     error = PolicyError("not here", tool="other.tool", code="policy.denied", rule="other")
     refused = refusal(error)
 
-    assert ("shop.refund: not here", "policy.hook", error) == (str(refused), refused.code, refused.__cause__)
+    assert ("shop.refund: not here", "policy.hook", "host", error) == (
+        str(refused),
+        refused.code,
+        refused.retry,
+        refused.__cause__,
+    )
     assert "hook Answering" == refused.rule
 
 
@@ -149,7 +166,7 @@ def test_an_interrupt_that_another_thread_raises_refuses() -> None:
     thread.start()
     thread.join()
 
-    assert ["policy.fault"] == [each.code for each in refused]
+    assert [("policy.fault", "host")] == [(each.code, each.retry) for each in refused]
 
 
 def test_the_first_gate_that_refuses_decides() -> None:

@@ -140,7 +140,7 @@ def test_a_prompt_that_nobody_answers_fails_the_tool_with_its_own_code(tmp_path:
         host = Host(stdin=nothing, stderr=io.StringIO())
         with pytest.raises(ToolFailed) as caught:
             seen(lambda rt: rt.prompt_user("?"), host=host)
-        assert (caught.value.code, caught.value.tool) == ("prompt.eof", "g.t")
+        assert (caught.value.code, caught.value.retry, caught.value.tool) == ("prompt.eof", "host", "g.t")
         assert isinstance(caught.value.__cause__, PromptError)
 
         def careful(rt: Runtime) -> str:
@@ -197,7 +197,7 @@ def test_each_session_has_variables_of_its_own() -> None:
             assert [*b.stream("g.through")] == [5]
         with pytest.raises(CallError) as caught:
             a.call("g.t")
-        assert caught.value.code == "engine.closed"
+        assert (caught.value.code, caught.value.retry) == ("engine.closed", "never")
         assert engine.call("g.t") == 2
 
 
@@ -392,10 +392,14 @@ def test_a_secret_needs_a_grant_and_a_declared_need() -> None:
     ):
         with pytest.raises(PolicyError) as refused:
             read(name, needs, **options)
-        assert refused.value.code == "policy.capability"
+        assert (refused.value.code, refused.value.retry) == ("policy.capability", "host")
     with pytest.raises(ToolFailed) as caught:
         read("kay", needy, policy=policy)
-    assert (caught.value.code, caught.value.text) == ("secret.unknown", "this host lends no secret called kay")
+    assert (caught.value.code, caught.value.retry, caught.value.text) == (
+        "secret.unknown",
+        "host",
+        "this host lends no secret called kay",
+    )
 
 
 # The model
@@ -518,7 +522,7 @@ def test_nested_calls_only_lose_authority(path: list[str], ok: bool) -> None:
     else:
         with pytest.raises(PolicyError) as caught:
             engine.call(f"n.{path[0]}", [path[1:]])
-        assert caught.value.code == "policy.capability"
+        assert (caught.value.code, caught.value.retry) == ("policy.capability", "host")
 
 
 def test_the_hosts_grant_is_asked_for_each_call() -> None:
@@ -544,8 +548,10 @@ def test_the_hosts_grant_is_asked_for_each_call() -> None:
         ):
             with pytest.raises(PolicyError):
                 refused()
-        assert engine.execute(ToolCall("g.read", {"paths": ["x"]})).error.code == "policy.capability"  # type: ignore[union-attr]
-        assert engine.execute(ToolCall("g.read", {"paths": 5})).error.code == "coercion.type"  # type: ignore[union-attr]
+        result = engine.execute(ToolCall("g.read", {"paths": ["x"]}))
+        assert (result.error.code, result.error.retry) == ("policy.capability", "host")  # type: ignore[union-attr]
+        result = engine.execute(ToolCall("g.read", {"paths": 5}))
+        assert (result.error.code, result.error.retry) == ("coercion.type", "model")  # type: ignore[union-attr]
     assert len(ran) == 3
 
 

@@ -256,7 +256,7 @@ def test_a_tool_that_promises_something_else_is_refused_where_somebody_was_told(
         assert made.infos["acme.who"].spec.return_type == "string"
         with pytest.raises(ToolFailed) as caught:
             made.call("acme.who")
-    assert caught.value.code == "plugin.index"
+    assert (caught.value.code, caught.value.retry) == ("plugin.index", "host")
 
 
 def test_a_tool_that_is_no_longer_there_is_refused(site: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_tool_that_is_no_longer_there_is_refused(site: Path) -> None:
     with engine() as made:
         with pytest.raises(ToolFailed) as caught:
             made.call("acme.who")
-    assert caught.value.code == "plugin.index"
+    assert (caught.value.code, caught.value.retry) == ("plugin.index", "host")
 
 
 @pytest.mark.parametrize(

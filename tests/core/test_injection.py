@@ -286,7 +286,7 @@ def test_all_that_is_wrong_is_told_at_once_and_no_key_of_the_host() -> None:
         "b: expected int, got str (its host gives this argument); "
         "c: expected bool, got nothing, for the session has no variable c (its host gives this argument)"
     )
-    assert error.code == "inject.missing"
+    assert (error.code, error.retry) == ("inject.missing", "host")
 
 
 def test_a_value_is_coerced_as_an_argument_is() -> None:
@@ -316,7 +316,8 @@ def test_a_state_is_looked_up_at_each_call() -> None:
         handle.state = {"user": {"id": "third"}}
         assert engine.call("crm.find", ["x"])[0] == "third"
         del handle.state["user"]
-        assert refused_by(lambda: engine.call("crm.find", ["x"])).code == "inject.missing"
+        error = refused_by(lambda: engine.call("crm.find", ["x"]))
+        assert (error.code, error.retry) == ("inject.missing", "host")
 
 
 def test_what_a_tool_gets_is_not_what_the_host_holds() -> None:
@@ -426,7 +427,8 @@ def test_calls_within_have_the_hosts_values_too() -> None:
 
     with engine_of(tools, host=with_variables(t="acme")) as engine:
         assert engine.call("crm.outer", ["other"]) == [["acme", "x", 10], ["other", "y", 10]]
-        assert refused_by(lambda: engine.call("crm.cheat")).code == "tool.failed"
+        error = refused_by(lambda: engine.call("crm.cheat"))
+        assert (error.code, error.retry) == ("tool.failed", "never")
     with engine_of(tools) as engine:
         error = refused_by(lambda: engine.call("crm.without"))
         assert str(error) == "crm.without: its call of crm.find failed (inject.missing)"
@@ -606,7 +608,8 @@ def test_each_of_two_injections_confines_its_own(tmp_path: Path) -> None:
     for made in with_both:
         with engine_of(made, policy=ExecutionPolicy(grants=["fs:read:*"]), host=host) as engine:
             assert [engine.call("g.t", [path]) for path in ("a.txt", "b.txt")] == [False, False]
-            assert refused_by(lambda engine=engine: engine.call("g.t", ["c.txt"])).code == "policy.capability"
+            error = refused_by(lambda engine=engine: engine.call("g.t", ["c.txt"]))
+            assert (error.code, error.retry) == ("policy.capability", "host")
 
 
 def test_without_a_grant_for_all_that_may_come_the_tool_does_not_begin() -> None:
@@ -632,7 +635,8 @@ def test_a_tool_above_must_need_what_an_injected_value_leads_to() -> None:
     tools.add(ToolSpec("outer", "net"), outer, ToolPolicy(capabilities=("fs:write:data",)))
     host = with_variables(url="https://api.example.com/", tenant="acme")
     with engine_of(tools, policy=ExecutionPolicy(grants=[*GRANTS]), host=host) as engine:
-        assert refused_by(lambda: engine.call("net.outer")).code == "policy.capability"
+        error = refused_by(lambda: engine.call("net.outer"))
+        assert (error.code, error.retry) == ("policy.capability", "host")
 
 
 def test_a_secret_is_a_need() -> None:
@@ -640,7 +644,8 @@ def test_a_secret_is_a_need() -> None:
     tools = sample().injecting("crm.find", tenant=Secret("crm"))
     assert tools.tools[0].policy.capabilities == ("secret:read:crm",)
     with engine_of(tools, host=Host(secrets={"crm": "open sesame"})) as engine:
-        assert refused_by(lambda: engine.call("crm.find", ["x"])).code == "policy.capability"
+        error = refused_by(lambda: engine.call("crm.find", ["x"]))
+        assert (error.code, error.retry) == ("policy.capability", "host")
     with engine_of(tools, policy=ExecutionPolicy(grants=["secret:read:crm"])) as engine:
         error = refused_by(lambda: engine.call("crm.find", ["x"]))
         assert (str(error), error.retry) == ("crm.find: this host lends no secret called crm", "host")

@@ -204,10 +204,10 @@ def test_a_tool_that_is_denied_stays_denied() -> None:
         for door in (engine.stream, engine.astream):
             with pytest.raises(PolicyError) as caught:
                 door(ToolCall("s__plain", [1]))
-            assert ("policy.denied", "s.plain") == (caught.value.code, caught.value.rule)
+            assert ("policy.denied", "host", "s.plain") == (caught.value.code, caught.value.retry, caught.value.rule)
 
     assert refused is not None
-    assert ("policy.denied", []) == (refused.code, EVENTS)
+    assert ("policy.denied", "host", []) == (refused.code, refused.retry, EVENTS)
 
 
 def test_what_would_have_to_be_awaited_is_refused_where_nobody_awaits() -> None:

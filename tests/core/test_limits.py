@@ -531,7 +531,7 @@ def test_a_refund_that_does_not_say_which_call_gives_back_no_moment() -> None:
     assert ledger.spent == {"calls": 0}
     refused = ledger.peek("g.t")
     assert refused is not None
-    assert refused.code == "limit.rate"
+    assert (refused.code, refused.retry) == ("limit.rate", "later")
 
 
 def test_nobody_has_credit() -> None:
@@ -1028,7 +1028,7 @@ def test_nothing_is_spent_after_the_call(engine: Engine) -> None:
 
     with pytest.raises(CallError) as caught:
         kept[-1].spend("sleep", 1)
-    assert caught.value.code == "runtime.closed"
+    assert (caught.value.code, caught.value.retry) == ("runtime.closed", "never")
     assert engine.ledger.spent == {"sleep": 0}
 
 
@@ -1067,13 +1067,13 @@ def test_a_sleep_that_ends_early_costs_what_it_slept(standard: Engine) -> None:
     """What was reserved of the hour comes back."""
     session = standard.session()
     session.ledger = ledger_of(sleep=4_000)
-    failures: list[str] = []
+    failures: list[tuple[str, str]] = []
 
     def sleep() -> None:
         try:
             session.call("time.sleep", [3_600])
         except CallError as error:
-            failures.append(error.code)
+            failures.append((error.code, error.retry))
 
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
@@ -1082,7 +1082,7 @@ def test_a_sleep_that_ends_early_costs_what_it_slept(standard: Engine) -> None:
     session.close()
     sleeper.join()
 
-    assert failures == ["time.cancelled"]
+    assert failures == [("time.cancelled", "later")]
     assert 0 < session.ledger.spent["sleep"] < 60
 
 

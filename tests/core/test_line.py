@@ -173,6 +173,7 @@ def refusal(engine: Engine, args: Any) -> str:
     """Return the code with which a call is refused."""
     with pytest.raises(ArgumentError) as caught:
         engine.call("g.t", args)
+    assert caught.value.retry == "model"
     return caught.value.code
 
 
@@ -346,7 +347,7 @@ def test_a_nested_refusal_passes_through_the_outer_tool() -> None:
     with pytest.raises(LimitError) as limited:
         engine.call("g.loop")
 
-    assert ("g.trusted", "policy.trust") == (refused.value.tool, refused.value.code)
+    assert ("g.trusted", "policy.trust", "host") == (refused.value.tool, refused.value.code, refused.value.retry)
     assert "g.loop: calls may stand 16 deep in each other, no deeper" == str(limited.value)
 
 
@@ -379,7 +380,7 @@ def test_a_runtime_is_refused_after_its_call() -> None:
             with pytest.raises(CallError) as caught:
                 use(kept[-1])
 
-            assert caught.value.code == "runtime.closed"
+            assert (caught.value.code, caught.value.retry) == ("runtime.closed", "never")
 
 
 @attrs.frozen

@@ -144,7 +144,7 @@ def test_each_item_is_held_to_the_type_and_so_is_a_result() -> None:
         for kind in ("text", "list", "bad item", "bad"):
             with pytest.raises(ReturnError) as caught:
                 engine.call("m.plain", (kind,))
-            assert "return.type" == caught.value.code
+            assert ("return.type", "never") == (caught.value.code, caught.value.retry)
 
 
 @pytest.mark.parametrize("kind", ["generator", "async generator"])
@@ -167,7 +167,7 @@ def test_limits_count_the_items_together() -> None:
             next(items)
 
     assert [0, 1] == seen
-    assert "limit.result_bytes" == caught.value.code
+    assert ("limit.result_bytes", "host") == (caught.value.code, caught.value.retry)
     assert ["closed"] == EVENTS
 
 

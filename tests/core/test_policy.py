@@ -106,7 +106,7 @@ def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval
     verdict = ExecutionPolicy(**settings).verdict("g.t", ToolPolicy(requires_trust=True, requires_approval=True))
 
     assert isinstance(verdict, PolicyError)
-    assert verdict.code == next(code for code in ORDER if code in wrong)
+    assert (verdict.code, verdict.retry) == (next(code for code in ORDER if code in wrong), "host")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_refusal_names_the_need_and_no_value_of_the_call(template: str, value:
     error = refusal("g.t", Missing((need,)))
 
     assert f"g.t: needs {said}" == str(error)
-    assert ("policy.capability", said, "grants") == (error.code, error.need, error.rule)
+    assert ("policy.capability", "host", said, "grants") == (error.code, error.retry, error.need, error.rule)
 
 
 @pytest.mark.parametrize("value", ["../hunter2", "/home/hunter2", "a\x00b"])

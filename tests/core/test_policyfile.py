@@ -329,18 +329,24 @@ def buy(item: str) -> str:
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (ToolCall("shop.put", ("data/a",)), ("shop.put", True, "shop.*", "", False)),
-        (ToolCall("shop__put", '{"path": "data/a", "count": "2"}'), ("shop.put", True, "shop.*", "", False)),
-        (ToolCall("tool.Shop.Put", {"path": "data/../b"}), ("shop.put", False, "grants", "policy.capability", False)),
-        (ToolCall("shop.put", {"path": "data/a", "count": "x"}), ("shop.put", False, "", "coercion.format", False)),
-        (ToolCall("shop.put", ""), ("shop.put", False, "", "arg.missing", False)),
-        (ToolCall("shop.put", "{"), ("shop.put", False, "", "arg.not_json", False)),
-        (ToolCall("shop.put", 5), ("shop.put", False, "", "arg.type", False)),  # type: ignore[arg-type]
-        (ToolCall("shop.buy", ("tea",)), ("shop.buy", True, "shop.*", "", True)),
-        (ToolCall("shop.steal"), ("shop.steal", False, "", "tool.not_found", False)),
-        (ToolCall("math.add", (1, 2)), ("math.add", False, "allow", "policy.not_allowed", False)),
-        (ToolCall("\x1b" * 100), ("\\x1b" * 64 + "…", False, "", "tool.not_found", False)),
-        (ToolCall(None), ("None", False, "", "tool.not_found", False)),  # type: ignore[arg-type]
+        (ToolCall("shop.put", ("data/a",)), ("shop.put", True, "shop.*", "", "never", False)),
+        (ToolCall("shop__put", '{"path": "data/a", "count": "2"}'), ("shop.put", True, "shop.*", "", "never", False)),
+        (
+            ToolCall("tool.Shop.Put", {"path": "data/../b"}),
+            ("shop.put", False, "grants", "policy.capability", "host", False),
+        ),
+        (
+            ToolCall("shop.put", {"path": "data/a", "count": "x"}),
+            ("shop.put", False, "", "coercion.format", "model", False),
+        ),
+        (ToolCall("shop.put", ""), ("shop.put", False, "", "arg.missing", "model", False)),
+        (ToolCall("shop.put", "{"), ("shop.put", False, "", "arg.not_json", "model", False)),
+        (ToolCall("shop.put", 5), ("shop.put", False, "", "arg.type", "model", False)),  # type: ignore[arg-type]
+        (ToolCall("shop.buy", ("tea",)), ("shop.buy", True, "shop.*", "", "never", True)),
+        (ToolCall("shop.steal"), ("shop.steal", False, "", "tool.not_found", "model", False)),
+        (ToolCall("math.add", (1, 2)), ("math.add", False, "allow", "policy.not_allowed", "host", False)),
+        (ToolCall("\x1b" * 100), ("\\x1b" * 64 + "…", False, "", "tool.not_found", "model", False)),
+        (ToolCall(None), ("None", False, "", "tool.not_found", "model", False)),  # type: ignore[arg-type]
     ],
 )
 def test_a_call_is_decided_before_it_runs(call: ToolCall, expected: tuple[Any, ...]) -> None:
@@ -355,11 +361,19 @@ def test_a_call_is_decided_before_it_runs(call: ToolCall, expected: tuple[Any, .
         (decision,) = engine.check([call])
         assert (decision,) == engine.session().check(iter([call]))
 
-        assert expected == (decision.tool, decision.allowed, decision.rule, decision.code, decision.asks)
+        assert expected == (
+            decision.tool,
+            decision.allowed,
+            decision.rule,
+            decision.code,
+            decision.retry,
+            decision.asks,
+        )
         if not decision.allowed:
             error = engine.execute(call).error
             assert error is not None
-            assert (error.code, str(error).removeprefix(f"{error.tool}: ")) == (decision.code, decision.text)
+            assert (error.code, error.retry) == (decision.code, decision.retry)
+            assert str(error).removeprefix(f"{error.tool}: ") == decision.text
     assert RUNS == []
 
 
@@ -368,5 +382,7 @@ def test_an_engine_that_is_closed_refuses_them_all() -> None:
     engine = Engine(toolsets=[shop], plugins="none")
     engine.close()
 
-    assert [each.code for each in engine.check([ToolCall("shop.put"), ToolCall("x")])] == ["engine.closed"] * 2
+    assert [(each.code, each.retry) for each in engine.check([ToolCall("shop.put"), ToolCall("x")])] == [
+        ("engine.closed", "never")
+    ] * 2
     assert engine.check([]) == ()

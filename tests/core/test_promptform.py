@@ -127,7 +127,10 @@ def test_an_example_that_gives_a_value_gives_it_as_the_prompt_writes_the_call(sp
             assert (result.error is not None) is expects_error, line
             if expects_error:
                 assert isinstance(result.error, CallError)
-                assert result.error.code == line[end:].removeprefix(" fails: ").partition(" ")[0]
+                assert (result.error.code, result.error.retry) == (
+                    line[end:].removeprefix(" fails: ").partition(" ")[0],
+                    "model",
+                )
     assert ran > 100
 
 

@@ -546,7 +546,7 @@ def test_what_a_hook_says_tells_no_secret() -> None:
     engine = engine_of(lambda rt: None, hooks=[Talking()])
 
     error = refusal(lambda: engine.call("g.t"))
-    assert (str(error), error.need, error.code) == (f"g.t: not a {MARK}", MARK, "policy.hook")
+    assert (str(error), error.need, error.code, error.retry) == (f"g.t: not a {MARK}", MARK, "policy.hook", "host")
     assert "canary_0123456789" not in repr(engine.refusals)
 
 

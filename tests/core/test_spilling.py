@@ -233,9 +233,9 @@ def test_a_file_grows_to_its_limit_and_no_further(carried: Carried, box: Path) -
     (file,) = box.glob("results/*")
     lines = len(file.read_text().splitlines())
     assert (
-        "limit.items",
+        "limit.items", "host",
         f"t.astream: a result that is written to a file has 2000 bytes, no more; the first {lines} items are in the file results/{file.name} of the sandbox",
-    ) == (result.error.code, str(result.error))  # fmt: skip
+    ) == (result.error.code, result.error.retry, str(result.error))  # fmt: skip
     assert (lines, True) == (result.error.items, 1990 < file.stat().st_size <= 2000)
     assert [*range(lines)] == [*map(json.loads, file.read_text().splitlines())]
     assert "t.text: a result that is written to a file has 2000 bytes, no more" == str(large.error)
@@ -247,9 +247,9 @@ def test_what_is_written_counts_as_bytes_of_files(carried: Carried, box: Path) -
 
     assert isinstance(result.error, LimitError)
     assert (
-        "limit.fs_bytes",
+        "limit.fs_bytes", "host",
         "t.text: gave a result of 200 bytes, which could not be written to a file: no more than 150 bytes of files are permitted",
-    ) == (result.error.code, str(result.error))  # fmt: skip
+    ) == (result.error.code, result.error.retry, str(result.error))  # fmt: skip
     assert not [*box.glob("results/*")]
 
 
@@ -262,7 +262,7 @@ def test_a_file_that_can_not_be_written_is_an_error(carried: Carried, box: Path,
     result = carried(name, 200)
 
     assert isinstance(result.error, ToolFailed)
-    assert "sandbox.notdir" == result.error.code
+    assert ("sandbox.notdir", "model") == (result.error.code, result.error.retry)
     assert "which could not be written to a file: " in str(result.error)
 
 

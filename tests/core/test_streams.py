@@ -185,7 +185,7 @@ def test_a_call_collects_so_many_and_no_more(engine: Engine, monkeypatch: pytest
         EVENTS.clear()
         with pytest.raises(LimitError) as caught:
             engine.call(name, [10**9])
-        assert (caught.value.code, caught.value.tool) == ("limit.items", name)
+        assert (caught.value.code, caught.value.retry, caught.value.tool) == ("limit.items", "host", name)
         assert EVENTS[-1] == "closed, runtime alive"
 
 

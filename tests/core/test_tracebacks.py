@@ -363,14 +363,18 @@ def approved() -> Toolset:
 
 
 @pytest.mark.parametrize(
-    ("options", "what", "code"),
+    ("options", "what", "refusal"),
     [
-        ({"policy": ExecutionPolicy(approver=raising)}, "a check of a.t", "policy.fault"),
-        ({"policy": ExecutionPolicy(preapproved=["a.t"]), "hooks": [Decider()]}, "a check of a.t", "policy.fault"),
+        ({"policy": ExecutionPolicy(approver=raising)}, "a check of a.t", ("policy.fault", "host")),
+        (
+            {"policy": ExecutionPolicy(preapproved=["a.t"]), "hooks": [Decider()]},
+            "a check of a.t",
+            ("policy.fault", "host"),
+        ),
         (
             {"policy": ExecutionPolicy(preapproved=["a.t"]), "audit": Sink(), "audit_required": "all"},
             "the audit",
-            "audit.unavailable",
+            ("audit.unavailable", "host"),
         ),
         ({"policy": ExecutionPolicy(preapproved=["a.t"]), "audit": Sink()}, "the audit", None),
         (
@@ -381,12 +385,12 @@ def approved() -> Toolset:
     ],
     ids=["approver", "hook that decides", "audit", "audit that may fail", "hook that observes"],
 )
-def test_code_of_the_host_that_fails_is_logged(options: Any, what: str, code: str | None, log: Log) -> None:
+def test_code_of_the_host_that_fails_is_logged(options: Any, what: str, refusal: Any, log: Log) -> None:
     """Approvers, hooks and sinks: what refuses a call, and what only observes it."""
     with Engine(host=host(), toolsets=[approved()], plugins="none", **options) as engine:
         result = engine.execute(ToolCall("a.t"))
 
-    assert (result.error.code if result.error else None) == code
+    assert ((result.error.code, result.error.retry) if result.error else None) == refusal
     assert log.tracebacks[0].splitlines()[0] == f"{what} failed"
     assert log.tracebacks[0].endswith("KeyError: 'of the host'")
     assert len(log.tracebacks) == 1

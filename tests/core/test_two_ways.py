@@ -265,7 +265,7 @@ def does(how: str, seen: list[Any]) -> Callable[..., Any]:
                 try:
                     rt.call_tool_named("g.inner", {"a": "x" if len(values) % 2 else "5"})
                 except CallError as error:
-                    return error.code
+                    return f"{error.code} {error.retry}"
             case "spoils":
                 for value in values:
                     if isinstance(value, (list, dict)):

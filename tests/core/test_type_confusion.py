@@ -383,7 +383,10 @@ class Probe:
         except ArgumentError:
             return "arg"
         except CallError as error:
-            return "arg" if isinstance(error.__cause__, ArgumentError) else error.code
+            if isinstance(error.__cause__, ArgumentError):
+                return "arg"
+            assert error.retry == ("never" if error.code == "policy.rejected" else "host")
+            return error.code
         return ""
 
 
@@ -598,7 +601,7 @@ def test_a_tool_that_asks_for_nothing_in_particular_is_held_to_the_grant_where_i
         for path in (*FORBIDDEN_PATHS, *FREE_PATHS):
             with pytest.raises(PolicyError) as caught:
                 engine.call("g.t", (path,))
-            assert caught.value.code == "policy.capability"
+            assert (caught.value.code, caught.value.retry) == ("policy.capability", "host")
     assert files.got == []
 
 

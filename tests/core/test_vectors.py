@@ -76,7 +76,10 @@ def said(answered: Any) -> str:
     """Return an answer as the table writes it: a value as Python does, an error by its code."""
     if isinstance(answered, SpecError):
         return "SpecError"
-    return answered.code if isinstance(answered, CallError) else repr(answered)
+    if isinstance(answered, CallError):
+        assert answered.retry == "model"
+        return answered.code
+    return repr(answered)
 
 
 NAMESPACE: dict[str, Any] = {}
@@ -94,7 +97,7 @@ def test_a_hostile_value_is_accepted_or_refused_as_listed(case: Mapping[str, Any
         assert same(eval(case["expected"], NAMESPACE), answered)
     else:
         assert isinstance(answered, CoercionError)
-        assert case["error"] == answered.code
+        assert (case["error"], "model") == (answered.code, answered.retry)
     if case["id"] in DEPARTURES:
         assert DEPARTURES[case["id"]] == str(answered)
     elif "check" in case:
@@ -289,6 +292,7 @@ def test_upstreams_own_case_gives_what_it_gives_there_or_what_the_contract_says(
         assert not isinstance(answered, ToolNotFound)
         if isinstance(answered, PolicyError):
             assert answered.code in REFUSALS[expected["error"]]
+            assert answered.retry == "host"
         for name in re.findall(r"argument '(\w+)'", expected.get("contains", "")):
             assert isinstance(answered, ArgumentError)
             assert name in {problem.where for problem in answered.problems}
