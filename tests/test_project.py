@@ -185,3 +185,80 @@ def test_the_reference_tells_of_each_member(page: str, names: dict[str, object])
     told = {name for cell in cells for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", cell)}
 
     assert set() == {name for name in names if not name.startswith("_")} - told
+
+
+WITHOUT_RETRY = {"NotJSON", "PluginError", "deferred.PluginError", "SystemExit"}
+"""Errors that have a code, or something of that name, and no ``retry``."""
+
+CODE_IS_NOT_ASSERTED = {
+    "tests/core/test_recording.py::test_every_example_of_an_installed_pure_tool_gives_what_it_gave",  # chooses examples
+    "tests/interop/test_mcp_unusable.py::test_server_that_fails_in_an_unknown_way_stops_no_other",  # a PluginError
+}
+"""Functions that read a code and assert no code of an error with a ``retry``."""
+
+
+def test_who_can_retry_is_asserted_with_each_code() -> None:
+    """A function of the tests that reads the code of an error also reads who can make the call succeed."""
+    found = []
+    for path in sorted([*ROOT.glob("tests/**/*.py"), *ROOT.glob("plugins/*/tests/**/*.py")]):
+        functions = [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, FUNCTIONS)]
+        found += [f"{path.relative_to(ROOT)}::{each.name}" for each in functions if _codes_alone(each)]
+
+    assert set(found) == CODE_IS_NOT_ASSERTED
+
+
+def test_a_code_without_a_retry_is_found() -> None:
+    """Of what was raised, of what was caught and of a result; not of an error without a retry, nor of a process."""
+    source = """
+def alone():
+    with pytest.raises(CallError) as caught:
+        call()
+    try:
+        call()
+    except (CallError, SandboxError) as error:
+        assert error.code == "a.b"
+    assert caught.value.code == result.error.code == "a.b"
+    last = session.execute(call).error
+    assert last.code == "a.b"
+
+def together():
+    with pytest.raises(CallError) as caught:
+        call()
+    with pytest.raises(PluginError) as broken:
+        call()
+    assert (caught.value.code, caught.value.retry) == ("a.b", "host")
+    assert (broken.value.code, ran.code) == ("plugin.import", 0)
+"""
+    alone, together = ast.parse(source).body
+
+    assert _codes_alone(alone) == {"caught.value", "error", "result.error", "last"}
+    assert _codes_alone(together) == set()
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _codes_alone(function: ast.AST) -> set[str]:
+    """Return the errors of a function of which the code is read and ``retry`` is not, as the source spells them."""
+    nodes = [*ast.walk(function)]
+    caught = dict(_caught(nodes))
+    read = {(ast.unparse(node.value), node.attr) for node in nodes if isinstance(node, ast.Attribute)}
+    errors = {text for text, name in read if name == "code" and caught.get(text, text.endswith(".error"))}
+    return {text for text in errors if (text, "retry") not in read}
+
+
+def _caught(nodes: list[ast.AST]) -> Iterator[tuple[str, bool]]:
+    """Yield each expression for an error that was raised or caught, and whether it can have a ``retry``."""
+    for node in nodes:
+        match node:
+            case ast.withitem(
+                context_expr=ast.Call(func=ast.Attribute(attr="raises"), args=[kind, *_]),
+                optional_vars=ast.Name(id=name),
+            ):
+                yield f"{name}.value", ast.unparse(kind) not in WITHOUT_RETRY
+            case ast.Assign(targets=[ast.Name(id="error" as name)], value=ast.Call()):
+                yield name, True
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(attr="error")):
+                yield name, True
+            case ast.ExceptHandler(type=ast.expr() as kind, name=str(name)):
+                yield name, ast.unparse(kind) not in WITHOUT_RETRY
