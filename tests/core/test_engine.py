@@ -315,13 +315,14 @@ def test_each_conversion_is_a_repair(arguments: Any, repairs: list[tuple[str, st
     ("call", "code", "retry", "text"),
     [
         (ToolCall("g.nothing"), "tool.not_found", "model", "no tool is called g.nothing"),
-        (ToolCall("g.add", "{"), "arg.not_json", "model", "g.add: expected arguments as JSON, got str (line 1, column 2 is not "
-         "JSON)"),
-        (ToolCall("g.add", '{"a": 1, "a": 2}'), "arg.duplicate_key", "model", "g.add: expected arguments as JSON, got str (the JSON "
-         "text gives one key twice)"),
+        (ToolCall("g.add", "{"), "arg.not_json", "model",
+         "g.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)"),
+        (ToolCall("g.add", '{"a": 1, "a": 2}'), "arg.duplicate_key", "model",
+         "g.add: expected arguments as JSON, got str (the JSON text gives one key twice)"),
         (ToolCall("g.add", "5"), "arg.type", "model", "g.add: expected a JSON object or array of arguments, got int"),
         (ToolCall("g.add", 5), "arg.type", "model", "g.add: expected a list or tuple of arguments, got int"),  # type: ignore[arg-type]
-        (ToolCall("g.add", ""), "arg.missing", "model", "g.add: a: expected float, got nothing; b: expected float, got nothing"),
+        (ToolCall("g.add", ""), "arg.missing", "model",
+         "g.add: a: expected float, got nothing; b: expected float, got nothing"),
         (ToolCall(None), "tool.not_found", "model", "no tool is called <None>"),  # type: ignore[arg-type]
         (ToolCall("g.fail"), "tool.failed", "never", "g.fail: the tool failed (ZeroDivisionError)"),
     ],

@@ -77,7 +77,7 @@ def said(answered: Any) -> str:
     if isinstance(answered, SpecError):
         return "SpecError"
     if isinstance(answered, CallError):
-        assert answered.retry == "model"
+        assert answered.retry == ("host" if isinstance(answered, PolicyError) else "model")
         return answered.code
     return repr(answered)
 
