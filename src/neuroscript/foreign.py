@@ -30,6 +30,8 @@ TEXT: Final = 2**20
 MAX_DIGITS: Final = 1_000
 """How many digits a whole number may have; Python turns much longer ones into text only slowly, or not at all."""
 
+LONG_NUMBER: Final = f"#: holds a number of more than {MAX_DIGITS} digits"
+
 STRANGE: Final = "#: holds something that JSON has no word for"
 """What is said of what is no JSON at all."""
 
@@ -144,7 +146,7 @@ def size_faults(schema: object) -> Iterator[str]:
     """Yield why a thing is no JSON, or too much of it; it is not followed beyond the limits."""
     rest: list[tuple[Any, int]] = [(schema, 1)]
     nodes = text = 0
-    strange = False
+    strange = has_long_number = False
     while rest:
         each, depth = rest.pop()
         nodes += 1
@@ -168,13 +170,14 @@ def size_faults(schema: object) -> Iterator[str]:
             case float():
                 strange = strange or not math.isfinite(each)
             case int() if each.bit_length() > MAX_DIGITS * 10 // 3:
-                yield f"#: holds a number of more than {MAX_DIGITS} digits"
-                return
+                has_long_number = True
             case _:
                 strange = strange or not (each is None or isinstance(each, int))
         if nodes + len(rest) > NODES or text > TEXT:
             yield f"#: more than {NODES} values or {TEXT} characters"
             return
+    if has_long_number:
+        yield LONG_NUMBER
     if strange:
         yield STRANGE
 

@@ -348,7 +348,7 @@ refusals by rule
         ("nowhere", "can not read nowhere: no such file or directory"),
         ("sandbox", "can not read sandbox: is a directory"),
         ("/proc/self/mem", "can not read /proc/self/mem: input/output error"),
-        ("a\0b", "can not read a\\x00b: valueerror"),
+        ("a\0b", "a\\x00b is not a path that the system can open"),
         ("", "can not read : no such file or directory"),
     ],
 )

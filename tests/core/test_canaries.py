@@ -143,7 +143,7 @@ SEEN_ONCE: dict[str, set[str]] = {
     "looks_up": set(),
     "keeps_wrongly": set(),
     "calls_wrongly": set(),
-    "requires": ERRORS,
+    "requires": ERRORS | {"log"},
     "reads_wrongly": ERRORS | RECORDS | {"refusals", "log"},
     "calls_nothing": RECORDS,
     "calls_with_keys": RECORDS - {"spans"} | {"recording"},

@@ -13,7 +13,7 @@ from typing import Final
 
 from neuroscript.cli.audit_words import ACTIONS
 from neuroscript.cli.exits import UsageError
-from neuroscript.cli.inputs import unreadable
+from neuroscript.cli.inputs import check_path, unreadable
 from neuroscript.cli.opening import MakeEngine
 from neuroscript.cli.output import Output
 from neuroscript.display import shown
@@ -39,6 +39,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 @contextmanager
 def readable(name: str) -> Iterator[None]:
     """Tell what is wrong with a file as a usage error; what is wrong with the output stays what it is."""
+    check_path(name)
     try:
         yield
     except AuditError as error:

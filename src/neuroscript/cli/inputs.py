@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 
 import attrs
 
+from neuroscript.checks import PATH
 from neuroscript.cli.exits import UsageError
 from neuroscript.cli.output import reason_of
 from neuroscript.display import shown
@@ -137,6 +138,12 @@ def text_of(name: str) -> str:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UsageError(f"{source.title} is not UTF-8 text") from None
+
+
+def check_path(name: str) -> None:
+    """Raise a `UsageError` for a name that no file can have."""
+    if not PATH.holds(name):
+        raise UsageError(f"{shown(name)} is not a path that the system can open")
 
 
 def unreadable(title: str, error: OSError | ValueError) -> UsageError:

@@ -12,6 +12,7 @@ from typing import Any
 
 from neuroscript.audit.paths import is_database_path
 from neuroscript.cli.exits import UsageError
+from neuroscript.cli.inputs import check_path
 from neuroscript.cli.output import Output, reason_of
 from neuroscript.display import shown
 from neuroscript.errors import AuditError, SpecError
@@ -26,6 +27,9 @@ def kept(settings: Mapping[str, Any], output: Output) -> Iterator[dict[str, Any]
         SpecError: The recording can not be used.
     """
     keywords: dict[str, Any] = {}
+    for part in ("audit", "record"):
+        if settings.get(part) is not None:
+            check_path(settings[part])
     try:
         if settings.get("audit") is not None or settings.get("audit_key") is not None:
             keywords["audit"] = _audit(settings, output)

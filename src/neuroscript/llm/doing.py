@@ -137,8 +137,17 @@ class Doer:
             return turn_of(model.ask_with_tools(asked.turns, asked.tools), "ask_with_tools")
         return turn_of(model.ask(asked.turns), "ask")
 
-    def _reply(self, asked: Ask, tell: Callable[[Event], object]) -> Reply:
+    def _reply(self, asked: Ask, listen: Callable[[Event], object]) -> Reply:
         started = time.perf_counter()
+        ended_by: list[BaseException] = []
+
+        def tell(event: Event) -> None:
+            try:
+                listen(event)
+            except BaseException as error:
+                ended_by.append(error)
+                raise
+
         try:
             if hasattr(self.model, "reply"):
                 return reply_of(
@@ -153,7 +162,7 @@ class Doer:
         except (LLMError, GivenUp):
             raise
         except BaseException as error:  # also sys.exit and a cancellation, which would end more than the conversation
-            if is_interrupt(error):
+            if is_interrupt(error) or error in ended_by:  # it is not the model that failed, but who listens
                 raise
             self.session.log_failure("the model", error)
             failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")

@@ -238,7 +238,7 @@ def test_text_of_sqlite_that_is_not_utf_8_is_one_error(tmp_path: Path) -> None:
 
 def test_damaged_run_is_listed_with_its_fault(make_database: MakeDatabase, tmp_path: Path) -> None:
     """As text and as JSON."""
-    url = make_database("listed")
+    url = make_database("listed_damaged")
     broken(url, tmp_path / "marks", "runs", ("lease", INFINITY, LEASE))
     states = {each["id"]: each for each in json.loads(command("runs", "list", url, "--json").out)}
 

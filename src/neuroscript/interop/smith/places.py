@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from neuroscript.display import shown
-from neuroscript.foreign import STRANGE, size_faults
+from neuroscript.foreign import LONG_NUMBER, STRANGE, size_faults
 from neuroscript.walk import Where, place, type_name
 
 BITS: Final = 4096
@@ -62,7 +62,7 @@ def oversize(value: object) -> str:
     >>> oversize([1, {2}]), oversize([[]] * 60_000)
     ('', 'more than 50000 values or 1048576 characters')
     """
-    return next((fault.removeprefix("#: ") for fault in size_faults(value) if fault != STRANGE), "")
+    return next((fault.removeprefix("#: ") for fault in size_faults(value) if fault not in (LONG_NUMBER, STRANGE)), "")
 
 
 def shown_key(key: object) -> str:
