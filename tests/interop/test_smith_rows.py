@@ -833,7 +833,7 @@ def test_sm_27_metadata_that_fail_when_they_are_looked_at_stop_no_other_file(
     bad.write_text(f"class Odd(dict):\n    def get(self, *key):\n        raise {raised}\nMETADATA = Odd()\n")
     file_of(tmp_path, "good.py", metadata())
     registry = load_folder(tmp_path)
-    added = {each for each in set(sys.modules) - modules if "bad" in each}
+    added = {each for each in set(sys.modules) - modules if "_bad_" in each}
 
     assert (["weather_fetcher"], set()) == (registry.list_tool_names(), added)
     assert [(f"{bad}: {expected}", code)] == [(str(each), each.code) for each in registry.errors]
