@@ -169,7 +169,11 @@ def _steps(where: Where) -> list[object]:
 
 def near_choice(rule: Rule, value: object) -> str:
     """Return a hint at the choice that is spelled like a string, or ``""``."""
-    near = _index_of(rule.choices).near(value) if type(value) is str else ()
+    if type(value) is not str:
+        return ""
+    near = _index_of(tuple([each for each in rule.choices if type(each) is str])).near(
+        value
+    )  # a faulty spec has others
     return f"did you mean {written_choice(near[0])}?" if near else ""
 
 

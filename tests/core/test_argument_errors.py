@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from neuroscript import ArgSpec, ArgType, ArgumentError, Engine, Problem, SizeLimits, Toolset, ToolSpec, coerce
+from neuroscript import (
+    ArgSpec,
+    ArgType,
+    ArgumentError,
+    Engine,
+    Problem,
+    SizeLimits,
+    SpecError,
+    Toolset,
+    ToolSpec,
+    coerce,
+)
 from neuroscript.errors import CoercionError
 
 WIDE = tuple(f"choice{index}" for index in range(500))
@@ -292,3 +303,14 @@ def test_a_further_value_that_is_not_nullable_is_never_absent(value: object, req
 
     code = "coercion.null_element" if value is None else "coercion.format"
     assert (caught.value.code, caught.value.retry) == (code, "model")
+
+
+def test_choices_of_another_type_are_a_fault_of_the_spec_beside_a_default() -> None:
+    """Only strings are compared with a default that is a string."""
+    with pytest.raises(SpecError) as caught:
+        ArgSpec("a", ArgType.STRING, choices=(0.5,), default="fast")
+
+    assert str(caught.value) == (
+        "argument a: each choice must be of type string; "
+        "the default does not fit: expected string, one of 0.5, got another str"
+    )

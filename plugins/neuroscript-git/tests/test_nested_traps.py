@@ -278,7 +278,7 @@ def arguments(engine: Engine, tool: str, args: Mapping[str, Any], place: str, ur
     return {**args, **changed, name: path}
 
 
-RETRIES = {"git.no_repository": "model"}
+RETRIES = {"git.no_repository": "model", "git.rejected": "model"}
 """Who can make the call succeed, by code; for every other code it is 'host'."""
 
 
