@@ -54,11 +54,11 @@ from neuroscript import (
     Turn,
     hookimpl,
 )
-from neuroscript.approval import ApprovalRequest
-from neuroscript.data import error_to_data, result_to_data
+from neuroscript.approval.pending import suspending
+from neuroscript.approval.request import ApprovalRequest
+from neuroscript.audit.recording import Recording
 from neuroscript.interop.opentelemetry import Tracing
-from neuroscript.pending import suspending
-from neuroscript.recording import Recording
+from neuroscript.tools.serialization import error_to_data, result_to_data
 
 # How a canary is written, and how it is found
 

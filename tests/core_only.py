@@ -9,7 +9,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Final
 
-from neuroscript.cli.looks_installed import CORE
+from neuroscript.cli.doctor.installed import CORE
 
 SOURCE: Final = Path(__file__).parents[1] / "src"
 

@@ -222,9 +222,9 @@ BROKEN: Final = (
 SHIPPING: Final = """
 import json, os, sys
 sys.path.insert(0, sys.argv[1])
-from neuroscript.indexes import FILE, METADATA, written
-from neuroscript.indexing import index, load
-from neuroscript.installed import distributions
+from neuroscript.discovery.package_index import FILE, METADATA, written
+from neuroscript.discovery.index_builder import index, load
+from neuroscript.discovery.installed import distributions
 for each in distributions(sys.argv[1:2]):
     folder = os.path.join(each.folder, METADATA)
     os.makedirs(folder, exist_ok=True)

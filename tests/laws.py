@@ -12,7 +12,7 @@ from typing import Any
 from tests.generator import CANARY, watched
 
 from neuroscript import ArgSpec, ArgType, CoercionError, Handle, coerce
-from neuroscript.argtypes import BUILTINS, ELEMENTS, VALUES
+from neuroscript.coercion.types import BUILTINS, ELEMENTS, VALUES
 
 REFUSED = object()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neuroscript.display import sendable
+from neuroscript.io.text import sendable
 
 
 @pytest.hookimpl(wrapper=True)

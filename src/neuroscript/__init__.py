@@ -8,20 +8,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neuroscript.approval import Approval, ApprovalRequest, Approver
-    from neuroscript.argtypes import ArgType
-    from neuroscript.audit.database import SqliteAudit
-    from neuroscript.audit.file import FileAudit
+    from neuroscript._version import RUNTIME_API
+    from neuroscript.approval.pending import PendingApproval, suspending
+    from neuroscript.approval.request import Approval, ApprovalRequest, Approver
+    from neuroscript.approval.terminal import TerminalApprover
+    from neuroscript.audit.log_file import FileAudit
     from neuroscript.audit.memory import MemoryAudit
-    from neuroscript.binding import bind, bind_named
-    from neuroscript.bundles import bundle
-    from neuroscript.capability import Capability, Grant
-    from neuroscript.clients import aclient, client
-    from neuroscript.coercion import coerce
-    from neuroscript.data import policy_from_data, policy_to_data, result_to_data, spec_from_data, spec_to_data
-    from neuroscript.decision import Decision
-    from neuroscript.discovery import Registrar
-    from neuroscript.engine import Engine
+    from neuroscript.audit.recording import Recording
+    from neuroscript.audit.sqlite import SqliteAudit
+    from neuroscript.calls.spill import Spill, Spilled
+    from neuroscript.coercion.constraints import coerce
+    from neuroscript.coercion.context import SizeLimits
+    from neuroscript.coercion.scalars import Handle
+    from neuroscript.coercion.types import ArgType
+    from neuroscript.config.lock_file import Lock
+    from neuroscript.config.policy_file import load_policy
+    from neuroscript.discovery.bundles import bundle
+    from neuroscript.discovery.local_plugins import Registrar, Watcher
+    from neuroscript.engine.client import aclient, client
+    from neuroscript.engine.engine import Engine
+    from neuroscript.engine.session import Session
     from neuroscript.errors import (
         UNSET,
         ArgumentError,
@@ -44,44 +50,32 @@ if TYPE_CHECKING:
         ToolFailed,
         ToolNotFound,
     )
-    from neuroscript.hookspecs import hookimpl
-    from neuroscript.host import Host, Progress
+    from neuroscript.formats.json_schema import result_schema, spec_from_schema, spec_to_schema
+    from neuroscript.formats.prompt import to_prompt
     from neuroscript.interop.functions import to_function
-    from neuroscript.limits import Limits
-    from neuroscript.lockfile import Lock
-    from neuroscript.marks import Arg
-    from neuroscript.needs import ToolPolicy
-    from neuroscript.pending import PendingApproval, suspending
-    from neuroscript.policy import ExecutionPolicy
-    from neuroscript.policyfile import load_policy
-    from neuroscript.promptform import to_prompt
-    from neuroscript.prompting import ConsolePrompter, Prompter
-    from neuroscript.record import AuditSink, CallRecord, PendingCall, ToolFacts
-    from neuroscript.recording import Recording
-    from neuroscript.runtime import (
-        LLM,
-        Entry,
-        Files,
-        Handles,
-        Repair,
-        Runtime,
-        ToolCall,
-        ToolInfo,
-        ToolResult,
-        Turn,
+    from neuroscript.policy.capabilities import Capability, Grant
+    from neuroscript.policy.execution_policy import Decision, ExecutionPolicy
+    from neuroscript.policy.limits import Limits
+    from neuroscript.policy.tool_policy import ToolPolicy
+    from neuroscript.runtime.host import Host, Progress
+    from neuroscript.runtime.interfaces import LLM, Entry, Files, Handles, Runtime, ToolCall, ToolInfo, ToolResult, Turn
+    from neuroscript.runtime.prompter import ConsolePrompter, Prompter
+    from neuroscript.runtime.records import AuditSink, CallRecord, PendingCall, ToolFacts
+    from neuroscript.spec.annotations import Arg
+    from neuroscript.spec.binding import Repair, bind, bind_named
+    from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
+    from neuroscript.tools.from_code import from_code
+    from neuroscript.tools.hookspecs import hookimpl
+    from neuroscript.tools.injection_sources import Resolver, Secret, State, Value, Variable
+    from neuroscript.tools.serialization import (
+        policy_from_data,
+        policy_to_data,
+        result_to_data,
+        spec_from_data,
+        spec_to_data,
     )
-    from neuroscript.scalars import Handle
-    from neuroscript.schema import result_schema, spec_from_schema, spec_to_schema
-    from neuroscript.session import Session
-    from neuroscript.snippets import from_code
-    from neuroscript.sources import Resolver, Secret, State, Value, Variable
-    from neuroscript.spec import ArgSpec, Example, ToolSpec
-    from neuroscript.spill import Spill, Spilled
-    from neuroscript.terminal import TerminalApprover
-    from neuroscript.tools import ToolImplementation, Toolset, from_function, tool
-    from neuroscript.versions import RUNTIME_API
-    from neuroscript.walk import SizeLimits
-    from neuroscript.watcher import Watcher
+    from neuroscript.tools.tool import ToolImplementation, from_function, tool
+    from neuroscript.tools.toolset import Toolset
 
 __version__ = "0.1.0"
 
@@ -186,52 +180,51 @@ __all__ = [
 ]
 
 _HOMES = {
-    "approval": "Approval ApprovalRequest Approver",
-    "argtypes": "ArgType",
-    "audit.database": "SqliteAudit",
-    "audit.file": "FileAudit",
+    "_version": "RUNTIME_API",
+    "approval.pending": "PendingApproval suspending",
+    "approval.request": "Approval ApprovalRequest Approver",
+    "approval.terminal": "TerminalApprover",
+    "audit.log_file": "FileAudit",
     "audit.memory": "MemoryAudit",
-    "binding": "bind bind_named",
-    "bundles": "bundle",
-    "capability": "Capability Grant",
-    "watcher": "Watcher",
-    "clients": "aclient client",
-    "coercion": "coerce",
-    "data": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
-    "decision": "Decision",
-    "discovery": "Registrar",
-    "engine": "Engine",
+    "audit.recording": "Recording",
+    "audit.sqlite": "SqliteAudit",
+    "calls.spill": "Spill Spilled",
+    "coercion.constraints": "coerce",
+    "coercion.context": "SizeLimits",
+    "coercion.scalars": "Handle",
+    "coercion.types": "ArgType",
+    "config.lock_file": "Lock",
+    "config.policy_file": "load_policy",
+    "discovery.bundles": "bundle",
+    "discovery.local_plugins": "Registrar Watcher",
+    "engine.client": "aclient client",
+    "engine.engine": "Engine",
+    "engine.session": "Session",
     "errors": """
-        UNSET ArgumentError AuditError CallError CallTimeout CoercionError LLMError LentError LimitError
+        ArgumentError AuditError CallError CallTimeout CoercionError LLMError LentError LimitError
         NeuroScriptError PluginError PolicyError Problem PromptError RegistryError ReturnError SandboxError
-        SpecError ToolFailed ToolNotFound
+        SpecError ToolFailed ToolNotFound UNSET
     """,
-    "hookspecs": "hookimpl",
-    "host": "Host Progress",
-    "pending": "PendingApproval suspending",
-    "limits": "Limits",
-    "lockfile": "Lock",
-    "marks": "Arg",
-    "needs": "ToolPolicy",
-    "policy": "ExecutionPolicy",
-    "policyfile": "load_policy",
+    "formats.json_schema": "result_schema spec_from_schema spec_to_schema",
+    "formats.prompt": "to_prompt",
     "interop.functions": "to_function",
-    "promptform": "to_prompt",
-    "prompting": "ConsolePrompter Prompter",
-    "record": "AuditSink CallRecord PendingCall ToolFacts",
-    "recording": "Recording",
-    "runtime": "Entry Files Handles LLM Repair Runtime ToolCall ToolInfo ToolResult Turn",
-    "scalars": "Handle",
-    "schema": "result_schema spec_from_schema spec_to_schema",
-    "session": "Session",
-    "sources": "Resolver Secret State Value Variable",
-    "snippets": "from_code",
-    "spec": "ArgSpec Example ToolSpec",
-    "spill": "Spill Spilled",
-    "terminal": "TerminalApprover",
-    "tools": "ToolImplementation Toolset from_function tool",
-    "versions": "RUNTIME_API",
-    "walk": "SizeLimits",
+    "policy.capabilities": "Capability Grant",
+    "policy.execution_policy": "Decision ExecutionPolicy",
+    "policy.limits": "Limits",
+    "policy.tool_policy": "ToolPolicy",
+    "runtime.host": "Host Progress",
+    "runtime.interfaces": "Entry Files Handles LLM Runtime ToolCall ToolInfo ToolResult Turn",
+    "runtime.prompter": "ConsolePrompter Prompter",
+    "runtime.records": "AuditSink CallRecord PendingCall ToolFacts",
+    "spec.annotations": "Arg",
+    "spec.binding": "Repair bind bind_named",
+    "spec.tool_spec": "ArgSpec Example ToolSpec",
+    "tools.from_code": "from_code",
+    "tools.hookspecs": "hookimpl",
+    "tools.injection_sources": "Resolver Secret State Value Variable",
+    "tools.serialization": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
+    "tools.tool": "ToolImplementation from_function tool",
+    "tools.toolset": "Toolset",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -23,7 +23,7 @@ from typing import Final
 import attrs
 from tests.distributions import Published, ship
 
-from neuroscript.files import are_settled, stamps
+from neuroscript.io.user_cache import are_settled, stamps
 
 from .harness import Seconds
 from .startup import PROCESSES, ROOT, run
@@ -61,7 +61,7 @@ def tool_{number}(text: str, times: int = 2, parts: list[str] | None = None) -> 
 
 TIMED: Final = """
 import time
-from neuroscript.engine import Engine
+from neuroscript.engine.engine import Engine
 {before}
 start, process = time.perf_counter(), time.process_time()
 {timed}
@@ -70,8 +70,8 @@ print(time.perf_counter() - start, time.process_time() - process)
 
 CALLS: Final[Mapping[str, tuple[str, str]]] = {
     "library": ("from importlib.metadata import entry_points", "entry_points()"),
-    "found": ("from neuroscript.installed import known", "known()"),
-    "indexed": ("from neuroscript.catalog import offered", "[*offered(None)]"),
+    "found": ("from neuroscript.discovery.installed import known", "known()"),
+    "indexed": ("from neuroscript.discovery.catalog import offered", "[*offered(None)]"),
 }
 """What is imported, and what is called."""
 

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from neuroscript import ArgSpec, ArgType, Example, ToolSpec, spec_to_schema
-from neuroscript.interop import anthropic as anthropic_api
-from neuroscript.interop import gemini as gemini_api
-from neuroscript.interop.openai import to_tools
+from neuroscript.llm.wire import anthropic as anthropic_api
+from neuroscript.llm.wire import gemini as gemini_api
+from neuroscript.llm.wire.openai import to_tools
 
 from .harness import Seconds, quiet_memory
 

@@ -20,8 +20,8 @@ from tests.core_only import alone, installed
 from tests.distributions import TOOLSET, Published
 
 from neuroscript import __version__
-from neuroscript.cli.doctoring import PARTS, looks
-from neuroscript.cli.looks_installed import CORE, LIBRARIES
+from neuroscript.cli.doctor.command import PARTS, looks
+from neuroscript.cli.doctor.installed import CORE, LIBRARIES
 
 PLUGIN = '''
 def who() -> str:
@@ -363,7 +363,7 @@ def test_no_value_of_the_environment_is_said(tmp_path: Path) -> None:
 
 def test_a_look_that_fails_is_told_of_and_stops_no_other() -> None:
     """Whatever it raises."""
-    (failed,) = looks("looks_installed:no_such_look", Namespace())
+    (failed,) = looks("doctor.installed:no_such_look", Namespace())
     (other,) = looks("looks_files:sandbox", Namespace())
 
     assert (failed.state, failed.text) == ("broken", "it can not be looked at further (AttributeError)")

@@ -11,7 +11,7 @@ from tests.cli.conftest import Ran, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, result_schema, spec_from_schema, spec_to_schema
-from neuroscript.interop import anthropic, gemini, openai
+from neuroscript.llm.wire import anthropic, gemini, openai
 
 
 def test_tools_are_written_with_their_schemas() -> None:

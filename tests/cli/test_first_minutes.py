@@ -12,8 +12,8 @@ from tests.cli.conftest import ROOT, Ran, command, process
 from tests.core_only import alone, installed
 
 from neuroscript import Engine, ExecutionPolicy
-from neuroscript.bundles import EXTRAS
-from neuroscript.catalog import FIRST_PARTY
+from neuroscript.discovery.bundles import EXTRAS
+from neuroscript.discovery.catalog import FIRST_PARTY
 
 CLI = "import sys\nfrom neuroscript.cli import main\nsys.exit(main(sys.argv[1:]))"
 
@@ -432,7 +432,7 @@ def test_a_piped_list_is_not_padded_to_its_longest_row() -> None:
 
 def test_a_wide_cell_pushes_its_own_row_alone() -> None:
     """For every table that a program may read."""
-    from neuroscript.cli.pages import Cell, Rows, aligned
+    from neuroscript.cli.terminal.output import Cell, Rows, aligned
 
     rows = Rows((tuple(map(Cell, ("a", "b" * 60, "c"))), tuple(map(Cell, ("aa", "b", "c")))), wrapped=False)
 

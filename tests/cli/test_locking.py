@@ -18,8 +18,8 @@ from tests.cli.conftest import Ran, environment
 from tests.distributions import HEALTHY, TOOLSET, Published
 
 from neuroscript import Engine, ExecutionPolicy, Lock, PluginError, SpecError, ToolFailed
-from neuroscript.cli.exits import FAILED, OK, USAGE
 from neuroscript.cli.parser import parsed
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, USAGE
 
 WEATHER = """
 from neuroscript import ArgSpec, Toolset, ToolSpec
@@ -328,9 +328,9 @@ def test_an_engine_leaves_out_what_is_not_as_it_was(site: Site, with_path: Calla
 
 def index_of(site: Site) -> Any:
     """Have a distribution ship the index that its tools have now, and return its data."""
-    from neuroscript.indexes import written
-    from neuroscript.installed import distributions
-    from neuroscript.probing import probed
+    from neuroscript.discovery.installed import distributions
+    from neuroscript.discovery.package_index import written
+    from neuroscript.discovery.probe import probed
 
     (found,) = (each for each in distributions([str(site.folder)]) if each.key == "acme-weather")
     (report,) = probed([found])

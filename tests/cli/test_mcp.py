@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from tests.cli.conftest import process
 
-from neuroscript.cli import mcp_words
+from neuroscript.cli.mcp import options as mcp_words
 from neuroscript.interop.mcp import CLIENTS
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from tests.llm.server import ModelServer, asks, call, says
 
 from neuroscript import Engine, ExecutionPolicy
 from neuroscript.interop.mcp import from_mcp
-from neuroscript.interop.mcp.accepted import Definition, write
+from neuroscript.interop.mcp.client.accepted_definitions import Definition, write
 
 RAW: Final = Path(__file__).parents[1] / "interop" / "mcp_raw.py"
 SERVER: Final = """

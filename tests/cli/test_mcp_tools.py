@@ -14,9 +14,9 @@ import pytest
 from tests.cli.conftest import command
 
 from neuroscript import Engine, ExecutionPolicy
-from neuroscript.cli.exits import FAILED, OK, UsageError
-from neuroscript.cli.mcp_tools import run
-from neuroscript.cli.output import Output
+from neuroscript.cli.mcp.tools import run
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.output import Output
 from neuroscript.interop.mcp import from_mcp
 
 SERVER: Final = [sys.executable, str(Path(__file__).parents[1] / "interop" / "mcp_server.py")]

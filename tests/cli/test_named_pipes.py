@@ -16,7 +16,7 @@ from tests.cli.conftest import ROOT, environment
 from neuroscript import Engine
 from neuroscript.audit import FileAudit, read, read_key, verify
 from neuroscript.errors import AuditError
-from neuroscript.replay import replay
+from neuroscript.testing.replay import replay
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 

@@ -16,8 +16,8 @@ from tests.cli.conftest import command, environment, process
 from tests.distributions import BROKEN, HEALTHY, TOOLSET, Broken, Published
 
 from neuroscript import Engine, __version__
-from neuroscript.installed import distributions
-from neuroscript.probing import SLOW, probed
+from neuroscript.discovery.installed import distributions
+from neuroscript.discovery.probe import SLOW, probed
 
 SECONDS = 6
 """How long each distribution is given here."""

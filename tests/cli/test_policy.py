@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import ROOT, Ran, command, process, start
 
-from neuroscript.directories import config_file
+from neuroscript.io.user_cache import config_file
 
 PLUGIN = '''
 """Tools that need something."""

@@ -13,8 +13,8 @@ from tests.cli.conftest import Ran, command, process
 from tests.cli.test_never_a_traceback import damaged
 
 from neuroscript import Engine, Runtime, ToolCall, ToolPolicy, Toolset, bind
-from neuroscript.fingerprints import fingerprint
-from neuroscript.recording import Recording
+from neuroscript.audit.recording import Recording
+from neuroscript.tools.fingerprints import fingerprint
 
 PURE = ToolPolicy(effects=("pure",))
 

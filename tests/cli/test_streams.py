@@ -195,6 +195,6 @@ def test_an_interrupt_ends_the_tool(plugin: str, tmp_path: Path, name: str) -> N
 
 def test_a_stream_is_not_kept(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More items come than a call collects."""
-    monkeypatch.setattr("neuroscript.collecting.COLLECTED", 2)
+    monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 2)
 
     assert Ran(0, "0\n1\n2\n3\n") == ran(plugin, "s.up", "4")

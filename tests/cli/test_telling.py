@@ -14,9 +14,9 @@ from tests.cli.conftest import ROOT, Ran, command, environment, process
 from tests.cli.probe import probe
 
 from neuroscript import ToolInfo, to_prompt
-from neuroscript.cli.telling_words import FORMATS
-from neuroscript.stubbing import stub
-from neuroscript.toolpages import MARK, page
+from neuroscript.cli.tools.options import FORMATS
+from neuroscript.formats.markdown import MARK, page
+from neuroscript.formats.stubs import stub
 
 SPECS = [tool.spec for tool in probe]
 INFOS = [ToolInfo(tool.spec, tool.policy, "") for tool in probe]

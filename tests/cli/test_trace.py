@@ -14,7 +14,7 @@ from tests.cli.test_terminal import SEQUENCE, seen
 from tests.workflow.drawn import Drawn
 from tests.workflow.traces import node, trace
 
-from neuroscript.cli.exits import FAILED, OK, USAGE
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, USAGE
 from neuroscript.workflow import Attempt, Trace, save_trace, trace_diff, trace_svg, trace_text, trace_to_data
 
 RUN = trace(

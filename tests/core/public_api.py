@@ -17,7 +17,7 @@ import neuroscript
 MODULES = (
     "neuroscript",
     "neuroscript.llm",
-    "neuroscript.interop",
+    "neuroscript.llm.wire.detect",
     "neuroscript.testing",
     "neuroscript.audit",
     "neuroscript.sandbox",

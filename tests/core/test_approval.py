@@ -27,7 +27,7 @@ import pytest
 from tests.terminals import Terminal, wait_until_asleep, wait_until_it_reads
 
 from neuroscript import Approval, ApprovalRequest, Handle, PendingApproval, SpecError, TerminalApprover, suspending
-from neuroscript.card import LABEL, NEEDS, card
+from neuroscript.approval.card import LABEL, NEEDS, card
 
 FIELDS: dict[str, Any] = {
     "tool": "fs.delete",

@@ -610,7 +610,7 @@ def test_a_ring_loads_nothing_of_files_and_databases() -> None:
     code = "import sys, neuroscript; neuroscript.MemoryAudit(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
-    assert set() == {"json", "hashlib", "sqlite3", "pathlib", "neuroscript.audit.file"} & {*loaded}
+    assert set() == {"json", "hashlib", "sqlite3", "pathlib", "neuroscript.audit.log_file"} & {*loaded}
 
 
 def test_the_facts_of_many_tools_are_not_kept_for_ever(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.trails import KEY, child, intent, outcome, refused
 
 from neuroscript import FileAudit, SpecError
 from neuroscript.audit import Found, OpenCall, Verified, verify
-from neuroscript.audit.checking import LISTED
+from neuroscript.audit.chain_check import LISTED
 
 
 def written(path: Path, count: int, key: bytes | None = KEY) -> str:

@@ -16,8 +16,8 @@ from docstring_parser import parse as parse_by_library
 from typing_extensions import TypeAliasType
 
 from neuroscript import Arg, ArgType, Engine, RegistryError, Runtime, SpecError, ToolPolicy, Toolset, ToolSpec, tool
-from neuroscript.hints import Unreadable, hint_of
-from neuroscript.signature import docstring
+from neuroscript.spec.annotations import Unreadable, hint_of
+from neuroscript.spec.signature import docstring
 
 
 @attrs.frozen

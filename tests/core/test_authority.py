@@ -35,8 +35,8 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.approval import Approval, ApprovalRequest
-from neuroscript.limits import Limits
+from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.policy.limits import Limits
 
 Need = tuple[str, str]
 """A verb and a scope: a path, a path and all below it (``data/**``), or ``*`` for the whole resource."""

@@ -22,9 +22,9 @@ from neuroscript import (
     bind_named,
     coerce,
 )
-from neuroscript.binding import bound
+from neuroscript.coercion.context import Coercion
 from neuroscript.errors import MAX_PROBLEMS
-from neuroscript.walk import Coercion
+from neuroscript.spec.binding import bound
 
 INT, STRING, SLICE_INT = ArgType.INT, ArgType.STRING, ArgType.SLICE_INT
 

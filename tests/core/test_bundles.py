@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from neuroscript import Engine, PluginError, bundle
-from neuroscript.bundles import BUNDLES, EXTRAS, unbundled
-from neuroscript.catalog import FIRST_PARTY
+from neuroscript.discovery.bundles import BUNDLES, EXTRAS, unbundled
+from neuroscript.discovery.catalog import FIRST_PARTY
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -49,8 +49,8 @@ from neuroscript import (
     ToolSpec,
     coerce,
 )
-from neuroscript.approval import Approval, ApprovalRequest
-from neuroscript.decision import Decision
+from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.policy.execution_policy import Decision
 
 ERRORS = {"errors", "error data", "results"}
 """What a caller is told of an error, as an exception and as data."""

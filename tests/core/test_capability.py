@@ -24,9 +24,9 @@ from neuroscript import (
     policy_from_data,
     policy_to_data,
 )
-from neuroscript.capability import singles, uncovered
-from neuroscript.scopes import literal
-from neuroscript.templates import Template
+from neuroscript.policy.capabilities import singles, uncovered
+from neuroscript.policy.scopes import literal
+from neuroscript.policy.templates import Template
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "authority.md").read_text()
 COVERED = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (yes|no) \|", PAGE, re.MULTILINE)

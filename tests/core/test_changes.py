@@ -28,11 +28,11 @@ from neuroscript import (
     ToolSpec,
     coerce,
 )
-from neuroscript.changes import argument_changes
-from neuroscript.definitions import Definition, changes
-from neuroscript.fingerprints import canonical_text
-from neuroscript.scalars import Handle
-from neuroscript.typeorder import NOTHING, gives_no_more, takes_all
+from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.types import NOTHING, gives_no_more, takes_all
+from neuroscript.config.spec_diff import argument_changes
+from neuroscript.config.tool_diff import Definition, changes
+from neuroscript.tools.fingerprints import canonical_text
 
 ARGUMENTS = [kind for kind in ArgType if kind is not ArgType.VOID]
 

@@ -396,7 +396,7 @@ def test_a_call_with_instances_loads_no_converter() -> None:
         "def show(box: Box) -> str: return box.colour.name\n"
         "engine = Engine(toolsets=[Toolset('g', (tool(show, group='g'),))], plugins='none')\n"
         "assert engine.call('g.show', [{'colour': 'red'}]) == 'RED'\n"
-        "print([name for name in ('cattrs', 'docstring_parser', 'neuroscript.snippets') if name in sys.modules])"
+        "print([name for name in ('cattrs', 'docstring_parser', 'neuroscript.tools.from_code') if name in sys.modules])"
     )
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -36,8 +36,8 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.bodies import Body
-from neuroscript.threads import MOST_THREADS, Job, Threads
+from neuroscript.calls.steps import Body
+from neuroscript.calls.threads import MOST_THREADS, Job, Threads
 
 
 def engine_of(**funcs: Callable[..., Any]) -> Engine:
@@ -288,7 +288,7 @@ def test_a_call_that_was_given_up_before_it_had_a_thread_is_never_made(
     never: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What its caller was told is over does nothing later."""
-    monkeypatch.setattr("neuroscript.threads.MOST_THREADS", 1)
+    monkeypatch.setattr("neuroscript.calls.threads.MOST_THREADS", 1)
     began, done = threading.Event(), []
 
     def hold(rt: Runtime) -> None:
@@ -667,7 +667,7 @@ def descriptors() -> int:
 
 def test_ten_thousand_concurrent_calls_lose_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sync, waiting and async tools at once; afterwards threads and descriptors are what they were."""
-    monkeypatch.setattr("neuroscript.threads.IDLE", 0.2)  # seconds
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.2)  # seconds
 
     async def coroutine(rt: Runtime, n: int) -> int:
         await asyncio.sleep(0)

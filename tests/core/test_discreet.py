@@ -29,10 +29,10 @@ from neuroscript import (
     ToolSpec,
     Turn,
 )
-from neuroscript.discreet import redacted_result
-from neuroscript.redaction import MARK, Redactor
-from neuroscript.runtime import Repair
-from neuroscript.secret_set import SecretSet
+from neuroscript.runtime.redacting_proxies import redacted_result
+from neuroscript.runtime.redaction import MARK, Redactor
+from neuroscript.runtime.secret_set import SecretSet
+from neuroscript.spec.binding import Repair
 
 CANARY = "k3y\"ß<'&>/\\ +?~%=canary"
 """A secret that each encoding writes in another way."""

@@ -156,7 +156,7 @@ def test_one_tool_may_be_registered_later() -> None:
 
 def test_spellings_without_end_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model may spell a name in thousands of ways."""
-    monkeypatch.setattr("neuroscript.session.SPELLINGS", 50)
+    monkeypatch.setattr("neuroscript.engine.session.SPELLINGS", 50)
     engine = engine_of()
 
     for length in range(200):
@@ -697,7 +697,7 @@ def test_many_awaited_calls_of_waiting_tools_lose_no_result_and_leave_no_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """More of them than threads; idle threads end by themselves."""
-    monkeypatch.setattr("neuroscript.threads.IDLE", 0.2)  # seconds
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.2)  # seconds
     tools = Toolset("g")
 
     @tools.tool(policy=WAITS)

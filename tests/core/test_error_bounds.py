@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 
 from neuroscript import ArgSpec, AuditError, ExecutionPolicy, PluginError, RegistryError, SpecError, ToolSpec
+from neuroscript.config.lock_file import Lock
+from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.openapi import from_openapi
-from neuroscript.lockfile import Lock
-from neuroscript.schema import spec_from_schema
 from neuroscript.workflow import plan_from_data
 
 MANY: Final = 5_000

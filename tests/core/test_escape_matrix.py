@@ -45,15 +45,15 @@ from neuroscript import (
     client,
     to_function,
 )
-from neuroscript.approval import Approval, ApprovalRequest
-from neuroscript.cli.command import MODULES
+from neuroscript.approval.pending import PendingApproval
+from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.calls.steps import CallFrame
+from neuroscript.cli.dispatch import MODULES
+from neuroscript.cli.env.policy import stated
 from neuroscript.cli.parser import COMMANDS, parsed
-from neuroscript.cli.stating import stated
-from neuroscript.fingerprints import call_digest, fingerprint, policy_digest
-from neuroscript.frames import CallFrame
-from neuroscript.lent import CallRuntime
-from neuroscript.limits import Limits
-from neuroscript.pending import PendingApproval
+from neuroscript.engine.call_runtime import CallRuntime
+from neuroscript.policy.limits import Limits
+from neuroscript.tools.fingerprints import call_digest, fingerprint, policy_digest
 
 # What is refused
 
@@ -201,38 +201,38 @@ COMMAND_QUIET = {
 """What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
 
 PACKAGE_WAYS = {
-    "neuroscript.testing.trials.acall": "acall_named",
-    "neuroscript.testing.trials.call": "call_named",
-    "neuroscript.testing.trials.execute": "execute",
+    "neuroscript.testing.checks.trials.acall": "acall_named",
+    "neuroscript.testing.checks.trials.call": "call_named",
+    "neuroscript.testing.checks.trials.execute": "execute",
     "neuroscript.llm.loop.converse": "execute",
     "neuroscript.llm.loop.aconverse": "aexecute",
-    "neuroscript.llm.doing.Doer.__init__": "execute",
-    "neuroscript.interop.llm.giving.to_llm": "aexecute",
+    "neuroscript.llm.driver.Doer.__init__": "execute",
+    "neuroscript.interop.llm.export.to_llm": "aexecute",
     "neuroscript.interop.inspect_ai.to_inspect_ai": "aexecute",
-    "neuroscript.interop.langchain.giving.to_langchain": "aexecute",
-    "neuroscript.interop.mcp.serving.serve": "aexecute",
-    "neuroscript.interop.mcp.serving.Service.__init__": "aexecute",
-    "neuroscript.interop.mcp.clients.opened": "aexecute",
-    "neuroscript.interop.mcp.clients.Client.__init__": "aexecute",
-    "neuroscript.interop.fastmcp.giving.to_fastmcp": "aexecute",
-    "neuroscript.interop.agentheaven.protocol.fastmcp_tool": "aexecute",
-    "neuroscript.interop.neurosurfer.invoking.Invoker.__init__": "stream",
-    "neuroscript.interop.offering.offered": "aexecute",
-    "neuroscript.interop.offering.Offered.__init__": "aexecute",
+    "neuroscript.interop.langchain.export.to_langchain": "aexecute",
+    "neuroscript.interop.mcp.server.serve.serve": "aexecute",
+    "neuroscript.interop.mcp.server.serve.Service.__init__": "aexecute",
+    "neuroscript.interop.mcp.server.client_session.opened": "aexecute",
+    "neuroscript.interop.mcp.server.client_session.Client.__init__": "aexecute",
+    "neuroscript.interop.fastmcp.export.to_fastmcp": "aexecute",
+    "neuroscript.interop.agentheaven.mcp.fastmcp_tool": "aexecute",
+    "neuroscript.interop.neurosurfer.invoke.Invoker.__init__": "stream",
+    "neuroscript.llm.offered_tools.offered": "aexecute",
+    "neuroscript.llm.offered_tools.Offered.__init__": "aexecute",
     "neuroscript.interop.openai_agents.to_openai_agents": "aexecute",
     "neuroscript.interop.pydantic_ai.to_pydantic_ai": "aexecute",
-    "neuroscript.workflow.running.run": "acall_named",
-    "neuroscript.workflow.running.arun": "acall_named",
-    "neuroscript.workflow.durable.running.run_durably": "call_named",
-    "neuroscript.workflow.durable.running.arun_durably": "call_named",
-    "neuroscript.workflow.durable.running.resume": "call_named",
-    "neuroscript.workflow.durable.driving.Driver.__init__": "call_named",
-    "neuroscript.workflow.durable.working.Worker.__init__": "call_named",
-    "neuroscript.replay.replay": "execute",
-    "neuroscript.replay.replayed": "execute",
+    "neuroscript.workflow.runner.run": "acall_named",
+    "neuroscript.workflow.runner.arun": "acall_named",
+    "neuroscript.workflow.durable.execution.run_durably": "call_named",
+    "neuroscript.workflow.durable.execution.arun_durably": "call_named",
+    "neuroscript.workflow.durable.execution.resume": "call_named",
+    "neuroscript.workflow.durable.leader.Driver.__init__": "call_named",
+    "neuroscript.workflow.durable.worker.Worker.__init__": "call_named",
+    "neuroscript.testing.replay.replay": "execute",
+    "neuroscript.testing.replay.replayed": "execute",
     **{
         name: name.rpartition(".")[2]
-        for name in ("client", "aclient", "neuroscript.clients.client", "neuroscript.clients.aclient")
+        for name in ("client", "aclient", "neuroscript.engine.client.client", "neuroscript.engine.client.aclient")
     },
     "to_function": "to_function",
     "neuroscript.interop.functions.to_function": "to_function",
@@ -243,16 +243,16 @@ PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
     "to_prompt", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
-    "neuroscript.asking.stale", "neuroscript.preflight.exact", "neuroscript.preflight.foreseen",
-    "neuroscript.llm.talking.Talk.__init__",
+    "neuroscript.calls.approvals.stale", "neuroscript.engine.preflight.exact", "neuroscript.engine.preflight.foreseen",
+    "neuroscript.llm.steps.Talk.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
-    "neuroscript.testing.setup.World.__init__", "neuroscript.frames.CallFrame.__init__",
-    "neuroscript.interop.offering.narrowed", "neuroscript.interop.offering.unmatched", "neuroscript.entries.World.join",
-    "neuroscript.clients.Client.__init__", "neuroscript.workflow.checking.check",
-    "neuroscript.workflow.planning.planned", "neuroscript.workflow.planning.aplanned",
-    "neuroscript.workflow.synthesis.answered", "neuroscript.workflow.durable.checking.check_durable",
-    "neuroscript.interop.mcp.servers.add_server", "neuroscript.interop.mcp.servers.add_servers",
-    "neuroscript.spilling.File.__init__", "neuroscript.spilling.Spilling.__init__", "neuroscript.spilling.spilled",
+    "neuroscript.testing.checks.setup.World.__init__", "neuroscript.calls.steps.CallFrame.__init__",
+    "neuroscript.llm.offered_tools.narrowed", "neuroscript.llm.offered_tools.unmatched", "neuroscript.engine.shared.World.join",
+    "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
+    "neuroscript.workflow.plan.planner.planned", "neuroscript.workflow.plan.planner.aplanned",
+    "neuroscript.workflow.synthesis.answered", "neuroscript.workflow.durable.validation.check_durable",
+    "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
+    "neuroscript.calls.spill_writer.File.__init__", "neuroscript.calls.spill_writer.Spilling.__init__", "neuroscript.calls.spill_writer.spilled",
 }  # fmt: skip
 """Functions of the root, and what takes an engine or a session, that run no tool."""
 

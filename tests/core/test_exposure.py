@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuroscript import Engine
-from neuroscript.private import exposure
+from neuroscript.io.private_files import exposure
 
 NAMED = 'def name() -> str:\n    """Say who it is."""\n    return __name__\n'
 PLUGIN = f'{NAMED}\ndef register(registrar):\n    registrar.toolset("{{group}}").tool()(name)\n'

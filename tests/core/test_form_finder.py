@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from neuroscript.form_finder import COMPARED_CHARS, LONG_RUN_CHARS, MAX_COMPARISONS_PER_CHAR, FormFinder
-from neuroscript.forms import Form, forms_of
+from neuroscript.runtime.secret_forms import Form, forms_of
+from neuroscript.runtime.secret_search import COMPARED_CHARS, LONG_RUN_CHARS, MAX_COMPARISONS_PER_CHAR, FormFinder
 
 
 def covered(text: str, forms: list[str]) -> list[bool]:

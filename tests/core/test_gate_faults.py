@@ -35,10 +35,10 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.approval import Approval, ApprovalRequest
-from neuroscript.hookspecs import hookimpl
-from neuroscript.limits import Limits
-from neuroscript.record import CallRecord, PendingCall
+from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.policy.limits import Limits
+from neuroscript.runtime.records import CallRecord, PendingCall
+from neuroscript.tools.hookspecs import hookimpl
 
 CANARY = "cаnary"  # with a Cyrillic letter, so that nothing else spells it
 
@@ -561,7 +561,7 @@ def refuses_and_leaves_nothing_behind(row: Row, fault: str, manner: str, door: s
 @pytest.mark.parametrize("door", DOORS)
 def test_gates_that_fail_leave_no_thread(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once their engines are closed, and their workers have waited for further work."""
-    monkeypatch.setattr("neuroscript.threads.IDLE", 0.1)  # seconds
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.1)  # seconds
     before = set(threading.enumerate())
     for gate, fault in product(GATES.values(), ("ValueError", "SystemExit")):
         with Bench(gate.gate(Part(RAISED[fault])), "coroutine").engine as engine:

@@ -17,11 +17,12 @@ import attrs
 import pluggy
 import pytest
 
-from neuroscript import Capability, PluginError, PolicyError, SpecError, ToolPolicy, hookimpl, hookspecs
-from neuroscript.decision import Decision
-from neuroscript.hooks import LONGEST, Hooks
-from neuroscript.hookspecs import ARGUMENTS
-from neuroscript.record import CallRecord, PendingCall, ToolFacts
+from neuroscript import Capability, PluginError, PolicyError, SpecError, ToolPolicy, hookimpl
+from neuroscript.calls.hooks import LONGEST, Hooks
+from neuroscript.policy.execution_policy import Decision
+from neuroscript.runtime.records import CallRecord, PendingCall, ToolFacts
+from neuroscript.tools import hookspecs
+from neuroscript.tools.hookspecs import ARGUMENTS
 
 
 def call(**arguments: Any) -> PendingCall:

@@ -22,9 +22,9 @@ from typing import Any
 import attrs
 import pytest
 
-import neuroscript.entries
-import neuroscript.gate
-import neuroscript.session
+import neuroscript.calls.gate
+import neuroscript.engine.entries
+import neuroscript.engine.session
 from neuroscript import (
     ArgSpec,
     ArgType,
@@ -44,9 +44,9 @@ from neuroscript import (
     ToolSpec,
     hookimpl,
 )
-from neuroscript.approval import Approval
-from neuroscript.limits import Limits
-from neuroscript.record import PendingCall
+from neuroscript.approval.request import Approval
+from neuroscript.policy.limits import Limits
+from neuroscript.runtime.records import PendingCall
 
 # The tools and the doors
 
@@ -546,7 +546,7 @@ def test_hooks_are_added_while_many_threads_call() -> None:
     assert [each[0] for each in numbers] == sorted(each[0] for each in numbers)
 
 
-OURS = {module.__file__ for module in (neuroscript.session, neuroscript.entries, neuroscript.gate)}
+OURS = {module.__file__ for module in (neuroscript.engine.session, neuroscript.engine.entries, neuroscript.calls.gate)}
 
 
 def with_a_line(number: int, act: Callable[[], object], run: Callable[[], object]) -> bool:

@@ -20,8 +20,8 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.foreign import MAX_CHAIN_SCHEMAS, MAX_SCHEMAS_OF_ONE_VALUE, UNFOLDED
-from neuroscript.schema_reading import MAX_PROPERTIES
+from neuroscript.coercion.json_schema import MAX_CHAIN_SCHEMAS, MAX_SCHEMAS_OF_ONE_VALUE, UNFOLDED
+from neuroscript.formats.json_schema_reader import MAX_PROPERTIES
 
 Schema = dict[str, Any]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.distributions import TOOLSET, Published, age, ship
 
 from neuroscript import Engine, ExecutionPolicy, PolicyError, ToolFailed
-from neuroscript.indexes import FILE, METADATA, entries_of
-from neuroscript.installed import HEAD, Distribution, distributions
+from neuroscript.discovery.installed import HEAD, Distribution, distributions
+from neuroscript.discovery.package_index import FILE, METADATA, entries_of
 
 ACME = Published("acme-tools", TOOLSET.format(group="acme", name="acme"), "acme")
 MARK = "raise AssertionError('imported')\n"
@@ -195,7 +195,7 @@ def test_whatever_an_index_says_of_a_tool_an_engine_bears(
 ) -> None:
     """Its spec and its policy are looked at when they are needed: what they can not be, the call says."""
     distribution, data = sound
-    from neuroscript import deferred
+    from neuroscript.discovery import lazy_tools as deferred
 
     problems: list[Any] = []
     for entry in entries_of(_with(data, what, where), distribution) or ():

@@ -43,7 +43,7 @@ from neuroscript import (
     Value,
     Variable,
 )
-from neuroscript.card import card
+from neuroscript.approval.card import card
 from neuroscript.testing import FakeRuntime
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.work import calls_in, functions_in, seconds_in
 
 from neuroscript import ArgSpec, ArgType, ArgumentError, Engine, SizeLimits, ToolCall, Toolset, ToolSpec
-from neuroscript.jsontext import MAX_VALUES, NotJSON, has_more_values, parsed
+from neuroscript.io.text import MAX_VALUES, NotJSON, has_more_values, parsed
 
 marks = st.text('a,[]{}":\\ é\u2028', max_size=6)
 values = st.recursive(

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from tests.cli.conftest import command
 from tests.distributions import TOOLSET, Published, age
 
-from neuroscript import Engine, installed, probing
-from neuroscript.directories import cache_file
-from neuroscript.installed import distributions, known
+from neuroscript import Engine
+from neuroscript.discovery import installed
+from neuroscript.discovery import probe as probing
+from neuroscript.discovery.installed import distributions, known
+from neuroscript.io.user_cache import cache_file
 
 ROOT = Path(__file__).parents[2]
 
@@ -235,7 +237,7 @@ def test_a_cache_that_can_not_be_written_is_no_fault(site: Path) -> None:
     before = sorted(folder.iterdir())
     acme("more-tools").install(site)
     age(site)
-    code = "import os\nfrom neuroscript.installed import known\nos.setuid(65534)\nprint(len(known()) > 1)"
+    code = "import os\nfrom neuroscript.discovery.installed import known\nos.setuid(65534)\nprint(len(known()) > 1)"
     folder.chmod(0o755)
     for each in (site.parent, *site.parent.parents):
         if str(each).startswith("/tmp/"):

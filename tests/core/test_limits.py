@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import CallError, Engine, ExecutionPolicy, Host, LimitError, Runtime, SpecError, ToolPolicy, Toolset
-from neuroscript.frames import CallFrame
-from neuroscript.ledger import Ledger, Reserved
-from neuroscript.limits import Limits, Rate, amount
+from neuroscript.calls.steps import CallFrame
+from neuroscript.policy.ledger import Ledger, Reserved
+from neuroscript.policy.limits import Limits, Rate, amount
 
 # The limits themselves
 
@@ -1097,7 +1097,7 @@ tools.add(ToolSpec("t", "g"), lambda rt: rt.fs.write_text("f", "x") or rt.fs.rea
 host = Host(sandbox_dir=sys.argv[1])
 engine = Engine(plugins="none", toolsets=[tools], host=host, policy=ExecutionPolicy(grants=["fs:read:**", "fs:write:**"]))
 engine.call("g.t")
-print(*sorted({"neuroscript.ledger", "neuroscript.counters", "neuroscript.limits", "decimal"} & set(sys.modules)))
+print(*sorted({"neuroscript.policy.ledger", "neuroscript.policy.counters", "neuroscript.policy.limits", "decimal"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
 

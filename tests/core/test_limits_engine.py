@@ -24,9 +24,9 @@ import attrs
 import pytest
 from tests import races
 
-import neuroscript.counters
-import neuroscript.gate
-import neuroscript.ledger
+import neuroscript.calls.gate
+import neuroscript.policy.counters
+import neuroscript.policy.ledger
 from neuroscript import (
     ArgSpec,
     ArgType,
@@ -45,10 +45,10 @@ from neuroscript import (
     ToolSpec,
     hookimpl,
 )
-from neuroscript.approval import Approval
-from neuroscript.compiled import FILE
-from neuroscript.ledger import Ledger
-from neuroscript.limits import Limits
+from neuroscript.approval.request import Approval
+from neuroscript.calls.compiler import FILE
+from neuroscript.policy.ledger import Ledger
+from neuroscript.policy.limits import Limits
 
 INT, STRING = ArgType.INT, ArgType.STRING
 
@@ -582,7 +582,7 @@ ATTEMPTS = (3_200, 80_000)
 """How often a call is tried for every change, and when all is tried."""
 
 MOST = 1_000
-OURS = {FILE, neuroscript.gate.__file__, neuroscript.ledger.__file__, neuroscript.counters.__file__}
+OURS = {FILE, neuroscript.calls.gate.__file__, neuroscript.policy.ledger.__file__, neuroscript.policy.counters.__file__}
 raced = partial(races.raced, files=OURS, yielded=0.15)
 """Others are let in between the lines of the compiled call, the gate and the ledger."""
 

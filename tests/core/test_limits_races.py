@@ -18,13 +18,13 @@ from functools import partial
 import pytest
 from tests import races
 
-import neuroscript.counters
-import neuroscript.ledger
+import neuroscript.policy.counters
+import neuroscript.policy.ledger
 from neuroscript import LimitError
-from neuroscript.ledger import Ledger
-from neuroscript.limits import Limits
+from neuroscript.policy.ledger import Ledger
+from neuroscript.policy.limits import Limits
 
-OURS = {neuroscript.ledger.__file__, neuroscript.counters.__file__}
+OURS = {neuroscript.policy.ledger.__file__, neuroscript.policy.counters.__file__}
 raced = partial(races.raced, files=OURS, yielded=0.3)
 """Others are let in between the lines of the ledger."""
 

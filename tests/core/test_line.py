@@ -31,7 +31,7 @@ from neuroscript import (
     bind,
     bind_named,
 )
-from neuroscript.line import Line
+from neuroscript.calls.pipeline import Line
 
 SPECS = 6_000 if ALL else 300
 CALLS = 40
@@ -446,7 +446,7 @@ def test_an_unknown_field_of_a_class_is_named_by_its_path() -> None:
 
 def test_tools_of_one_shape_share_one_compilation() -> None:
     """The text names its objects by order, so a second tool of that shape costs no compilation."""
-    from neuroscript import compiled
+    from neuroscript.calls import compiler as compiled
 
     before = compiled._code.cache_info().currsize
     for name in ("one", "two", "three"):

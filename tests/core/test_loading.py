@@ -17,9 +17,9 @@ from tests.distributions import BROKEN, COMPUTED, HEALTHY, TOOLSET, Broken, Publ
 from tests.test_project import PLUGINS
 
 from neuroscript import Engine, PluginError, PolicyError, RegistryError, SpecError, Toolset, ToolSpec, hookimpl
-from neuroscript.catalog import FIRST_PARTY
-from neuroscript.display import type_name
-from neuroscript.installed import distributions
+from neuroscript.discovery.catalog import FIRST_PARTY
+from neuroscript.discovery.installed import distributions
+from neuroscript.io.text import type_name
 
 UNLOADABLE = [each for each in BROKEN if each.code not in ("plugin.hang", "plugin.slow")]
 """Those that an engine finds; a hang and a slow import are found by ``plugins check``, which gives them a process."""

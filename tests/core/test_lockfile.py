@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import ArgSpec, Engine, Example, SpecError, ToolPolicy, ToolSpec
-from neuroscript.cli.world_words import LOCK_FILE
-from neuroscript.definitions import Definition
-from neuroscript.fingerprints import fingerprint
-from neuroscript.lockfile import FILE, LONGEST, Lock
-from neuroscript.pinned import Pinned, PinnedTool, compared, summed
+from neuroscript.cli.env.options import LOCK_FILE
+from neuroscript.config.lock_file import FILE, LONGEST, Lock
+from neuroscript.config.pinned import Pinned, PinnedTool, compared, summed
+from neuroscript.config.tool_diff import Definition
+from neuroscript.tools.fingerprints import fingerprint
 
 evolve = attrs.evolve
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuroscript import ArgSpec, ArgType, ToolSpec
-from neuroscript.masking import masked, secret_values
+from neuroscript.runtime.masking import masked, secret_values
 
 TOKEN = ArgSpec("token", ArgType.ANY, secret=True, required=False, nullable=True)
 LOGIN = (ArgSpec("user", ArgType.STRING), ArgSpec("password", ArgType.STRING, secret=True, required=False))

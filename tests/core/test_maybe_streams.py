@@ -34,10 +34,10 @@ from neuroscript import (
     spec_to_data,
     spec_to_schema,
 )
+from neuroscript.formats.one_line import returned
+from neuroscript.formats.stubs import stub
 from neuroscript.interop.agentheaven import ToolSpec as Handle
-from neuroscript.interop.mcp.shapes import output_schema
-from neuroscript.stubbing import stub
-from neuroscript.synopsis import returned
+from neuroscript.interop.mcp.schema import output_schema
 
 EVENTS: list[str] = []
 
@@ -192,7 +192,7 @@ def test_a_failure_is_the_tools() -> None:
 
 def test_a_recording_has_what_the_call_gave(tmp_path: Path) -> None:
     """One result as it is, and a stream as the list of its items."""
-    from neuroscript.recording import Recording
+    from neuroscript.audit.recording import Recording
 
     path = tmp_path / "calls.jsonl"
     with Recording(path) as recording, Engine(plugins="none", toolsets=[TOOLS], recording=recording) as engine:

@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import SpecError, ToolSpec
-from neuroscript.display import escaped, one_line, shown
-from neuroscript.foreignnames import LONGEST, word_of
-from neuroscript.names import MAX_NAME_CHARS, MAX_SPELLING_CHARS, canonical, from_wire, is_full_name, is_word, wire_name
+from neuroscript.io.text import escaped, one_line, shown
+from neuroscript.names import (
+    LONGEST,
+    MAX_NAME_CHARS,
+    MAX_SPELLING_CHARS,
+    canonical,
+    from_wire,
+    is_full_name,
+    is_word,
+    wire_name,
+    word_of,
+)
 
 words = st.from_regex(r"[a-z](_?[a-z0-9]){0,6}_?", fullmatch=True)
 

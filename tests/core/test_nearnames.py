@@ -11,7 +11,7 @@ from tests.work import calls_in, steps_in
 
 from neuroscript import Engine, ExecutionPolicy, Session, ToolPolicy, Toolset, ToolSpec
 from neuroscript.errors import ToolNotFound
-from neuroscript.nearnames import NearNames, near
+from neuroscript.io.near_names import NearNames, near
 
 TOOLS = [
     *("math.abs", "math.add", "math.max", "math.sqrt", "math.subtract", "str.length", "str.split", "list.length"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from neuroscript import SandboxError
-from neuroscript.paths import host_port, names_directory, relative, spelling
+from neuroscript.policy.paths import host_port, names_directory, relative, spelling
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "paths.json").read_text())["cases"]
 WINDOWS = [case for case in CASES if case["platforms"] == ["windows"]]

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import ArgType, Capability, ExecutionPolicy, Grant, PolicyError, SpecError, ToolPolicy
-from neuroscript.refusals import Missing, refusal
-from neuroscript.templates import Template
+from neuroscript.policy.refusals import Missing, refusal
+from neuroscript.policy.templates import Template
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "authority.md").read_text()
 PATTERNS = re.findall(r"^\| `([^`]+)` \| ([^|]*)\| ([^|]*)\|$", PAGE, re.MULTILINE)

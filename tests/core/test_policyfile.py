@@ -15,8 +15,8 @@ import attrs
 import pytest
 
 from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall, ToolPolicy, Toolset, load_policy
-from neuroscript.limits import Limits
-from neuroscript.policyfile import LONGEST, policy_of_toml
+from neuroscript.config.policy_file import LONGEST, policy_of_toml
+from neuroscript.policy.limits import Limits
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [*sorted(DOCS.glob("*/*.md"))]
@@ -299,7 +299,7 @@ def test_nothing_of_it_is_loaded_for_a_call() -> None:
     """Neither the file nor the reader of TOML."""
     code = (
         "import sys\nfrom neuroscript import Engine\nEngine(plugins='none').close()\n"
-        "print([name for name in sys.modules if name in ('tomllib', 'neuroscript.policyfile', 'neuroscript.tomltext')])"
+        "print([name for name in sys.modules if name in ('tomllib', 'neuroscript.config.policy_file', 'neuroscript.io.toml')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -21,7 +21,7 @@ from neuroscript import (
     bind_named,
     to_prompt,
 )
-from neuroscript.interop import read_call
+from neuroscript.llm.wire import read_call
 
 PICK = ToolSpec(
     "pick",

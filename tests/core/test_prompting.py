@@ -21,7 +21,7 @@ import pytest
 from tests.terminals import Terminal, read_until, wait_until_asleep
 
 from neuroscript import PromptError
-from neuroscript.prompting import LONGEST, ConsolePrompter, Prompter
+from neuroscript.runtime.prompter import LONGEST, ConsolePrompter, Prompter
 
 NOBODY = ("no terminal, pipe or file is there to answer", "prompt.noninteractive", "host")
 NO_OUTPUT = ("no output is there to ask on", "prompt.noninteractive", "host")
@@ -30,7 +30,7 @@ TOO_LONG = ("the answer is longer than 65536 bytes", "prompt.toolong", "host")
 
 ASK = """
 from neuroscript import PromptError
-from neuroscript.prompting import ConsolePrompter
+from neuroscript.runtime.prompter import ConsolePrompter
 
 prompter = ConsolePrompter()
 

@@ -36,9 +36,9 @@ from neuroscript import (
     bind,
     bind_named,
 )
-from neuroscript.fingerprints import canonical_text, fingerprint
-from neuroscript.recording import LONGEST, Recording, read, written
-from neuroscript.replay import Difference, Replayed, replay, replayed
+from neuroscript.audit.recording import LONGEST, Recording, read, written
+from neuroscript.testing.replay import Difference, Replayed, replay, replayed
+from neuroscript.tools.fingerprints import canonical_text, fingerprint
 
 ROOT = Path(__file__).parents[2]
 PURE = ToolPolicy(effects=("pure",))

@@ -44,8 +44,8 @@ from neuroscript import (
     ToolSpec,
     hookimpl,
 )
-from neuroscript.redaction import MARK, Redactor, secrets_in
-from neuroscript.secret_set import MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, SecretSet
+from neuroscript.runtime.redaction import MARK, Redactor, secrets_in
+from neuroscript.runtime.secret_set import MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, SecretSet
 
 PASSWORD = "p\"ä's/<&>\\ +\n%{§}🔑=key"
 """A secret with whatever is written in another way somewhere."""
@@ -643,4 +643,8 @@ tools.add(ToolSpec("t", "g"), lambda rt: rt.logger.info("said"))
 Engine(plugins="none", toolsets=[tools], policy=ExecutionPolicy(grants={grants})).call("g.t")
 """
 
-    assert {"neuroscript.lent"} == loaded(code) & {"neuroscript.lent", "neuroscript.forms", "neuroscript.redaction"}
+    assert {"neuroscript.engine.call_runtime"} == loaded(code) & {
+        "neuroscript.engine.call_runtime",
+        "neuroscript.runtime.secret_forms",
+        "neuroscript.runtime.redaction",
+    }

@@ -23,7 +23,7 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.isolated import PREFIX
+from neuroscript.discovery.module_loader import PREFIX
 
 FIRST = """
 from neuroscript import Runtime

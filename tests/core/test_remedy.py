@@ -28,7 +28,7 @@ from neuroscript import (
 )
 from neuroscript.errors import CallError
 from neuroscript.llm import converse
-from neuroscript.registry import failure
+from neuroscript.tools.toolset import failure
 
 TEXT = {name: ArgSpec(name, ArgType.STRING) for name in ("url", "path", "name", "word")}
 HIDDEN = ArgSpec("token", ArgType.STRING, secret=True)

@@ -20,8 +20,8 @@ from tests.world import BACKENDS, OPERATIONS, SECRET, World, build, can_swap, fr
 
 from neuroscript import LimitError, PolicyError, SandboxError
 from neuroscript.sandbox import Sandbox
+from neuroscript.sandbox.by_path import Named
 from neuroscript.sandbox.files import Files
-from neuroscript.sandbox.named import Named
 
 UPSTREAM = [
     case
@@ -192,7 +192,7 @@ def test_upstreams_own_cases_hold(root: Path, backend: Any, case: Mapping[str, A
 AS_NOBODY = """
 import ctypes, os, pwd, sys
 from neuroscript import SandboxError
-from neuroscript.sandbox import Sandbox, beneath
+from neuroscript.sandbox import Sandbox, open_beneath as beneath
 operation, backend, path = sys.argv[1:]
 if os.getuid() == 0:
     nobody = pwd.getpwnam("nobody")
@@ -683,7 +683,7 @@ def test_names_are_spent_before_any_is_returned_and_a_long_walk_ends_early(
     root: Path, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large directory is told of in parts, so that it too is left where there is no more to spend."""
-    monkeypatch.setattr("neuroscript.sandbox.trees.TOLD", 10)
+    monkeypatch.setattr("neuroscript.sandbox.listing.TOLD", 10)
     for number in range(5):
         (root / str(number)).mkdir(parents=True)
         for each in range(25):
@@ -731,10 +731,10 @@ def test_too_many_names_are_refused(files: Files, root: Path, monkeypatch: pytes
     """In one directory or in all; so are too many levels."""
     for each in range(20):
         files.write_bytes(f"{each % 4}/{each}", b"")
-    monkeypatch.setattr("neuroscript.sandbox.trees.MOST_ENTRIES", 10)
+    monkeypatch.setattr("neuroscript.sandbox.listing.MOST_ENTRIES", 10)
     assert outcome(lambda: files.walk()) == ":limit.fs_entries"
     assert len(files.list("1")) == 5
-    monkeypatch.setattr("neuroscript.sandbox.trees.MOST_ENTRIES", 3)
+    monkeypatch.setattr("neuroscript.sandbox.listing.MOST_ENTRIES", 3)
     assert outcome(lambda: files.list("1")) == ":limit.fs_entries"
     assert outcome(lambda: files.list()) == ":limit.fs_entries"
 

@@ -42,10 +42,10 @@ from neuroscript import (
     spec_to_data,
     spec_to_schema,
 )
-from neuroscript.argtypes import worded
-from neuroscript.binding import bound
-from neuroscript.jsonable import plain
-from neuroscript.walk import Coercion
+from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.types import worded
+from neuroscript.spec.binding import bound
 
 STRICT = Coercion("strict")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schemas.md"
@@ -614,7 +614,7 @@ def assert_fits(part: dict[str, Any], value: Any) -> None:
 
 def test_a_tool_with_a_schema_that_says_no_more_needs_no_validator() -> None:
     """Titles and descriptions ask nothing, so its calls are as fast as those of any tool."""
-    from neuroscript.beyond import checker_of
+    from neuroscript.coercion.schema_validation import checker_of
 
     root = {"title": "T", "type": "object", "properties": {"a": {"title": "A", "type": "integer"}}, "required": ["a"]}
     spec = spec_from_schema("g.t", root)

@@ -35,8 +35,8 @@ from neuroscript import (
     Turn,
     Value,
 )
-from neuroscript.redaction import MARK, Redactor, is_guessable
-from neuroscript.secret_set import MAX_CALL_SECRETS, SecretSet
+from neuroscript.runtime.redaction import MARK, Redactor, is_guessable
+from neuroscript.runtime.secret_set import MAX_CALL_SECRETS, SecretSet
 
 PIN = "482913"
 LONG = "kL9-x2Qm7/vT4pZ0"

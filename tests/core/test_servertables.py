@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from neuroscript import Secret, SpecError
-from neuroscript.policyfile import load_policy, load_servers
-from neuroscript.servertables import ServerTable
+from neuroscript.config.mcp_servers import ServerTable
+from neuroscript.config.policy_file import load_policy, load_servers
 
 WHOLE = """\
 [policy]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from neuroscript import Engine, Example, SpecError, ToolFailed, ToolPolicy, Toolset, from_code
-from neuroscript.snippets import PREFIX
+from neuroscript.tools.from_code import PREFIX
 
 SOURCES = Path(__file__).parents[2] / "src" / "neuroscript"
 

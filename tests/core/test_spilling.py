@@ -26,8 +26,8 @@ from neuroscript import (
     Toolset,
     result_to_data,
 )
-from neuroscript.modeltext import result_text, shortened
-from neuroscript.spilling import File
+from neuroscript.calls.spill_writer import File
+from neuroscript.runtime.result_text import result_text, shortened
 
 tools = Toolset("t")
 
@@ -183,8 +183,8 @@ def test_a_stream_that_outgrows_a_call_is_written_as_it_comes(
     carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no call would collect it, there is no error, and little is kept in memory."""
-    monkeypatch.setattr("neuroscript.collecting.COLLECTED", 10)
-    monkeypatch.setattr("neuroscript.spilling.BLOCK", 300)
+    monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 10)
+    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
     sizes: list[int] = []
 
     def look(item: Any) -> None:
@@ -306,7 +306,7 @@ def test_a_file_that_was_changed_while_it_was_written_is_an_error(
     carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
     """Nobody is told that the whole of a result is where it is not."""
-    monkeypatch.setattr("neuroscript.spilling.BLOCK", 300)
+    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
 
     def look(item: int) -> None:
         if item == 500:
@@ -360,7 +360,7 @@ def test_the_loop_goes_on_while_a_stream_is_written(
         add(self, data, given)
 
     monkeypatch.setattr(File, "add", noted)
-    monkeypatch.setattr("neuroscript.spilling.BLOCK", 300)
+    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
     seen: list[int] = []
 
     carried("t.astream", 1000, on_item=seen.append)

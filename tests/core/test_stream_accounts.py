@@ -34,7 +34,7 @@ from neuroscript import (
     Toolset,
     result_to_data,
 )
-from neuroscript.audit.reading import read as read_audit
+from neuroscript.audit.reader import read as read_audit
 
 EVENTS: list[str] = []
 GONE = ToolFailed("nothing is left", retry="later")
@@ -351,7 +351,7 @@ def test_a_recording_keeps_no_more_of_a_stream_than_a_line_may_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that a stream without an end does not fill the memory; what was closed or is too large can not be run again."""
-    monkeypatch.setattr("neuroscript.gate.LONGEST", 33)
+    monkeypatch.setattr("neuroscript.calls.gate.LONGEST", 33)
     with (
         Recording(tmp_path / "calls") as recording,
         Engine(toolsets=[tools], plugins="none", recording=recording) as engine,

@@ -32,8 +32,8 @@ from neuroscript import (
     spec_to_data,
     tool,
 )
-from neuroscript.bodies import END
-from neuroscript.items import reading
+from neuroscript.calls.steps import END
+from neuroscript.calls.streams import reading
 
 EVENTS: list[str] = []
 
@@ -178,7 +178,7 @@ def test_a_coroutine_tool_collects_an_async_stream(engine: Engine) -> None:
 
 def test_a_call_collects_so_many_and_no_more(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """And ends the tool then."""
-    monkeypatch.setattr("neuroscript.collecting.COLLECTED", 5)
+    monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 5)
 
     assert engine.call("s.plain", [5]) == [0, 1, 2, 3, 4]
     for name in NAMES:

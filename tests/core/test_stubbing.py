@@ -32,8 +32,8 @@ from neuroscript import (
     client,
 )
 from neuroscript.errors import UNSET
-from neuroscript.pynames import attribute, parameters, word
-from neuroscript.stubbing import stub
+from neuroscript.formats.python_names import attribute, parameters, word
+from neuroscript.formats.stubs import stub
 
 pytest.importorskip("mypy")
 

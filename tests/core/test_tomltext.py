@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroscript.tomltext import DEEPEST, NotTOML, Place, parsed
+from neuroscript.io.toml import DEEPEST, NotTOML, Place, parsed
 
 ODD = ("", "#", " = ", "[x]", "[[x]]", "{", "}", ",", ".", "é", "]")
 """Pieces of texts that look like something else."""

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neuroscript import ArgSpec, ArgType, Engine, Example, ToolInfo, ToolPolicy, ToolSpec
-from neuroscript.toolpages import MARK, page, prose
+from neuroscript.formats.markdown import MARK, page, prose
 
 MarkdownIt = pytest.importorskip("markdown_it").MarkdownIt
 

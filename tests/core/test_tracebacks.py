@@ -34,8 +34,8 @@ from neuroscript import (
     Turn,
     hookimpl,
 )
+from neuroscript.io.tracebacks import MAX_LINE_CHARS, MAX_LINES, error_summary, traceback_text
 from neuroscript.llm import converse
-from neuroscript.tracebacks import MAX_LINE_CHARS, MAX_LINES, error_summary, traceback_text
 from neuroscript.workflow import Node, Plan, run
 
 PRICES = {"tea": 2.0}

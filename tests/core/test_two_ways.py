@@ -38,9 +38,9 @@ from neuroscript import (
     Variable,
     hookimpl,
 )
-from neuroscript.approval import Approval
-from neuroscript.limits import Limits
-from neuroscript.recording import Recording
+from neuroscript.approval.request import Approval
+from neuroscript.audit.recording import Recording
+from neuroscript.policy.limits import Limits
 
 # What is drawn
 

@@ -41,11 +41,11 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.approval import Approval, ApprovalRequest
-from neuroscript.argtypes import ELEMENTS
-from neuroscript.hookspecs import hookimpl
-from neuroscript.record import PendingCall
-from neuroscript.templates import FITTING
+from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.coercion.types import ELEMENTS
+from neuroscript.policy.templates import FITTING
+from neuroscript.runtime.records import PendingCall
+from neuroscript.tools.hookspecs import hookimpl
 
 
 class Text(str):

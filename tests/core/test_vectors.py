@@ -35,10 +35,10 @@ from neuroscript import (
     bind,
     coerce,
 )
-from neuroscript.ledger import Ledger
-from neuroscript.limits import Limits
 from neuroscript.names import canonical, upstream_name
-from neuroscript.refusals import Missing, refusal
+from neuroscript.policy.ledger import Ledger
+from neuroscript.policy.limits import Limits
+from neuroscript.policy.refusals import Missing, refusal
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "tests" / "vectors"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import Engine, RegistryError, ToolInfo, ToolPolicy, ToolSpec
-from neuroscript.wirenames import LONGEST, WireNames, cut, spec_of
+from neuroscript.runtime.wire_names import LONGEST, WireNames, cut, spec_of
 
 WORDS = st.from_regex(r"[a-z](_?[a-z0-9]){0,40}_?", fullmatch=True)
 PATHS = st.lists(WORDS, min_size=2, max_size=4).map(".".join)

@@ -24,9 +24,9 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.foreignnames import word_of
-from neuroscript.interop.prompted.shapes import Asked, announced
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire.prompted.parser import Asked, announced
+from neuroscript.names import word_of
+from neuroscript.runtime.wire_names import WireNames
 from neuroscript.workflow import Node, Plan
 
 
@@ -78,7 +78,7 @@ def _limits() -> Callable[..., object]:
 
 
 def _plans() -> Callable[..., object]:
-    from neuroscript.workflow.checking import check
+    from neuroscript.workflow.plan.validation import check
 
     return check
 

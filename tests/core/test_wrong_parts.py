@@ -95,12 +95,12 @@ def engine_of(**parts: Any) -> Engine:
         (
             lambda: engine_of().execute("shop.order"),  # type: ignore[arg-type]
             "execute: call must be a ToolCall, or a dict of name, arguments and id, not str; "
-            "neuroscript.interop.read_call reads the calls of model APIs",
+            "neuroscript.llm.wire.read_call reads the calls of model APIs",
         ),
         (
             lambda: engine_of().execute({"function": {"name": "shop.order"}}),
             "execute: call must be a ToolCall, or a dict of name, arguments and id; "
-            "neuroscript.interop.read_call reads the calls of model APIs",
+            "neuroscript.llm.wire.read_call reads the calls of model APIs",
         ),
         (
             lambda: engine_of().execute({"name": "shop.order", "id": 5}),
@@ -113,7 +113,7 @@ def engine_of(**parts: Any) -> Engine:
         (
             lambda: engine_of().check(["shop.order"]),  # type: ignore[list-item]
             "check: calls[0] must be a ToolCall, or a dict of name, arguments and id, not str; "
-            "neuroscript.interop.read_call reads the calls of model APIs",
+            "neuroscript.llm.wire.read_call reads the calls of model APIs",
         ),
         (lambda: engine_of().close("now"), "close: grace must be a number of seconds, 0 or more, not str"),  # type: ignore[arg-type]
     ],

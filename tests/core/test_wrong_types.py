@@ -16,8 +16,9 @@ import pytest
 from tests.core.public_api import admitted, callables, called, fits, parameters
 
 import neuroscript as ns
-from neuroscript import audit, interop, llm, sandbox, testing
-from neuroscript.replies import Reply, Retried
+from neuroscript import audit, llm, sandbox, testing
+from neuroscript.llm.wire import detect as interop
+from neuroscript.runtime.replies import Reply, Retried
 
 
 class Sample:
@@ -69,9 +70,9 @@ MADE_BY_THE_ENGINE = {
 LEFT_TO_THE_CALL = {
     "bind": "args",
     "bind_named": "mapping",
-    "interop.call_id": "data",
-    "interop.read_call": "data",
-    "interop.shape_of": "data",
+    "llm.call_id": "data",
+    "llm.read_call": "data",
+    "llm.shape_of": "data",
     "Session.acall": "name args timeout",
     "Session.acall_named": "name mapping timeout",
     "Session.astream": "name args timeout",
@@ -388,10 +389,10 @@ ERRORS = {
     "ToolNotFound": lambda s: (ns.ToolNotFound, {"name": "demo.add"}),
 }
 OTHERS = {
-    "interop.Shape": lambda s: (interop.Shape, {"title": "mine", "read": sample}),
-    "interop.call_id": lambda s: (interop.call_id, {"data": {}}),
-    "interop.read_call": lambda s: (interop.read_call, {"data": {"name": "demo.add"}}),
-    "interop.shape_of": lambda s: (interop.shape_of, {"data": {}}),
+    "llm.Shape": lambda s: (interop.Shape, {"title": "mine", "read": sample}),
+    "llm.call_id": lambda s: (interop.call_id, {"data": {}}),
+    "llm.read_call": lambda s: (interop.read_call, {"data": {"name": "demo.add"}}),
+    "llm.shape_of": lambda s: (interop.shape_of, {"data": {}}),
     "llm.Called": lambda s: (llm.Called, {"call": s.call, "result": ns.ToolResult("1", "demo.add", 1)}),
     "llm.Calling": lambda s: (llm.Calling, {"call": s.call}),
     "llm.Conversation": lambda s: (llm.Conversation, {"turns": (s.turn,)}),

@@ -17,10 +17,10 @@ from fastmcp import Client, FastMCP
 from tests.interop.test_agentheaven_rows import CODE, Base, Extended, search_database, user_action
 
 from neuroscript import ArgumentError, SpecError, ToolFailed
-from neuroscript.interop import read_call
+from neuroscript.formats.json_schema import spec_from_schema, spec_to_schema
 from neuroscript.interop.agentheaven import ToolRegistry, ToolSpec, reg_toolspec
+from neuroscript.llm.wire import read_call
 from neuroscript.names import from_wire
-from neuroscript.schema import spec_from_schema, spec_to_schema
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "seed_systems.json").read_text())
 OURS = {each["id"]: each for each in VECTORS if each["system"] in ("agentheaven", "interop")}

@@ -28,10 +28,10 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.interop import anthropic, gemini, openai
-from neuroscript.interop.prompted import instructions
-from neuroscript.replies import Usage
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire import anthropic, gemini, openai
+from neuroscript.llm.wire.prompted import instructions
+from neuroscript.runtime.replies import Usage
+from neuroscript.runtime.wire_names import WireNames
 
 TOOL = TypeAdapter(types.ToolParam)
 MESSAGE = TypeAdapter(types.MessageParam)

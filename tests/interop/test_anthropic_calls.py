@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 from tests.interop.recorded import EVERYTHING, THOUGHT, events, message, sse, texts_of, turns
 
 from neuroscript import LLMError, ToolCall, Turn
-from neuroscript.interop import anthropic
-from neuroscript.replies import Reply, Usage
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire import anthropic
+from neuroscript.runtime.replies import Reply, Usage
+from neuroscript.runtime.wire_names import WireNames
 
 EVENT: TypeAdapter[Any] = TypeAdapter(types.RawMessageStreamEvent)
 TURNS = turns()

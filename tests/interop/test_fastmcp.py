@@ -31,10 +31,10 @@ from neuroscript import (
     Toolset,
     from_function,
 )
-from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.engine.session import Session
 from neuroscript.interop.fastmcp import from_fastmcp, to_fastmcp
 from neuroscript.interop.mcp import McpServer
-from neuroscript.session import Session
 
 ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
 

@@ -33,9 +33,9 @@ from neuroscript import (
     Turn,
     spec_to_schema,
 )
-from neuroscript.interop import gemini
-from neuroscript.replies import Reply, Usage
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire import gemini
+from neuroscript.runtime.replies import Reply, Usage
+from neuroscript.runtime.wire_names import WireNames
 
 with warnings.catch_warnings():  # the SDK warns where it is imported
     warnings.simplefilter("ignore")

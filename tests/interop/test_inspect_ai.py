@@ -32,7 +32,7 @@ from neuroscript import (
     ToolSpec,
     spec_from_schema,
 )
-from neuroscript.approval import Approval
+from neuroscript.approval.request import Approval
 from neuroscript.interop.inspect_ai import to_inspect_ai
 
 

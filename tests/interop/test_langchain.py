@@ -24,7 +24,7 @@ from neuroscript import (
     ToolSpec,
     spec_from_schema,
 )
-from neuroscript.approval import Approval
+from neuroscript.approval.request import Approval
 from neuroscript.interop.langchain import to_langchain
 
 

@@ -37,9 +37,9 @@ from neuroscript import (
     from_function,
 )
 from neuroscript.audit import MemoryAudit
-from neuroscript.cli.llm_toolbox import NeuroScript, renamed
+from neuroscript.cli.chat.llm_toolbox import NeuroScript, renamed
 from neuroscript.interop.llm import from_llm, to_llm
-from neuroscript.interop.offering import offered
+from neuroscript.llm.offered_tools import offered
 
 ROOT = Path(__file__).parents[2]
 GIF = b"GIF89a\x01\x00\x01\x00"
@@ -522,7 +522,8 @@ def test_llm_loads_nothing_of_ours_before_it_is_used(place: Place) -> None:
     """So nothing of a broken policy troubles the rest of it, and our own door to it goes on to open."""
     place.policy("nonsense = 1\n")
     done = subprocess.run([sys.executable, "-c", LOADED], env=place.environment, capture_output=True, text=True)
-    loaded = ["neuroscript", "neuroscript.cli", "neuroscript.extras", "neuroscript.cli.llm_toolbox"]
+    ours = ["", ".cli", ".cli.chat", "._imports", ".cli.chat.llm_toolbox"]
+    loaded = [f"neuroscript{name}" for name in ours]
 
     assert done.stderr == ""
     assert done.stdout.split() == ["NeuroScript", "llm_time", "llm_version", *loaded, "local"]

@@ -15,9 +15,9 @@ from tests.interop.mcp_raw import SURROGATE, served
 
 from neuroscript import Engine, ExecutionPolicy, PluginError, ToolCall, ToolFailed
 from neuroscript.interop.mcp import from_mcp
-from neuroscript.interop.mcp.bounds import MAX_VALUES
-from neuroscript.interop.mcp.hushing import ROOTS
-from neuroscript.interop.mcp.pending import MAX_PARTS
+from neuroscript.interop.mcp.client.log_filter import ROOTS
+from neuroscript.interop.mcp.client.pending_requests import MAX_PARTS
+from neuroscript.interop.mcp.client.size_limits import MAX_VALUES
 
 RAW: Final = [sys.executable, str(Path(__file__).with_name("mcp_raw.py"))]
 GRANTS: Final = ExecutionPolicy(grants=("mcp:call:far/*",))

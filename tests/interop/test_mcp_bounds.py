@@ -16,8 +16,8 @@ import pytest
 
 from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall
 from neuroscript.interop.mcp import McpServer, from_mcp
-from neuroscript.interop.mcp.bounds import LONGEST
-from neuroscript.sources import Secret
+from neuroscript.interop.mcp.client.size_limits import LONGEST
+from neuroscript.tools.injection_sources import Secret
 
 PIECE = b"x" * 1024 * 1024
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "long", "version": "1"}}

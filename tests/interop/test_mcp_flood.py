@@ -23,8 +23,8 @@ import pytest
 from starlette.responses import Response
 from tests.interop.mcp_place import Place, bound, served, until
 
-from neuroscript.interop.mcp.http import CONNECTION
-from neuroscript.interop.mcp.http_server import server
+from neuroscript.interop.mcp.server.http import CONNECTION
+from neuroscript.interop.mcp.server.listener import server
 
 ROOT: Final = Path(__file__).parents[2]
 TOKEN: Final = "s3cret-tok3n"
@@ -338,7 +338,7 @@ def test_newest_connection_is_closed_where_all_others_are_in_use(tmp_path: Path)
 
 LIMITS: Final = """
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
-from neuroscript.interop.mcp.http_server import connection_limit
+from neuroscript.interop.mcp.server.listener import connection_limit
 hard = getrlimit(RLIMIT_NOFILE)[1]
 for soft in (1_024, 256, 100, 64):
     setrlimit(RLIMIT_NOFILE, (soft, hard))

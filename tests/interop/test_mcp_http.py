@@ -21,7 +21,7 @@ from tests.interop.mcp_place import Place, served, until
 
 from neuroscript import Engine
 from neuroscript.interop.mcp import serve
-from neuroscript.interop.mcp.http import UNFIT, app
+from neuroscript.interop.mcp.server.http import UNFIT, app
 
 CLIENTS = 64 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 16
 TOKEN = "s3cret-tok3n"

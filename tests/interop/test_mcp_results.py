@@ -12,10 +12,10 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.interop.mcp_place import served
 
 from neuroscript import Engine, ToolImplementation
-from neuroscript.interop.mcp.shapes import output_schema
-from neuroscript.jsonable import plain
+from neuroscript.coercion.plain_data import plain
+from neuroscript.interop.mcp.schema import output_schema
+from neuroscript.runtime.wire_names import WireNames
 from neuroscript.testing.fuzzing import arguments
-from neuroscript.wirenames import WireNames
 
 QUIET = frozenset({"pure", "idempotent"})
 """Effects of tools that change nothing."""

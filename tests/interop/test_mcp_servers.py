@@ -30,7 +30,7 @@ from neuroscript import (
 )
 from neuroscript.cli import main
 from neuroscript.interop.mcp import add_servers
-from neuroscript.interop.mcp.accepted import Definition, write
+from neuroscript.interop.mcp.client.accepted_definitions import Definition, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are counted in /proc")
 

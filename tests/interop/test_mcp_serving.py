@@ -27,7 +27,7 @@ from tests.interop.mcp_plugin import PICTURE
 
 from neuroscript import Engine, SpecError, Toolset, ToolSpec
 from neuroscript.interop.mcp import serve
-from neuroscript.interop.mcp.requests import offers_forms
+from neuroscript.interop.mcp.server.request import offers_forms
 
 ROOT = Path(__file__).parents[2]
 FORM = ElicitationCapability(form=FormElicitationCapability())

@@ -24,7 +24,7 @@ from neuroscript import (
     ToolSpec,
 )
 from neuroscript.interop.mcp import to_mcp, to_result
-from neuroscript.wirenames import WireNames
+from neuroscript.runtime.wire_names import WireNames
 
 
 def test_each_tool_is_one_that_the_sdk_takes() -> None:

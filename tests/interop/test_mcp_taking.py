@@ -35,7 +35,7 @@ from neuroscript import (
     ToolResult,
     spec_to_schema,
 )
-from neuroscript.approval import Approval
+from neuroscript.approval.request import Approval
 from neuroscript.interop.mcp import McpServer, from_mcp
 
 SERVER: Final = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]

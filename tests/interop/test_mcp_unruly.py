@@ -19,8 +19,8 @@ import pytest
 
 from neuroscript import Engine, ExecutionPolicy, PluginError, Secret, SpecError, ToolCall, ToolFailed
 from neuroscript.interop.mcp import McpServer, add_servers, from_mcp
-from neuroscript.interop.mcp.accepted import Definition, read, write
-from neuroscript.interop.mcp.connecting import Connection, Life
+from neuroscript.interop.mcp.client.accepted_definitions import Definition, read, write
+from neuroscript.interop.mcp.client.connection import Connection, Life
 
 ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
 UNRULY: Final = """

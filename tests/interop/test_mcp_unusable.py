@@ -12,10 +12,10 @@ import pytest
 from tests.core.test_hostile_schemas import JSON_VALUE, SELF, hostile, named, tool
 
 from neuroscript import Engine, ExecutionPolicy, PluginError, SpecError, load_policy
+from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.interop.mcp import McpServer, add_servers, from_mcp
-from neuroscript.interop.mcp.accepted import Definition
-from neuroscript.interop.mcp.servers import add_server
-from neuroscript.servertables import ServerTable
+from neuroscript.interop.mcp.client.accepted_definitions import Definition
+from neuroscript.interop.mcp.client.servers import add_server
 
 RAW: Final = [sys.executable, str(Path(__file__).with_name("mcp_raw.py"))]
 GRANTS: Final = ExecutionPolicy(grants=("mcp:call:far/*",))

@@ -38,7 +38,6 @@ from neuroscript import (
     Toolset,
     Variable,
 )
-from neuroscript.interop import anthropic
 from neuroscript.interop.neurosurfer import (
     BaseTool,
     Invoker,
@@ -49,7 +48,8 @@ from neuroscript.interop.neurosurfer import (
     ToolSpec,
     from_neurosurfer,
 )
-from neuroscript.sources import Value
+from neuroscript.llm.wire import anthropic
+from neuroscript.tools.injection_sources import Value
 
 LISTED = {
     "NSF-36": "guidance: when a streaming tool is to say that it is final",

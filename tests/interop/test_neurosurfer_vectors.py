@@ -26,7 +26,6 @@ from tests.interop.test_neurosurfer_rows import (
 )
 
 from neuroscript import SpecError
-from neuroscript.interop import anthropic
 from neuroscript.interop.neurosurfer import (
     BaseTool,
     Toolkit,
@@ -36,7 +35,8 @@ from neuroscript.interop.neurosurfer import (
     ToolSpec,
     from_neurosurfer,
 )
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire import anthropic
+from neuroscript.runtime.wire_names import WireNames
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "seed_systems.json").read_text())
 OURS = {each["id"]: each for each in VECTORS if each["system"] == "neurosurfer"}

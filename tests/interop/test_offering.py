@@ -25,8 +25,8 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.interop.offering import Offered, offered
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.runtime.wire_names import WireNames
 
 RAN: list[str] = []
 

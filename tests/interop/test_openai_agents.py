@@ -19,9 +19,9 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from tests.interop.offered_shop import PICTURE, Shop, tally
 
 from neuroscript import ArgSpec, ArgType, Engine, ExecutionPolicy, SpecError, TerminalApprover, Toolset, ToolSpec
-from neuroscript.interop.offering import offered
-from neuroscript.interop.openai import strict_schema
 from neuroscript.interop.openai_agents import to_openai_agents
+from neuroscript.llm.offered_tools import offered
+from neuroscript.llm.wire.openai import strict_schema
 
 Call = tuple[str, Any]
 

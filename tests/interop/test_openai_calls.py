@@ -15,10 +15,10 @@ from tests.interop import openai_wire as wire
 from werkzeug import Response as Answer
 
 from neuroscript import ToolCall
-from neuroscript.interop.openai import CHAT, RESPONSES, read_calls
-from neuroscript.interop.wire import Wire
-from neuroscript.replies import Reply, Usage
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire.api import Wire
+from neuroscript.llm.wire.openai import CHAT, RESPONSES, read_calls
+from neuroscript.runtime.replies import Reply, Usage
+from neuroscript.runtime.wire_names import WireNames
 
 TURNS = wire.turns(300)
 EVENTS = {

@@ -16,9 +16,9 @@ from tests.interop import openai_wire as wire
 
 from neuroscript import Engine, ExecutionPolicy, ToolCall, ToolResult
 from neuroscript.errors import ToolNotFound
-from neuroscript.interop.openai import CHAT, RESPONSES, to_items, to_messages
-from neuroscript.runtime import Turn
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire.openai import CHAT, RESPONSES, to_items, to_messages
+from neuroscript.runtime.interfaces import Turn
+from neuroscript.runtime.wire_names import WireNames
 
 NAMES = WireNames()
 MESSAGES: TypeAdapter[Any] = TypeAdapter(list[ChatCompletionMessageParam])

@@ -11,10 +11,10 @@ import pytest
 from tests.interop import openai_wire as wire
 
 from neuroscript import LLMError, ToolCall
-from neuroscript.interop.openai import CHAT, RESPONSES, read_calls
-from neuroscript.interop.wire import Wire
-from neuroscript.replies import Reply, Usage
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire.api import Wire
+from neuroscript.llm.wire.openai import CHAT, RESPONSES, read_calls
+from neuroscript.runtime.replies import Reply, Usage
+from neuroscript.runtime.wire_names import WireNames
 
 NAMES = WireNames()
 ADD = ToolCall("math.add", '{"a": 1}', id="c1")

@@ -31,11 +31,11 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.binding import bound
-from neuroscript.interop.openai import CHAT, RESPONSES, strict_schema, to_tools
-from neuroscript.jsonable import plain
-from neuroscript.walk import Coercion
-from neuroscript.wirenames import WireNames
+from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.plain_data import plain
+from neuroscript.llm.wire.openai import CHAT, RESPONSES, strict_schema, to_tools
+from neuroscript.runtime.wire_names import WireNames
+from neuroscript.spec.binding import bound
 
 CHAT_TOOL: TypeAdapter[Any] = TypeAdapter(ChatCompletionToolParam)
 RESPONSES_TOOL: TypeAdapter[Any] = TypeAdapter(ToolParam)

@@ -10,11 +10,11 @@ import pytest
 from tests.interop.openapi_shop import NOTHING, query, ref
 from tests.work import calls_in, seconds_in
 
+from neuroscript.config.lock_file import Lock
 from neuroscript.interop.openapi import from_openapi
-from neuroscript.interop.openapi.documents import Notes, document_of
-from neuroscript.interop.openapi.naming import Operation, named
+from neuroscript.interop.openapi.document import Notes, document_of
+from neuroscript.interop.openapi.names import Operation, named
 from neuroscript.interop.openapi.schemas import Schemas
-from neuroscript.lockfile import Lock
 
 
 def described(operation: dict[str, Any], count: int, **schemas: Any) -> dict[str, Any]:

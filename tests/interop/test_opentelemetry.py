@@ -34,11 +34,11 @@ from neuroscript import (
     ToolSpec,
     __version__,
 )
-from neuroscript.hooks import Hooks
+from neuroscript.calls.hooks import Hooks
 from neuroscript.interop import opentelemetry
 from neuroscript.interop.opentelemetry import Tracing
-from neuroscript.limits import Limits
-from neuroscript.record import CallRecord, ToolFacts
+from neuroscript.policy.limits import Limits
+from neuroscript.runtime.records import CallRecord, ToolFacts
 
 ROOT = Path(__file__).parents[2]
 ABOUT = ToolFacts("files.count", "f" * 64, "acme-files", "1.2", effects=("reads",))
@@ -164,7 +164,7 @@ def test_content_is_types_needs_and_a_digest() -> None:
     more = {
         "neuroscript.argument.types": ("str", "list"),
         "neuroscript.argument.digest": "01" * 16,
-        "neuroscript.needs": ("fs:read:data/a.txt",),
+        "neuroscript.policy.tool_policy": ("fs:read:data/a.txt",),
     }
     assert {**FIRST, **more, **LAST} == dict(span.attributes or {})
 
@@ -351,7 +351,7 @@ def test_the_global_provider_may_come_later() -> None:
 def test_without_opentelemetry_the_sentence_says_what_to_install() -> None:
     """And the rest of the interop modules do not need it."""
     code = (
-        "import sys; sys.modules['opentelemetry'] = None; import neuroscript.interop\n"
+        "import sys; sys.modules['opentelemetry'] = None; import neuroscript.llm.wire.detect\n"
         "try:\n    import neuroscript.interop.opentelemetry\n"
         "except ModuleNotFoundError as error:\n    print(error)"
     )

@@ -12,10 +12,10 @@ import pytest
 from tests.interop.recorded import EVERYTHING, turns, unnumbered, wire
 
 from neuroscript import ArgSpec, ArgType, Engine, ToolCall, ToolImplementation, ToolResult, ToolSpec, Turn
-from neuroscript.interop import prompted
-from neuroscript.interop.prompted.asking import calls_text
 from neuroscript.llm import converse
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire import prompted
+from neuroscript.llm.wire.prompted.prompt import calls_text
+from neuroscript.runtime.wire_names import WireNames
 
 SPEC = ToolSpec(
     "add", "math", (ArgSpec("num1", ArgType.INT), ArgSpec("num2", ArgType.INT)), description="Add two numbers."

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuroscript import ArgumentError, ToolCall
-from neuroscript.interop import anthropic, call_id, gemini, openai, read_call, shape_of
+from neuroscript.llm.wire import anthropic, call_id, gemini, openai, read_call, shape_of
 
 TEXT = '{"num1": "2", "num2": 3}'
 MAP = {"num1": "2", "num2": 3}

@@ -20,7 +20,6 @@ from neuroscript import (
     spec_from_schema,
     spec_to_data,
 )
-from neuroscript.interop import anthropic, gemini, openai
 from neuroscript.interop.agentheaven import ToolSpec as Handle
 from neuroscript.interop.fastmcp import to_fastmcp
 from neuroscript.interop.inspect_ai import to_inspect_ai
@@ -30,6 +29,7 @@ from neuroscript.interop.mcp import to_mcp
 from neuroscript.interop.openai_agents import to_openai_agents
 from neuroscript.interop.pydantic_ai import to_pydantic_ai
 from neuroscript.interop.smith import from_smith, problems_of
+from neuroscript.llm.wire import anthropic, gemini, openai
 
 TREES: Final = [pytest.param(schema, right, id=name.replace(" ", "-")) for name, schema, _, right, _ in RECURSIVE]
 DEEP: Final = wrapped(10_000, lambda each: {"type": "array", "items": each})

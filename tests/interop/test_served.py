@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from neuroscript import LLMError
-from neuroscript.interop import gemini
-from neuroscript.interop.served import told
-from neuroscript.llm.faults import of_status
+from neuroscript.llm.errors import of_status
+from neuroscript.llm.wire import gemini
+from neuroscript.llm.wire.replies import told
 
 KEY = "the model's server refused the key, or what may be done with it"
 PAID = "the account at the model's server is used up, or not paid for"

@@ -11,7 +11,7 @@ from tests.interop.test_smith_rows import file_of, metadata, node, plan
 
 from neuroscript import SpecError
 from neuroscript.interop.smith import ToolsRegistry, load_folder, plan_data
-from neuroscript.workflow.references import parts_of
+from neuroscript.workflow.plan.references import parts_of
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ from neuroscript import (
     ToolSpec,
     Turn,
 )
-from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.interop.smith import (
     ToolsRegistry,
     from_smith,
@@ -58,7 +58,7 @@ from neuroscript.interop.smith import (
     resolved,
     write_registry,
 )
-from neuroscript.interop.smith.folders import Contents
+from neuroscript.interop.smith.tool_files import Contents
 from neuroscript.workflow import plan_from_data
 
 LISTED = {

@@ -16,7 +16,7 @@ import pytest
 from tests.interop.test_smith_rows import called, file_of, first, metadata, node, payload, plan, run_weather
 
 from neuroscript import ArgumentError, ExecutionPolicy, PolicyError
-from neuroscript.approval import Approval, ApprovalRequest
+from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.interop.smith import from_smith, load_folder, problems_of, resolved
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "seed_systems.json").read_text())

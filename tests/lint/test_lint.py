@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from neuroscript.hints import KNOWN
-from neuroscript.lint.checking import lint
-from neuroscript.lint.finding import CODES, Finding
+from neuroscript.publishing.lint.check import lint
+from neuroscript.publishing.lint.finding import CODES, Finding
+from neuroscript.spec.annotations import KNOWN
 
 ROOT = Path(__file__).parents[2]
 
@@ -276,8 +276,8 @@ DEFECTS = {
         "5: lint.swallow every error is caught and passed over, refusals too; name those that you mean",
     ),
     "a submodule": (
-        "from neuroscript.spec import Example",
-        "1: lint.submodule neuroscript.spec is within neuroscript, and may be another one tomorrow; "
+        "from neuroscript.spec.tool_spec import Example",
+        "1: lint.submodule neuroscript.spec.tool_spec is within neuroscript, and may be another one tomorrow; "
         "import from neuroscript",
     ),
     "the engine": (

@@ -36,9 +36,9 @@ from tests.llm.server import (
 )
 
 from neuroscript import ArgSpec, ArgType, LLMError, SpecError, ToolCall, ToolResult, ToolSpec, Turn
-from neuroscript.interop.prompted import Prompted
 from neuroscript.llm import Model, model
-from neuroscript.replies import Retried, Usage
+from neuroscript.llm.wire.prompted import Prompted
+from neuroscript.runtime.replies import Retried, Usage
 
 Reach = Callable[..., Model]
 

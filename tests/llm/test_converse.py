@@ -32,7 +32,8 @@ from neuroscript import (
     ToolSpec,
     Turn,
 )
-from neuroscript.approval import Approval
+from neuroscript.approval.pending import PendingApproval
+from neuroscript.approval.request import Approval
 from neuroscript.llm import (
     Called,
     Calling,
@@ -46,11 +47,10 @@ from neuroscript.llm import (
     converse,
     transcript,
 )
-from neuroscript.llm.conversation import Event
-from neuroscript.llm.talking import only_looks
+from neuroscript.llm.events import Event
+from neuroscript.llm.steps import only_looks
 from neuroscript.llm.transcripts import conversation_to_data
-from neuroscript.pending import PendingApproval
-from neuroscript.replies import Reply, Retried, Usage
+from neuroscript.runtime.replies import Reply, Retried, Usage
 
 
 @attrs.define

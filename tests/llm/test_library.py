@@ -16,7 +16,7 @@ from tests.llm.server import Api, ModelServer, asks, call, says, status
 
 from neuroscript import ArgSpec, ArgType, LLMError, ToolCall, ToolResult, ToolSpec, Turn
 from neuroscript.llm import model, models
-from neuroscript.replies import Usage
+from neuroscript.runtime.replies import Usage
 
 HI = (Turn("user", "hi"),)
 ADD = ToolSpec("add", "math", args=(ArgSpec("a", ArgType.INT), ArgSpec("b", ArgType.INT)))

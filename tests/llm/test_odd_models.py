@@ -11,10 +11,10 @@ import pytest
 from tests.llm.test_converse import Doors, Script, made, says
 
 from neuroscript import LLMError, ToolCall, Turn
-from neuroscript.interop.prompted import Prompted
-from neuroscript.interop.smith.planning import plan_task
+from neuroscript.interop.smith.planner import plan_task
 from neuroscript.llm import ConversationError, converse
-from neuroscript.replies import Reply
+from neuroscript.llm.wire.prompted import Prompted
+from neuroscript.runtime.replies import Reply
 from neuroscript.workflow import aplanned, planned
 
 
@@ -112,7 +112,7 @@ def test_a_model_has_to_return_a_turn(talk: Any, case: str) -> None:
 
     assert of_tools.text == f"the model returned {kind}; its ask_with_tools must return a neuroscript.Turn"
     assert of_none.text == f"the model returned {kind}; its ask must return a neuroscript.Turn"
-    assert of_reply.text == f"the model returned {kind}; its reply must return a neuroscript.replies.Reply"
+    assert of_reply.text == f"the model returned {kind}; its reply must return a neuroscript.runtime.replies.Reply"
 
 
 REPLIES: Final[dict[str, tuple[dict[str, Any], str]]] = {

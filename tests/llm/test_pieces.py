@@ -15,9 +15,9 @@ import pytest
 from tests.llm.server import STREAMED, WHOLE, Api, asks, call, written
 
 from neuroscript import LLMError
-from neuroscript.jsontext import MAX_VALUES
-from neuroscript.llm.faults import asked_wait, code_word
-from neuroscript.llm.pieces import DONE, Body
+from neuroscript.io.text import MAX_VALUES
+from neuroscript.llm.errors import asked_wait, code_word
+from neuroscript.llm.http_body import DONE, Body
 
 SAID = asks(call("math__add", {"a": "2"}), text="gr\u00fc\u00dfe \u2028 \U0001f600")
 

@@ -17,9 +17,8 @@ from tests.distributions import Published
 from tests.publishing.wheelhouse import built, wheelhouse
 
 from neuroscript import RUNTIME_API, SpecError, __version__
-from neuroscript.lint.checking import lint
-from neuroscript.publishing.named import Names, named
-from neuroscript.publishing.scaffold import create
+from neuroscript.publishing.lint.check import lint
+from neuroscript.publishing.scaffold import Names, create, named
 from neuroscript.testing import LAWS
 
 ROOT = Path(__file__).parents[2]

@@ -47,7 +47,7 @@ STARTED = """
 import sys
 def test_nothing_is_loaded():
     ours = {name for name in sys.modules if name.partition(".")[0] == "neuroscript"}
-    assert ours == {"neuroscript", "neuroscript.lazily", "neuroscript.testing", "neuroscript.testing.plugin"}
+    assert ours == {"neuroscript", "neuroscript._imports", "neuroscript.testing", "neuroscript.testing.plugin"}
     assert "hypothesis" not in sys.modules or "_hypothesis_pytestplugin" in sys.modules
 """
 

@@ -11,8 +11,8 @@ import pytest
 
 from neuroscript import ArgSpec, ArgType, SpecError
 from neuroscript.workflow import Node, Plan, Retry, load_plan, plan_from_data, plan_of_json, plan_of_toml, plan_to_data
-from neuroscript.workflow.conditions import Condition, Undecided
-from neuroscript.workflow.references import Lost, Template
+from neuroscript.workflow.plan.conditions import Condition, Undecided
+from neuroscript.workflow.plan.references import Lost, Template
 
 BROKEN = """
 nam = "x"

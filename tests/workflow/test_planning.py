@@ -17,7 +17,7 @@ from tests.llm.server import ModelServer, says
 from neuroscript import Engine, ExecutionPolicy, LLMError, Runtime, SpecError, Toolset, ToolSpec, Turn
 from neuroscript.llm import model
 from neuroscript.workflow import Plan, aplanned, plan_from_data, planned, run
-from neuroscript.workflow.planning import FORM
+from neuroscript.workflow.plan.planner import FORM
 
 ran: list[str] = []
 trips = Toolset("trips")

@@ -13,7 +13,7 @@ from tests.workflow.labs import Lab
 
 from neuroscript import ArgumentError, Engine, ExecutionPolicy, Host, Limits, SpecError, Toolset
 from neuroscript.workflow import Step, Trace, arun, check, plan_of_toml, run
-from neuroscript.workflow.running import BREATH
+from neuroscript.workflow.runner import BREATH
 
 
 def ran(lab: Lab, text: str, **options: Any) -> Trace:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.workflow.drawn import Area, Drawn, Edge
 from tests.workflow.traces import NAMES, ODD, PLANS, SHAPES, node, shaped, trace, traces
 
-from neuroscript.display import one_line
+from neuroscript.io.text import one_line
 from neuroscript.workflow import Attempt, Trace, load_trace, trace_svg
-from neuroscript.workflow.labels import fitted, width
-from neuroscript.workflow.layers import crossings, layered
-from neuroscript.workflow.trace import Status
+from neuroscript.workflow.trace.graph_layout import crossings, layered
+from neuroscript.workflow.trace.svg import fitted, width
+from neuroscript.workflow.trace.trace import Status
 
 NEAR: Final = 0.051
 """Pixels by which two places differ that are written with one digit behind the point."""

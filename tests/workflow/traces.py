@@ -11,9 +11,9 @@ from typing import Any, Final, get_args
 
 from hypothesis import strategies as st
 
-from neuroscript.display import one_line
+from neuroscript.io.text import one_line
 from neuroscript.workflow import Attempt, NodeTrace, Trace, load_plan, load_trace
-from neuroscript.workflow.trace import Status
+from neuroscript.workflow.trace.trace import Status
 
 PLANS: Final = Path(__file__).parents[2] / "docs" / "examples" / "plans"
 ODD: Final = "日本語のとても長い名前 W" * 9 + "\u202e\x1b[2J<&\"'>"

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.audit.checking import Found, OpenCall
-    from neuroscript.audit.database import SqliteAudit
-    from neuroscript.audit.file import FileAudit
+    from neuroscript.audit.chain_check import Found, OpenCall
     from neuroscript.audit.keys import KeyFile, read_key
+    from neuroscript.audit.log_file import FileAudit
     from neuroscript.audit.memory import MemoryAudit
-    from neuroscript.audit.reading import read
-    from neuroscript.audit.verifying import Verified, verify
+    from neuroscript.audit.reader import read
+    from neuroscript.audit.sqlite import SqliteAudit
+    from neuroscript.audit.verification import Verified, verify
 
 __all__ = [
     "FileAudit",
@@ -34,12 +34,12 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "checking": "Found OpenCall",
-        "database": "SqliteAudit",
-        "file": "FileAudit",
+        "chain_check": "Found OpenCall",
         "keys": "KeyFile read_key",
+        "log_file": "FileAudit",
         "memory": "MemoryAudit",
-        "reading": "read",
-        "verifying": "Verified verify",
+        "reader": "read",
+        "sqlite": "SqliteAudit",
+        "verification": "Verified verify",
     },
 )

@@ -13,7 +13,7 @@ import hmac
 import re
 from typing import Final, NamedTuple
 
-from neuroscript.checks import BYTES, Form, optional, require
+from neuroscript.coercion.parameters import BYTES, Form, optional, require
 from neuroscript.errors import AuditError, SpecError
 
 START: Final = b'{"seq":'

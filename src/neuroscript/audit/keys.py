@@ -9,10 +9,10 @@ from typing import Final
 import attrs
 
 from neuroscript.audit.chain import LEAST_KEY
-from neuroscript.checks import BYTES, FLAG, PATH, require, require_fields
+from neuroscript.coercion.parameters import BYTES, FLAG, PATH, require, require_fields
 from neuroscript.errors import AuditError
-from neuroscript.private import is_shared
-from neuroscript.textfile import open_at_once
+from neuroscript.io.private_files import is_shared
+from neuroscript.io.text_files import open_at_once
 
 MOST: Final = 4096
 """How many bytes a file of a key has at most."""

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar
 
-from neuroscript.checks import COUNT, require
-from neuroscript.record import CallRecord
+from neuroscript.coercion.parameters import COUNT, require
+from neuroscript.runtime.records import CallRecord
 
 
 class MemoryAudit:

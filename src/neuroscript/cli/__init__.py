@@ -18,7 +18,7 @@ ALLOCATIONS: Final = 50_000
 """How many new objects a process of our own waits for before it looks for garbage; of its start-up it keeps all."""
 
 INTERRUPTED: Final = 130
-"""As `neuroscript.cli.exits` has it, which is not loaded before it is needed."""
+"""As `neuroscript.cli.terminal.exit_codes` has it, which is not loaded before it is needed."""
 
 
 def main(argv: list[str] | None = None, make_engine: Callable[..., Any] | None = None) -> int:
@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None, make_engine: Callable[..., Any] | None =
         make_engine: What makes the engine when one is needed, called with ``mode``; None means `neuroscript.Engine`.
 
     Returns:
-        One of the codes in `neuroscript.cli.exits`.
+        One of the codes in `neuroscript.cli.terminal.exit_codes`.
     """
     try:
         return _alone(make_engine) if argv is None else _run(argv, make_engine)
@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None, make_engine: Callable[..., Any] | None =
 
 
 def _run(argv: list[str], make_engine: Callable[..., Any] | None) -> int:
-    from neuroscript.cli.command import run
+    from neuroscript.cli.dispatch import run
 
     return run(argv, make_engine)
 

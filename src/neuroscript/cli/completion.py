@@ -6,14 +6,14 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript.cli.choosing import choice
-from neuroscript.cli.exits import OK, UsageError
-from neuroscript.cli.opening import MakeEngine, meant
-from neuroscript.cli.output import Output
+from neuroscript._imports import missing
+from neuroscript.cli.env.choices import choice
+from neuroscript.cli.env.engine import MakeEngine, meant
 from neuroscript.cli.parser import SHELLS, build
-from neuroscript.display import shown
-from neuroscript.engine import Engine
-from neuroscript.extras import missing
+from neuroscript.cli.terminal.exit_codes import OK, UsageError
+from neuroscript.cli.terminal.output import Output
+from neuroscript.engine.engine import Engine
+from neuroscript.io.text import shown
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:

@@ -13,10 +13,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, Final
 
-from neuroscript.cli.argument_parser import NothingAsked, Parser, unknown_command
-from neuroscript.cli.exits import UsageError
-from neuroscript.cli.subparsers import TRACEBACK, add_subparser, seconds
-from neuroscript.cli.world_words import (
+from neuroscript.cli.env.options import (
     KEEPING,
     LOCKED,
     WORLD,
@@ -26,6 +23,9 @@ from neuroscript.cli.world_words import (
     add_world,
     locked_words,
 )
+from neuroscript.cli.terminal.argument_parser import NothingAsked, Parser, unknown_command
+from neuroscript.cli.terminal.arguments import TRACEBACK, add_subparser, seconds
+from neuroscript.cli.terminal.exit_codes import UsageError
 
 COMMANDS: Final = (
     *("list", "show", "call", "execute", "run", "approve", "policy", "audit", "replay", "trace"),
@@ -140,7 +140,7 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     if namespace.command == "policy" and namespace.question is None:
         raise UsageError(f"a question is missing: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
     if namespace.command in ("mcp", "runs") and namespace.action is None:
-        words = import_module(f"neuroscript.cli.{OTHERS[namespace.command].partition('.')[0]}").ACTIONS
+        words = import_module(f"neuroscript.cli.{OTHERS[namespace.command].partition(':')[0]}").ACTIONS
         raise UsageError(f"an action is missing: {', '.join(words)} (see neuroscript {namespace.command} --help)")
     return namespace
 
@@ -207,7 +207,7 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in [only] if only in COMMANDS else COMMANDS:
         if name in OTHERS:
-            room, _, add = OTHERS[name].partition(".")
+            room, _, add = OTHERS[name].partition(":")
             getattr(import_module(f"neuroscript.cli.{room}"), add)(commands, _layout)
         else:
             OURS[name](commands, tool_names, keys)
@@ -365,23 +365,23 @@ OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], Non
 """What adds the commands whose words are here, each called with the completers of words."""
 
 OTHERS: Final[Mapping[str, str]] = {
-    "run": "plan_words.add_run",
-    "plan": "plan_words.add_plan",
-    "audit": "audit_words.add_audit",
-    "trace": "trace_words.add_trace",
-    "plugins": "plugin_words.add_inspection",
-    "index": "plugin_words.add_index",
-    "new": "publisher_words.add_new",
-    "lint": "publisher_words.add_lint",
-    "doctor": "doctor_words.add_doctor",
-    "export": "telling_words.add_export",
-    "stubs": "telling_words.add_stubs",
-    "docs": "telling_words.add_docs",
-    "ask": "talk_words.add_ask",
-    "chat": "talk_words.add_chat",
-    "models": "model_words.add_models",
-    "mcp": "mcp_words.add_mcp",
-    "worker": "durable_words.add_worker",
-    "runs": "durable_words.add_runs",
+    "run": "plans.options:add_run",
+    "plan": "plans.options:add_plan",
+    "audit": "audit.options:add_audit",
+    "trace": "plans.trace:add_trace",
+    "plugins": "plugins.options:add_inspection",
+    "index": "plugins.options:add_index",
+    "new": "plugins.publisher_options:add_new",
+    "lint": "plugins.publisher_options:add_lint",
+    "doctor": "doctor.command:add_doctor",
+    "export": "tools.options:add_export",
+    "stubs": "tools.options:add_stubs",
+    "docs": "tools.options:add_docs",
+    "ask": "chat.options:add_ask",
+    "chat": "chat.options:add_chat",
+    "models": "chat.models:add_models",
+    "mcp": "mcp.options:add_mcp",
+    "worker": "plans.durable_options:add_worker",
+    "runs": "plans.durable_options:add_runs",
 }
 """What adds the commands whose words have a room of their own; no room is loaded for the words of another."""

@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from types import GenericAlias
 from typing import Annotated, Any, Final, Literal, Optional
 
-from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
-from neuroscript.checks import FLAG, STRING, Form, instance, require
-from neuroscript.display import escaped, one_line
+from neuroscript.coercion.parameters import FLAG, STRING, Form, instance, require
+from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.engine.session import Session
 from neuroscript.errors import UNSET
-from neuroscript.jsonable import plain
-from neuroscript.pynames import is_name, parameters
-from neuroscript.runtime import ToolCall, ToolResult
-from neuroscript.session import Session
-from neuroscript.spec import MAYBE, ArgSpec, ToolSpec
-from neuroscript.synopsis import asked
+from neuroscript.formats.one_line import asked
+from neuroscript.formats.python_names import is_name, parameters
+from neuroscript.io.text import escaped, one_line
+from neuroscript.runtime.interfaces import ToolCall, ToolResult
+from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
 SCALARS: Final[Mapping[ArgType, Any]] = {
     ArgType.STRING: str,

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from neuroscript._imports import missing
+from neuroscript.coercion.plain_data import plain
+from neuroscript.engine.preflight import exact
+from neuroscript.engine.session import Session
 from neuroscript.errors import CallError
-from neuroscript.extras import missing
-from neuroscript.interop.offering import Offered, offered
-from neuroscript.jsonable import plain
-from neuroscript.preflight import exact
-from neuroscript.runtime import ToolCall
-from neuroscript.session import Session
+from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.runtime.interfaces import ToolCall
 
 try:
     from inspect_ai.tool import Tool, ToolDef, ToolError, ToolParam, ToolParams

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from neuroscript.extras import missing
+from neuroscript._imports import missing
+from neuroscript.engine.session import Session
 from neuroscript.interop.media import media_type
-from neuroscript.interop.offering import Offered, offered
-from neuroscript.interop.openai.tools import to_tools
-from neuroscript.session import Session
+from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.wire.openai.tools import to_tools
 
 try:
     from agents import FunctionTool, ToolOutputImage
@@ -26,7 +26,7 @@ except ImportError as error:
 def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> list[FunctionTool]:
     """Return function tools for agents, of the tools that a session permits now; its policy, limits and trail hold.
 
-    Strict mode is asked for where a tool can be told so, as `strict_schema` of `neuroscript.interop.openai` says.
+    Strict mode is asked for where a tool can be told so, as `strict_schema` of `neuroscript.llm.wire.openai` says.
 
     Args:
         session: An engine, or a session of one, by which all calls are carried out.

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.extras import missing
-from neuroscript.hookspecs import hookimpl
-from neuroscript.record import CLOSED, CallRecord
-from neuroscript.walk import name_of
+from neuroscript._imports import missing
+from neuroscript.coercion.context import name_of
+from neuroscript.runtime.records import CLOSED, CallRecord
+from neuroscript.tools.hookspecs import hookimpl
 
 try:
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
@@ -50,7 +50,7 @@ class Tracing:
     its own: two that share one would end each other's spans of tools of one name.
 
     >>> from opentelemetry.sdk.trace import TracerProvider
-    >>> from neuroscript.hooks import Hooks
+    >>> from neuroscript.calls.hooks import Hooks
     >>> len(Hooks([Tracing(TracerProvider())]).started)
     1
     """
@@ -123,7 +123,7 @@ class Tracing:
                 yield f"neuroscript.tool.{name}", text
         if self._content:
             yield "neuroscript.argument.types", tuple(map(name_of, record.types))
-            yield "neuroscript.needs", record.needs
+            yield "neuroscript.policy.tool_policy", record.needs
             if record.digest:
                 yield "neuroscript.argument.digest", record.digest.hex()
 

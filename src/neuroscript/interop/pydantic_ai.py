@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from neuroscript._imports import missing
+from neuroscript.coercion.plain_data import plain
+from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError
-from neuroscript.extras import missing
 from neuroscript.interop.media import media_type
-from neuroscript.interop.offering import Offered, offered
-from neuroscript.jsonable import plain
-from neuroscript.sent import arguments_of
-from neuroscript.session import Session
+from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.spec.binding import arguments_of
 
 try:
     from pydantic_ai import BinaryContent, ModelRetry, RunContext, ToolDefinition, ToolFailed

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
     from neuroscript.llm.clients import Model, model
-    from neuroscript.llm.conversation import (
+    from neuroscript.llm.events import (
         Called,
         Calling,
         Conversation,
@@ -46,7 +46,7 @@ __getattr__ = lazy(
     __name__,
     {
         "clients": "Model model",
-        "conversation": "Called Calling Conversation ConversationError Event Gave Replied Retrying Said",
+        "events": "Called Calling Conversation ConversationError Event Gave Replied Retrying Said",
         "loop": "aconverse converse",
         "transcripts": "transcript",
     },

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Protocol
 
 import attrs
 
-from neuroscript.checks import (
+from neuroscript.coercion.parameters import (
     BY_NAME,
     COUNT,
     DURATION,
@@ -30,16 +30,16 @@ from neuroscript.checks import (
     require,
     sequence,
 )
-from neuroscript.display import type_name
 from neuroscript.errors import LLMError
+from neuroscript.io.text import type_name
 from neuroscript.llm import library
 from neuroscript.llm.apis import APIS, ApiName
-from neuroscript.llm.retries import Patience, persisted
+from neuroscript.llm.retry import Patience, persisted
 from neuroscript.llm.transport import Api, Hear, Transport
-from neuroscript.paths import LOCAL, is_address
-from neuroscript.replies import Reply, Retried, whole
-from neuroscript.runtime import Turn
-from neuroscript.spec import ToolSpec
+from neuroscript.policy.paths import LOCAL, is_address
+from neuroscript.runtime.interfaces import Turn
+from neuroscript.runtime.replies import Reply, Retried, whole
+from neuroscript.spec.tool_spec import ToolSpec
 
 CONNECT: Final = 10.0
 """How many seconds a connection may take to be there, where less was not asked for."""

@@ -13,17 +13,17 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import shown
 from neuroscript.errors import LLMError
-from neuroscript.interop.mapped import mapped
-from neuroscript.llm.faults import fault_of, missing, of_status, timeout_error
+from neuroscript.formats.json_schema import spec_to_schema
+from neuroscript.io.text import shown
+from neuroscript.llm.errors import fault_of, missing, of_status, timeout_error
 from neuroscript.llm.transport import Hear
-from neuroscript.modeltext import result_text
-from neuroscript.replies import Reply, Usage
-from neuroscript.runtime import ToolCall, ToolResult, Turn
-from neuroscript.schema import spec_to_schema
-from neuroscript.spec import ToolSpec
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.wire.tools import mapped
+from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
+from neuroscript.runtime.replies import Reply, Usage
+from neuroscript.runtime.result_text import result_text
+from neuroscript.runtime.wire_names import WireNames
+from neuroscript.spec.tool_spec import ToolSpec
 
 KEY: Final = "llm"
 """What stands in `Turn.native` for the messages of the package."""

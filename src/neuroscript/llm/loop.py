@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import Final
 
-from neuroscript.argtypes import ArgType
-from neuroscript.checks import (
+from neuroscript.coercion.constraints import TYPE
+from neuroscript.coercion.parameters import (
     COUNT,
     FUNCTION,
     SECONDS,
@@ -24,17 +24,17 @@ from neuroscript.checks import (
     require,
     sequence,
 )
-from neuroscript.coercion import TYPE
+from neuroscript.coercion.types import ArgType
+from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
-from neuroscript.host import MODEL
-from neuroscript.interop.offering import narrowed
-from neuroscript.llm.answers import answer_spec, instruction
-from neuroscript.llm.conversation import Conversation, ConversationError
-from neuroscript.llm.doing import Doer, Listener
-from neuroscript.llm.talking import Ask, Talk
-from neuroscript.runtime import LLM, Turn
-from neuroscript.session import Session
-from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.llm.driver import Doer, Listener
+from neuroscript.llm.events import Conversation, ConversationError
+from neuroscript.llm.offered_tools import narrowed
+from neuroscript.llm.steps import Ask, Talk
+from neuroscript.llm.structured_output import answer_spec, instruction
+from neuroscript.runtime.host import MODEL
+from neuroscript.runtime.interfaces import LLM, Turn
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 CHARS: Final = 100_000
 """How many characters a model reads of one result, where a host says nothing else."""

@@ -13,8 +13,8 @@ import attrs
 from neuroscript.errors import LLMError
 from neuroscript.llm import library
 from neuroscript.llm.clients import Model
-from neuroscript.replies import Usage
-from neuroscript.runtime import Turn
+from neuroscript.runtime.interfaces import Turn
+from neuroscript.runtime.replies import Usage
 
 QUESTION: Final = "Answer with the one word: ready"
 """What a model is asked to find out whether it answers."""

@@ -9,14 +9,14 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from neuroscript.checks import instance, require
-from neuroscript.data import result_to_data
-from neuroscript.display import escaped
-from neuroscript.jsonable import plain
-from neuroscript.llm.conversation import Conversation
-from neuroscript.modeltext import result_text
-from neuroscript.replies import Reply
-from neuroscript.runtime import ToolCall, ToolResult, Turn
+from neuroscript.coercion.parameters import instance, require
+from neuroscript.coercion.plain_data import plain
+from neuroscript.io.text import escaped
+from neuroscript.llm.events import Conversation
+from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
+from neuroscript.runtime.replies import Reply
+from neuroscript.runtime.result_text import result_text
+from neuroscript.tools.serialization import result_to_data
 
 
 def transcript(conversation: Conversation) -> str:

@@ -12,13 +12,13 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import LLMError
-from neuroscript.interop.wire import Assembler, Wire
-from neuroscript.llm.faults import format_error
-from neuroscript.llm.pieces import DONE, Body
-from neuroscript.replies import Reply
-from neuroscript.runtime import Turn
-from neuroscript.spec import ToolSpec
-from neuroscript.wirenames import WireNames
+from neuroscript.llm.errors import format_error
+from neuroscript.llm.http_body import DONE, Body
+from neuroscript.llm.wire.api import Assembler, Wire
+from neuroscript.runtime.interfaces import Turn
+from neuroscript.runtime.replies import Reply
+from neuroscript.runtime.wire_names import WireNames
+from neuroscript.spec.tool_spec import ToolSpec
 
 Hear = Callable[[str], object]
 

@@ -18,15 +18,15 @@ from typing import IO, Any, Final, Literal, Protocol, overload
 
 import attrs
 
-from neuroscript.display import shown
+from neuroscript.coercion.scalars import flattened
 from neuroscript.errors import PolicyError, SandboxError
-from neuroscript.paths import names_directory, relative, spelling
-from neuroscript.runtime import Entries, Entry
-from neuroscript.sandbox.folder import Folder, Segments, Spend, failure, made, made_one
-from neuroscript.sandbox.reading import Metered, decoded, digest, opened
-from neuroscript.sandbox.replacing import append, encoded, plain, replace
-from neuroscript.sandbox.trees import ALL_BELOW, CHILDREN, Pattern, entry, found, split
-from neuroscript.scalars import flattened
+from neuroscript.io.text import shown
+from neuroscript.policy.paths import names_directory, relative, spelling
+from neuroscript.runtime.interfaces import Entries, Entry
+from neuroscript.sandbox.atomic_write import append, encoded, plain, replace
+from neuroscript.sandbox.directory import Folder, Segments, Spend, failure, made, made_one
+from neuroscript.sandbox.listing import ALL_BELOW, CHILDREN, Pattern, entry, found, split
+from neuroscript.sandbox.reader import Metered, decoded, digest, opened
 
 MOST_READ: Final = 100 * 1024 * 1024
 """How many bytes are read at once where the caller does not say it."""

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Literal, get_args
 
-from neuroscript.checks import FUNCTION, STRING, one_of, require
+from neuroscript.coercion.parameters import FUNCTION, STRING, one_of, require
 from neuroscript.errors import SandboxError
-from neuroscript.paths import relative, spelling
+from neuroscript.policy.paths import relative, spelling
+from neuroscript.sandbox.atomic_write import temporary_name
+from neuroscript.sandbox.directory import Folder, Spend, failure, refusal
 from neuroscript.sandbox.files import Files
-from neuroscript.sandbox.folder import Folder, Spend, failure, refusal
-from neuroscript.sandbox.replacing import temporary_name
 
 Backend = Literal["auto", "openat2", "walk"]
 
@@ -148,10 +148,10 @@ def _opened(directory: str, backend: Backend) -> tuple[str, Folder]:
         raise SandboxError("sandbox: is not there and can not be made", code="sandbox.missing") from None
     try:
         if os.name == "nt":
-            from neuroscript.sandbox import named
+            from neuroscript.sandbox import by_path as named
 
             return named.opened(directory)
-        from neuroscript.sandbox import beneath
+        from neuroscript.sandbox import open_beneath as beneath
 
         return beneath.opened(directory, backend)
     except OSError as error:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.testing.checking import LAWS, LawCase, LawsBroken, Report, check_toolset, laws_of
+    from neuroscript.testing.checks.check import LAWS, LawCase, LawsBroken, Report, check_toolset, laws_of
+    from neuroscript.testing.checks.check_case import Law, Violation
+    from neuroscript.testing.checks.setup import Setup
+    from neuroscript.testing.checks.trials import DOORS
     from neuroscript.testing.fake import FakeRuntime, ScriptError
     from neuroscript.testing.fuzzing import fuzz_toolset
-    from neuroscript.testing.law import Law, Violation
-    from neuroscript.testing.setup import Setup
-    from neuroscript.testing.trials import DOORS
 
 __all__ = [
     "DOORS",
@@ -38,12 +38,12 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "checking": "LAWS LawCase LawsBroken Report check_toolset laws_of",
+        "checks.check": "LAWS LawCase LawsBroken Report check_toolset laws_of",
+        "checks.check_case": "Law Violation",
+        "checks.setup": "Setup",
+        "checks.trials": "DOORS",
         "fake": "FakeRuntime ScriptError",
         "fuzzing": "fuzz_toolset",
-        "law": "Law Violation",
-        "setup": "Setup",
-        "trials": "DOORS",
     },
 )
 

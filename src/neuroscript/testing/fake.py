@@ -17,17 +17,28 @@ from typing import Any, Final, Self
 
 import attrs
 
-from neuroscript.capability import Capability, Grant
-from neuroscript.checks import BY_NAME, NUMBER, STRING, STRINGS, Form, as_tuple, mapping, optional, require, sequence
-from neuroscript.engine import Engine
-from neuroscript.frames import CallFrame
-from neuroscript.host import Host, Progress
-from neuroscript.lent import CallRuntime
-from neuroscript.policy import ExecutionPolicy
-from neuroscript.runtime import LLM, Files, Handles, Logger, Random, Reservation, ToolCall, ToolInfo, Turn
-from neuroscript.spec import ToolSpec
-from neuroscript.testing.setup import FILES, IMPLEMENTATIONS, write_files
-from neuroscript.tools import ToolImplementation
+from neuroscript.calls.steps import CallFrame
+from neuroscript.coercion.parameters import (
+    BY_NAME,
+    NUMBER,
+    STRING,
+    STRINGS,
+    Form,
+    as_tuple,
+    mapping,
+    optional,
+    require,
+    sequence,
+)
+from neuroscript.engine.call_runtime import CallRuntime
+from neuroscript.engine.engine import Engine
+from neuroscript.policy.capabilities import Capability, Grant
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.runtime.host import Host, Progress
+from neuroscript.runtime.interfaces import LLM, Files, Handles, Logger, Random, Reservation, ToolCall, ToolInfo, Turn
+from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.testing.checks.setup import FILES, IMPLEMENTATIONS, write_files
+from neuroscript.tools.tool import ToolImplementation
 
 ALL: Final = "*:*:*"
 """The grant that covers every need."""

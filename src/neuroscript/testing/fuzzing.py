@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.argtypes import ELEMENTS, VALUES, ArgType
-from neuroscript.checks import COUNT, Form, instance, optional, require
+from neuroscript.coercion.parameters import COUNT, Form, instance, optional, require
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import ArgumentError, CallError
-from neuroscript.spec import ArgSpec
-from neuroscript.testing.law import Violation
-from neuroscript.testing.samples import WRONG, takes
-from neuroscript.testing.setup import Setup, toolsets_of
-from neuroscript.testing.telling import is_refused
-from neuroscript.testing.trials import OUTSIDE, Log, call, tried, watched
-from neuroscript.tools import ToolImplementation, Toolset
+from neuroscript.spec.tool_spec import ArgSpec
+from neuroscript.testing.checks.check_case import Violation
+from neuroscript.testing.checks.contract import is_refused
+from neuroscript.testing.checks.samples import WRONG, takes
+from neuroscript.testing.checks.setup import Setup, toolsets_of
+from neuroscript.testing.checks.trials import OUTSIDE, Log, call, tried, watched
+from neuroscript.tools.tool import ToolImplementation
+from neuroscript.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

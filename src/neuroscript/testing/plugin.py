@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from neuroscript.engine import Engine
-    from neuroscript.testing.checking import LawCase
+    from neuroscript.engine.engine import Engine
+    from neuroscript.testing.checks.check import LawCase
     from neuroscript.testing.fake import FakeRuntime
 
 OPTION = "--neuroscript-toolset"
@@ -61,7 +61,7 @@ class Distribution(pytest.Collector):
         Raises:
             pytest.UsageError: There is no such distribution, or it offers no toolset that can be used.
         """
-        from neuroscript.testing.checking import laws_of
+        from neuroscript.testing.checks.check import laws_of
 
         setup = self.config.hook.pytest_neuroscript_setup(distribution=self.name)
         cases = laws_of(_toolsets(self.name), setup, name=self.name)
@@ -69,10 +69,10 @@ class Distribution(pytest.Collector):
 
 
 def _toolsets(name: str) -> list[Any]:
-    from neuroscript.catalog import chosen
+    from neuroscript.discovery.catalog import chosen
+    from neuroscript.discovery.entry_points import loaded_entry
+    from neuroscript.discovery.installed import known
     from neuroscript.errors import PluginError
-    from neuroscript.installed import known
-    from neuroscript.loading import loaded_entry
 
     order, problems = chosen(known(), [name])
     try:
@@ -97,7 +97,7 @@ class LawItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """Return the sentences of what breaks the law; of any other error the trace."""
-        from neuroscript.testing.checking import LawsBroken
+        from neuroscript.testing.checks.check import LawsBroken
 
         if not isinstance(excinfo.value, LawsBroken):
             return str(super().repr_failure(excinfo, style))
@@ -130,9 +130,9 @@ def runtime() -> Iterator[FakeRuntime]:
 @pytest.fixture
 def engine(sandbox: Path) -> Iterator[Engine]:
     """An engine without tools that grants everything within `sandbox`; a test registers its own."""
-    from neuroscript.engine import Engine
-    from neuroscript.host import Host
-    from neuroscript.policy import ExecutionPolicy
+    from neuroscript.engine.engine import Engine
+    from neuroscript.policy.execution_policy import ExecutionPolicy
+    from neuroscript.runtime.host import Host
 
     with Engine(host=Host(sandbox_dir=sandbox), policy=ExecutionPolicy(grants=["*:*:*"]), plugins="none") as engine:
         yield engine

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.workflow.checking import check
-    from neuroscript.workflow.picture import trace_svg
-    from neuroscript.workflow.plan import Node, Plan, Retry
-    from neuroscript.workflow.planning import aplanned, planned
-    from neuroscript.workflow.reading import load_plan, plan_from_data, plan_of_json, plan_of_toml, plan_to_data
-    from neuroscript.workflow.running import Step, arun, run
-    from neuroscript.workflow.trace import Attempt, NodeTrace, Trace
-    from neuroscript.workflow.tracediff import TraceDifference, trace_diff
-    from neuroscript.workflow.tracefiles import load_trace, save_trace, trace_from_data, trace_of_json, trace_to_data
-    from neuroscript.workflow.tracetext import trace_text
+    from neuroscript.workflow.plan.file import load_plan, plan_from_data, plan_of_json, plan_of_toml, plan_to_data
+    from neuroscript.workflow.plan.model import Node, Plan, Retry
+    from neuroscript.workflow.plan.planner import aplanned, planned
+    from neuroscript.workflow.plan.validation import check
+    from neuroscript.workflow.runner import Step, arun, run
+    from neuroscript.workflow.trace.diff import TraceDifference, trace_diff
+    from neuroscript.workflow.trace.file import load_trace, save_trace, trace_from_data, trace_of_json, trace_to_data
+    from neuroscript.workflow.trace.svg import trace_svg
+    from neuroscript.workflow.trace.text import trace_text
+    from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
 
 __all__ = [
     "Attempt",
@@ -53,15 +53,15 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "checking": "check",
-        "picture": "trace_svg",
-        "plan": "Node Plan Retry",
-        "planning": "aplanned planned",
-        "reading": "load_plan plan_from_data plan_of_json plan_of_toml plan_to_data",
-        "running": "Step arun run",
-        "trace": "Attempt NodeTrace Trace",
-        "tracediff": "TraceDifference trace_diff",
-        "tracefiles": "load_trace save_trace trace_from_data trace_of_json trace_to_data",
-        "tracetext": "trace_text",
+        "plan.file": "load_plan plan_from_data plan_of_json plan_of_toml plan_to_data",
+        "plan.model": "Node Plan Retry",
+        "plan.planner": "aplanned planned",
+        "plan.validation": "check",
+        "runner": "Step arun run",
+        "trace.diff": "TraceDifference trace_diff",
+        "trace.file": "load_trace save_trace trace_from_data trace_of_json trace_to_data",
+        "trace.svg": "trace_svg",
+        "trace.text": "trace_text",
+        "trace.trace": "Attempt NodeTrace Trace",
     },
 )

@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.bodies import Body
+from neuroscript.calls.steps import Body
+from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, LLMError, is_interrupt
-from neuroscript.jsontext import json_text
-from neuroscript.replies import turn_of
-from neuroscript.runtime import LLM, Turn
-from neuroscript.session import Session
-from neuroscript.workflow.plan import Plan
-from neuroscript.workflow.trace import Trace
-from neuroscript.workflow.tracefiles import trace_to_data
+from neuroscript.io.text import json_text
+from neuroscript.runtime.interfaces import LLM, Turn
+from neuroscript.runtime.replies import turn_of
+from neuroscript.workflow.plan.model import Plan
+from neuroscript.workflow.trace.file import trace_to_data
+from neuroscript.workflow.trace.trace import Trace
 
 LONGEST: Final = 100_000
 """How many characters of a trace a model reads."""
@@ -78,7 +78,7 @@ async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trac
     said, secrets = outcome.result(), session.secrets
     if isinstance(said, str):
         return attrs.evolve(trace, answer=said if secrets is None else secrets.text(said))
-    from neuroscript.data import error_to_data
+    from neuroscript.tools.serialization import error_to_data
 
     error: Any = error_to_data(said)
     return attrs.evolve(trace, status="failed", error=error if secrets is None else secrets.plain(error))

@@ -15,9 +15,9 @@ from typing import Any
 
 from tests.workflow.durable import steps
 
-import neuroscript.workflow.durable.running
+import neuroscript.workflow.durable.execution
 from neuroscript.workflow.durable import Worker, resume, run_durably
-from neuroscript.workflow.trace import Trace
+from neuroscript.workflow.trace.trace import Trace
 
 
 def main() -> None:
@@ -90,5 +90,5 @@ def told(trace: Trace) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    assert neuroscript.workflow.durable.running
+    assert neuroscript.workflow.durable.execution
     main()

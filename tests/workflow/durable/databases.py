@@ -15,7 +15,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database
-from neuroscript.workflow.durable.queueing import Queue
+from neuroscript.workflow.durable.queue import Queue
 
 MISSING: Final = "no PostgreSQL is installed here"
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from neuroscript.workflow.durable.database import CALLS, RUNS, Database
-from neuroscript.workflow.durable.queueing import Queue
+from neuroscript.workflow.durable.queue import Queue
 
 OLD: Final = "py_pickle"
 """The name of DBOS's format that pickles."""

@@ -135,7 +135,7 @@ def wide(count: int, seconds: float = 0.02) -> Plan:
 
 def expected(plan: Plan) -> dict[str, bytes]:
     """Return what each node of a plan gives where all goes well."""
-    from neuroscript.workflow.references import as_text
+    from neuroscript.workflow.plan.references import as_text
 
     results: dict[str, bytes] = {}
     for node in plan.nodes:

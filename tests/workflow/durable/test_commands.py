@@ -24,9 +24,8 @@ from tests.workflow.durable.conftest import Parent
 from tests.workflow.durable.databases import outlast, prepared
 
 from neuroscript import Engine, Toolset
-from neuroscript.display import shown_path
-from neuroscript.jsonable import plain
-from neuroscript.jsontext import json_text
+from neuroscript.coercion.plain_data import plain
+from neuroscript.io.text import json_text, shown_path
 from neuroscript.workflow import load_trace, plan_from_data, plan_to_data
 from neuroscript.workflow.durable import run_durably
 

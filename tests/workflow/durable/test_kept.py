@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroscript.data import error_to_data
+from neuroscript.coercion.scalars import Handle
 from neuroscript.errors import (
     ArgumentError,
     CallError,
@@ -22,8 +22,8 @@ from neuroscript.errors import (
     ToolFailed,
     ToolNotFound,
 )
-from neuroscript.scalars import Handle
-from neuroscript.workflow.durable.kept import Unkept, error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.tools.serialization import error_to_data
+from neuroscript.workflow.durable.encoding import Unkept, error_from_kept, error_to_kept, text_of, value_of
 
 SCALARS = (
     st.none()

@@ -21,7 +21,7 @@ from neuroscript.workflow import plan_from_data
 from neuroscript.workflow.durable import Worker, resume, run_durably
 from neuroscript.workflow.durable import serializer as durable_serializer
 from neuroscript.workflow.durable.database import Database
-from neuroscript.workflow.durable.queueing import NAME, Queue
+from neuroscript.workflow.durable.queue import NAME, Queue
 from neuroscript.workflow.durable.serializer import EXACT, FORMAT, Refused
 
 NOW = 1_790_000_000_000

@@ -15,9 +15,9 @@ from tests.workflow.durable.planted import given_out, queued, reopen, sql
 from neuroscript.errors import SpecError
 from neuroscript.workflow.durable import Worker, list_runs, resume, run_durably, show_run
 from neuroscript.workflow.durable.database import Database
-from neuroscript.workflow.durable.kept import Unreadable, error_from_kept, value_of
+from neuroscript.workflow.durable.encoding import Unreadable, error_from_kept, value_of
 from neuroscript.workflow.durable.serializer import EXACT, FORMAT
-from neuroscript.workflow.durable.workers import Workers
+from neuroscript.workflow.durable.worker_registry import Workers
 
 REMEDY = "restore the row from a backup, or delete it"
 DEEP = "[" * 100_000

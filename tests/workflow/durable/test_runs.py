@@ -30,7 +30,7 @@ from neuroscript.workflow.durable import Worker, cancel, list_runs, resume, run_
 from neuroscript.workflow.durable import database as durable_database
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database, once
-from neuroscript.workflow.durable.workers import Workers
+from neuroscript.workflow.durable.worker_registry import Workers
 
 VALUES: dict[str, Any] = {
     "bytes": b"\x00\xff",

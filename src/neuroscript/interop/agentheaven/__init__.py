@@ -15,7 +15,7 @@ Source: AgentHeaven's document of ToolSpec; seed-systems.md rows AH-1 to AH-70.
 from __future__ import annotations
 
 from neuroscript.interop.agentheaven.handle import ToolSpec
-from neuroscript.interop.agentheaven.outcome import ToolResult
 from neuroscript.interop.agentheaven.registry import ToolRegistry, reg_toolspec
+from neuroscript.interop.agentheaven.result import ToolResult
 
 __all__ = ["ToolRegistry", "ToolResult", "ToolSpec", "reg_toolspec"]

@@ -14,26 +14,29 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
-from neuroscript.argtypes import ArgType
-from neuroscript.display import shown
-from neuroscript.engine import Engine
+from neuroscript.coercion.types import ArgType
+from neuroscript.config.mcp_servers import SECONDS
+from neuroscript.engine.engine import Engine
 from neuroscript.errors import UNSET, CallError, SpecError
-from neuroscript.interop.agentheaven import protocol, reading, writing
-from neuroscript.interop.agentheaven.outcome import RESULT, ToolResult, main_value, wrapped
+from neuroscript.formats.json_schema import result_schema
+from neuroscript.formats.prompt import to_prompt
+from neuroscript.interop.agentheaven import mcp as protocol
+from neuroscript.interop.agentheaven import signature as reading
+from neuroscript.interop.agentheaven import source_code as writing
+from neuroscript.interop.agentheaven.result import RESULT, ToolResult, main_value, wrapped
 from neuroscript.interop.agentheaven.schemas import arguments_schema, strictly
 from neuroscript.interop.agentheaven.state import copied_state, set_default
 from neuroscript.interop.functions import described
-from neuroscript.interop.mcp.accepted import Definition
-from neuroscript.interop.mcp.lending import Lent
-from neuroscript.nearnames import near
-from neuroscript.needs import ToolPolicy
-from neuroscript.policy import ExecutionPolicy
-from neuroscript.promptform import to_prompt
-from neuroscript.schema import result_schema
-from neuroscript.servertables import SECONDS
-from neuroscript.snippets import made_from
-from neuroscript.sources import State
-from neuroscript.tools import NEEDS_NOTHING, ToolImplementation, Toolset
+from neuroscript.interop.mcp.client.accepted_definitions import Definition
+from neuroscript.interop.mcp.client.host_services import Lent
+from neuroscript.io.near_names import near
+from neuroscript.io.text import shown
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.tools.from_code import made_from
+from neuroscript.tools.injection_sources import State
+from neuroscript.tools.tool import NEEDS_NOTHING, ToolImplementation
+from neuroscript.tools.toolset import Toolset
 
 
 class ToolSpec:
@@ -153,8 +156,8 @@ class ToolSpec:
         Raises:
             SpecError: That is no definition, or with everything about it that can not be taken.
         """
-        from neuroscript.interop.dumped import dumped
-        from neuroscript.interop.mcp.defining import described
+        from neuroscript.interop.mcp.client.definition import described
+        from neuroscript.llm.wire.sdk_data import dumped
 
         try:
             data = dumped(tool)

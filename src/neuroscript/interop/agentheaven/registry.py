@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final, TypeVar, overload
 import attrs
 
 from neuroscript.interop.agentheaven.handle import ToolSpec
-from neuroscript.needs import ToolPolicy
-from neuroscript.tools import NEEDS_NOTHING
+from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.tools.tool import NEEDS_NOTHING
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

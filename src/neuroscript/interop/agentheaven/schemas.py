@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from neuroscript.interop.describing import schema_of
-from neuroscript.spec import ArgSpec, ToolSpec
+from neuroscript.llm.wire.tools import schema_of
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 SHOWN: Final = ("type", "properties", "required")
 """The keywords that the document shows; a schema that others wrote is what it was."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroscript.display import shown
 from neuroscript.errors import SpecError
+from neuroscript.io.text import shown
 
 
 def set_default(state: dict[str, Any], key: str, value: Any) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.interop.fastmcp.giving import to_fastmcp
-    from neuroscript.interop.fastmcp.taking import from_fastmcp
+    from neuroscript.interop.fastmcp.export import to_fastmcp
+    from neuroscript.interop.fastmcp.load import from_fastmcp
 
 __all__ = ["from_fastmcp", "to_fastmcp"]
 
-__getattr__ = lazy(__name__, {"giving": "to_fastmcp", "taking": "from_fastmcp"})
+__getattr__ = lazy(__name__, {"export": "to_fastmcp", "load": "from_fastmcp"})

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.interop.langchain.giving import to_langchain
-    from neuroscript.interop.langchain.taking import from_langchain
+    from neuroscript.interop.langchain.export import to_langchain
+    from neuroscript.interop.langchain.load import from_langchain
 
 __all__ = ["from_langchain", "to_langchain"]
 
-__getattr__ = lazy(__name__, {"giving": "to_langchain", "taking": "from_langchain"})
+__getattr__ = lazy(__name__, {"export": "to_langchain", "load": "from_langchain"})

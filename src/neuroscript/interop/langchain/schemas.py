@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from neuroscript._imports import missing
+from neuroscript.coercion.context import type_name
 from neuroscript.errors import SpecError
-from neuroscript.extras import missing
-from neuroscript.interop.foreigntext import bounded_schema
-from neuroscript.walk import type_name
+from neuroscript.interop.foreign import bounded_schema
 
 try:
     from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, Tool

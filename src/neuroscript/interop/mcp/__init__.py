@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.interop.mcp.accepted import Definition, Difference
-    from neuroscript.interop.mcp.asking import ask_client
-    from neuroscript.interop.mcp.configuring import CLIENTS, snippet
-    from neuroscript.interop.mcp.results import to_result
-    from neuroscript.interop.mcp.servers import add_servers
-    from neuroscript.interop.mcp.serving import Service, serve
-    from neuroscript.interop.mcp.shapes import to_mcp
-    from neuroscript.interop.mcp.taking import McpServer, from_mcp
+    from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference
+    from neuroscript.interop.mcp.client.load import McpServer, from_mcp
+    from neuroscript.interop.mcp.client.servers import add_servers
+    from neuroscript.interop.mcp.schema import to_mcp
+    from neuroscript.interop.mcp.server.client_config import CLIENTS, snippet
+    from neuroscript.interop.mcp.server.elicitation import ask_client
+    from neuroscript.interop.mcp.server.results import to_result
+    from neuroscript.interop.mcp.server.serve import Service, serve
 
 __all__ = [
     "CLIENTS",
@@ -40,13 +40,13 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "accepted": "Definition Difference",
-        "asking": "ask_client",
-        "results": "to_result",
-        "servers": "add_servers",
-        "serving": "Service serve",
-        "shapes": "to_mcp",
-        "configuring": "CLIENTS snippet",
-        "taking": "McpServer from_mcp",
+        "client.accepted_definitions": "Definition Difference",
+        "client.load": "McpServer from_mcp",
+        "client.servers": "add_servers",
+        "schema": "to_mcp",
+        "server.client_config": "CLIENTS snippet",
+        "server.elicitation": "ask_client",
+        "server.results": "to_result",
+        "server.serve": "Service serve",
     },
 )

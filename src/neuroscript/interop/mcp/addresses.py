@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from typing import Final
 
-from neuroscript.display import shown
-from neuroscript.servertables import URL
+from neuroscript.config.mcp_servers import URL
+from neuroscript.io.text import shown
 
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
 """A host and perhaps its port, and nothing before or behind it that somebody may read in another way."""

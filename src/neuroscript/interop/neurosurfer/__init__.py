@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
     from neuroscript.interop.neurosurfer.base_tool import BaseTool, ToolResponse
-    from neuroscript.interop.neurosurfer.invoking import Invoker
-    from neuroscript.interop.neurosurfer.taking import from_neurosurfer
+    from neuroscript.interop.neurosurfer.invoke import Invoker
+    from neuroscript.interop.neurosurfer.load import from_neurosurfer
     from neuroscript.interop.neurosurfer.tool_spec import ToolParam, ToolReturn, ToolSpec
     from neuroscript.interop.neurosurfer.toolkit import Toolkit
 
@@ -34,8 +34,8 @@ __getattr__ = lazy(
     __name__,
     {
         "base_tool": "BaseTool ToolResponse",
-        "invoking": "Invoker",
-        "taking": "from_neurosurfer",
+        "invoke": "Invoker",
+        "load": "from_neurosurfer",
         "tool_spec": "ToolParam ToolReturn ToolSpec",
         "toolkit": "Toolkit",
     },

@@ -7,6 +7,6 @@ Source: OpenAPI Specification 3.1.1 and 3.0.4; RFC 6570.
 
 from __future__ import annotations
 
-from neuroscript.interop.openapi.taking import Taken, from_openapi
+from neuroscript.interop.openapi.load import Taken, from_openapi
 
 __all__ = ["Taken", "from_openapi"]

@@ -10,22 +10,22 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import one_line
 from neuroscript.errors import SpecError
-from neuroscript.interop.openapi.answers import Promise, promise_of
-from neuroscript.interop.openapi.calling import Calling, Manner
-from neuroscript.interop.openapi.contents import Content, content_of
-from neuroscript.interop.openapi.documents import Document, Notes, at, tried
-from neuroscript.interop.openapi.naming import Operation
+from neuroscript.formats.json_schema import spec_from_schema
+from neuroscript.interop.openapi.call import Calling, Manner
+from neuroscript.interop.openapi.document import Document, Notes, at, tried
+from neuroscript.interop.openapi.names import Operation
 from neuroscript.interop.openapi.parameters import Parameter, parameters_of
+from neuroscript.interop.openapi.request_body import Content, content_of
+from neuroscript.interop.openapi.responses import Promise, promise_of
 from neuroscript.interop.openapi.schemas import Schemas
 from neuroscript.interop.openapi.security import Bound, Credential, credentials_of
 from neuroscript.interop.openapi.servers import Server, server_of
-from neuroscript.needs import ToolPolicy
-from neuroscript.schema import spec_from_schema
-from neuroscript.scopes import literal
-from neuroscript.spec import ToolSpec
-from neuroscript.tools import ToolImplementation
+from neuroscript.io.text import one_line
+from neuroscript.policy.scopes import literal
+from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.tools.tool import ToolImplementation
 
 METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "get": ("net", "reads", "idempotent"),

@@ -12,13 +12,13 @@ from typing import Any, Final, cast
 
 import attrs
 
-from neuroscript.display import one_line, shown
-from neuroscript.interop.openapi.documents import Document, Notes, Unfit, at
-from neuroscript.interop.openapi.naming import Operation, argument_name
+from neuroscript.interop.openapi.document import Document, Notes, Unfit, at
+from neuroscript.interop.openapi.names import Operation, argument_name
+from neuroscript.interop.openapi.parameter_styles import STYLES, Style, Where
 from neuroscript.interop.openapi.schemas import LONGEST, Schemas, kinds_of
 from neuroscript.interop.openapi.security import CLIENTS, TOKEN, Credential
 from neuroscript.interop.openapi.servers import has_dots
-from neuroscript.interop.openapi.styles import STYLES, Style, Where
+from neuroscript.io.text import one_line, shown
 
 IGNORED: Final = frozenset({"accept", "content-type", "authorization"})
 """Headers that no parameter describes, see "Fixed Fields" of "Parameter Object"."""

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import one_line, shown
-from neuroscript.foreign import MANY, NAMED, ONE, SHELVES
-from neuroscript.interop.openapi.documents import Document, Unfit
+from neuroscript.coercion.json_schema import MANY, NAMED, ONE, SHELVES
+from neuroscript.interop.openapi.document import Document, Unfit
+from neuroscript.io.text import one_line, shown
 
 KEPT: Final = frozenset(
     {

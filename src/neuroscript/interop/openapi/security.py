@@ -15,9 +15,9 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.display import first, shown
-from neuroscript.interop.openapi.documents import Document, Notes, Unfit, at, tried
+from neuroscript.interop.openapi.document import Document, Notes, Unfit, at, tried
 from neuroscript.interop.openapi.servers import Server, server_at, server_of
+from neuroscript.io.text import first, shown
 
 SCHEMES: Final = at("components", "securitySchemes")
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.display import shown
-from neuroscript.interop.openapi.documents import Document, Unfit, at
-from neuroscript.scopes import Unfit as NoPlace
-from neuroscript.templates import place_of
+from neuroscript.interop.openapi.document import Document, Unfit, at
+from neuroscript.io.text import shown
+from neuroscript.policy.scopes import Unfit as NoPlace
+from neuroscript.policy.templates import place_of
 
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 WHOLE: Final = re.compile(r"https?://[^/?#@\\]+(/[!-~]*)?", re.IGNORECASE)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.interop.smith.checking import problems_of
-    from neuroscript.interop.smith.converting import plan_data
-    from neuroscript.interop.smith.giving import metadata_of, write_registry
-    from neuroscript.interop.smith.payloads import payload_of
-    from neuroscript.interop.smith.planning import plan_task
-    from neuroscript.interop.smith.plans import plan_problems, read_plan
+    from neuroscript.interop.smith.export import metadata_of, write_registry
+    from neuroscript.interop.smith.json_values import payload_of
+    from neuroscript.interop.smith.load import from_smith, load_file
+    from neuroscript.interop.smith.metadata import problems_of
+    from neuroscript.interop.smith.plan_check import plan_problems, read_plan
+    from neuroscript.interop.smith.plan_conversion import plan_data
+    from neuroscript.interop.smith.planner import plan_task
     from neuroscript.interop.smith.references import referred_steps, resolved
     from neuroscript.interop.smith.registry import ToolsRegistry, load_folder, load_registry
-    from neuroscript.interop.smith.taking import from_smith, load_file
 
 __all__ = [
     "ToolsRegistry",
@@ -43,14 +43,14 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "checking": "problems_of",
-        "converting": "plan_data",
-        "giving": "metadata_of write_registry",
-        "payloads": "payload_of",
-        "planning": "plan_task",
-        "plans": "plan_problems read_plan",
+        "export": "metadata_of write_registry",
+        "json_values": "payload_of",
+        "load": "from_smith load_file",
+        "metadata": "problems_of",
+        "plan_check": "plan_problems read_plan",
+        "plan_conversion": "plan_data",
+        "planner": "plan_task",
         "references": "referred_steps resolved",
         "registry": "ToolsRegistry load_folder load_registry",
-        "taking": "from_smith load_file",
     },
 )

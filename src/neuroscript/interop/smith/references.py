@@ -13,12 +13,11 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.checks import BY_NAME, Form, require
-from neuroscript.display import shown
+from neuroscript.coercion.context import Where, place
+from neuroscript.coercion.parameters import BY_NAME, Form, require
+from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import UNSET, ArgumentError, Problem
-from neuroscript.jsonable import plain
-from neuroscript.jsontext import json_text
-from neuroscript.walk import Where, place
+from neuroscript.io.text import json_text, shown
 
 MEANT: Final = re.compile(r"\{\{\s*STEPS\b([^{}]*)\}\}")
 """What is meant as a reference."""

@@ -14,12 +14,13 @@ from typing import Any
 
 import attrs
 
-from neuroscript.display import shown
 from neuroscript.errors import PluginError
-from neuroscript.interop.smith.folders import Contents, contents_of_folder, contents_of_list
-from neuroscript.interop.smith.taking import GROUP, Described
-from neuroscript.needs import ToolPolicy
-from neuroscript.tools import ToolImplementation, Toolset
+from neuroscript.interop.smith.load import GROUP, Described
+from neuroscript.interop.smith.tool_files import Contents, contents_of_folder, contents_of_list
+from neuroscript.io.text import shown
+from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.tools.tool import ToolImplementation
+from neuroscript.tools.toolset import Toolset
 
 
 @attrs.define(eq=False)

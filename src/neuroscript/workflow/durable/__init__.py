@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript.lazily import lazy
+from neuroscript._imports import lazy
 
 if TYPE_CHECKING:
-    from neuroscript.workflow.durable.lookout import CallState, RunState, cancel, list_runs, show_run
-    from neuroscript.workflow.durable.running import arun_durably, resume, run_durably
-    from neuroscript.workflow.durable.working import Worker
+    from neuroscript.workflow.durable.execution import arun_durably, resume, run_durably
+    from neuroscript.workflow.durable.inspection import CallState, RunState, cancel, list_runs, show_run
+    from neuroscript.workflow.durable.worker import Worker
 
 __all__ = [
     "CallState",
@@ -29,8 +29,8 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "lookout": "CallState RunState cancel list_runs show_run",
-        "running": "arun_durably resume run_durably",
-        "working": "Worker",
+        "execution": "arun_durably resume run_durably",
+        "inspection": "CallState RunState cancel list_runs show_run",
+        "worker": "Worker",
     },
 )

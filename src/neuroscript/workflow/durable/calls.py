@@ -17,11 +17,11 @@ import attrs
 
 from neuroscript.errors import CallError
 from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, once, sa
-from neuroscript.workflow.durable.kept import text_of
+from neuroscript.workflow.durable.encoding import text_of
 from neuroscript.workflow.durable.outcomes import Outcome, Place, arguments_in, cancelled, damaged, failure, outcome_in
 from neuroscript.workflow.durable.rows import CALL_COLUMNS, check_call, place_id
-from neuroscript.workflow.running import Unmade
-from neuroscript.workflow.scheduling import LEFT, Work
+from neuroscript.workflow.runner import Unmade
+from neuroscript.workflow.scheduler import LEFT, Work
 
 MOST: Final = 5
 """How often a call is begun at the most: one that takes its worker with it each time must not take them all."""

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from neuroscript.checks import STRING, optional, require
-from neuroscript.directories import data_file
-from neuroscript.display import LONGEST_PATH, one_line, shown_path
+from neuroscript._imports import missing
+from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.errors import CallError, SpecError
-from neuroscript.extras import missing
-from neuroscript.workflow.durable.beating import LONGEST
+from neuroscript.io.text import LONGEST_PATH, one_line, shown_path
+from neuroscript.io.user_cache import data_file
+from neuroscript.workflow.durable.heartbeat import LONGEST
 
 try:
     import sqlalchemy as sa

@@ -8,7 +8,7 @@ import attrs
 
 from neuroscript.errors import CallError, SpecError
 from neuroscript.workflow.durable.database import CALLS
-from neuroscript.workflow.durable.kept import Unreadable, error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.workflow.durable.encoding import Unreadable, error_from_kept, error_to_kept, text_of, value_of
 from neuroscript.workflow.durable.rows import check_call, fault
 
 Place = tuple[str, int | None, int]

@@ -9,11 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import Any, Final
 
-from neuroscript.checks import COUNT, DURATION, SECONDS, STRING, WHOLE, WORD, Form, one_of, optional, problems
-from neuroscript.display import shown
+from neuroscript.coercion.parameters import (
+    COUNT,
+    DURATION,
+    SECONDS,
+    STRING,
+    WHOLE,
+    WORD,
+    Form,
+    one_of,
+    optional,
+    problems,
+)
 from neuroscript.errors import LISTED, SpecError
-from neuroscript.workflow.durable.beating import LONGEST
+from neuroscript.io.text import shown
 from neuroscript.workflow.durable.database import CALLS, RUNS, sa
+from neuroscript.workflow.durable.heartbeat import LONGEST
 
 LATEST: Final = 253_402_300_799
 """The last second of the year 9999, since 1970-01-01 UTC."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from neuroscript.display import type_name
+from neuroscript._imports import missing
 from neuroscript.errors import SpecError
-from neuroscript.extras import missing
-from neuroscript.workflow.durable.kept import text_of, value_of
+from neuroscript.io.text import type_name
+from neuroscript.workflow.durable.encoding import text_of, value_of
 
 try:
     from dbos import _serialization as formats

@@ -1,0 +1,1 @@
+"""Approval of calls before they run."""

@@ -1,0 +1,151 @@
+"""A call that is to be approved, as lines on which nothing that the call holds can pass for something else.
+
+What comes from outside stands behind a bar, ``|``, or ``:`` where it goes on: no line of ours has one there. It is cut
+into rows here and not by the terminal, and everything in it that moves, turns, hides or has no width is an escape.
+
+Source: contract section 5; reliability.md T20.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+from unicodedata import category, east_asian_width
+
+from neuroscript.approval.request import ApprovalRequest
+from neuroscript.io.text import escaped
+
+LABEL: Final = 11
+"""How many cells a line has before the bar."""
+
+ROWS: Final = 6
+"""How many rows a value, a need or a description takes at most."""
+
+NEEDS: Final = 10
+"""How many needs are shown; of the others, how many there are."""
+
+MARKS: Final = 2
+"""How many combining marks a letter may carry; more of them would grow over the lines above."""
+
+WIDE: Final = 0x1F000
+"""From here on there are pictures, which terminals draw in two cells whatever the tables say."""
+
+MASKED: Final = "[secret]"
+
+BLANK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Characters that count as printable and show nothing."""
+
+
+def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str:
+    """Return what somebody has to see before a call is approved, each line with its end.
+
+    Args:
+        columns: How many cells a line has; the last one stays free.
+        encoding: What the lines are written in; what it can not say is an escape.
+    """
+    room = columns - LABEL - 3  # the bar, a blank, and the last cell
+    lines = [
+        "-" * (columns - 1),
+        *_ours("tool", request.tool, room),
+        *_theirs("about", [request.description] if request.description else [], room, encoding),
+        *_theirs("needs", _needs(request), room, encoding, len(request.needs) - NEEDS),
+        *_ours("effects", ", ".join(request.effects) or "none", room),
+        *_ours("called by", " < ".join(request.above), room),
+        *(_theirs("arguments", _arguments(request), room, encoding) if request.arguments else ["arguments: none"]),
+        *_theirs("injected", (f"{name}, by the host" for name in request.injected), room, encoding),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _ours(label: str, text: str, room: int) -> Iterator[str]:
+    """Yield the lines of what the registry and the engine say."""
+    for index, row in enumerate(rows(text, room)):
+        yield f"{'' if index else f'{label}:':{LABEL}}{row}"
+
+
+def _theirs(label: str, texts: Iterable[str], room: int, encoding: str, untold: int = 0) -> Iterator[str]:
+    """Yield the lines of what authors and callers say: each text begins with a bar, and goes on with a colon."""
+    head = f"{label}:"
+    for text in texts:
+        shown = rows(text[: ROWS * room], room, encoding)
+        for index, row in enumerate(shown[:ROWS]):
+            yield f"{head:{LABEL}}{':' if index else '|'} {row}"
+            head = ""
+        if len(text) > ROWS * room or len(shown) > ROWS:
+            yield f"{'':{LABEL}}(cut; {len(text)} characters in all)"
+    if untold > 0:
+        yield f"{'':{LABEL}}(and {untold} more)"
+
+
+def _needs(request: ApprovalRequest) -> Iterator[str]:
+    """Yield the first needs; one that a secret argument was filled into is not told further than its verb."""
+    secrets = [request.arguments[name] for name in request.secrets if name in request.arguments]
+    for need in request.needs[:NEEDS]:
+        hidden = any(_may_hold(need, secret) for secret in secrets)
+        yield ":".join([*need.split(":")[:2], MASKED]) if hidden else need
+
+
+def _may_hold(need: str, secret: Any) -> bool:
+    if secret is None or type(secret) is bool or secret == "":
+        return False
+    return type(secret) not in (str, int, float) or str(secret).casefold() in need.casefold()
+
+
+def _arguments(request: ApprovalRequest) -> Iterator[str]:
+    for name, value in request.arguments.items():
+        yield f"{name} = {MASKED if name in request.secrets else value_text(value)}"
+
+
+def value_text(value: Any) -> str:
+    """Return an exact value as JSON, or as Python writes it where JSON would not give it back.
+
+    >>> value_text({"a": [1, None]}), value_text({1: b"x"})
+    ('{"a": [1, null]}', "{1: b'x'}")
+    """
+    import json
+
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        return text if json.loads(text) == value else repr(value)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def rows(text: str, room: int, encoding: str = "utf-8") -> list[str]:
+    """Return a text in rows of at most *room* cells, with all escapes that it needs; none for an empty one."""
+    found: list[str] = []
+    left = 0
+    for piece, cells in _pieces(text.encode(encoding, "backslashreplace").decode(encoding)):
+        if cells > left:
+            found.append("")
+            left = room
+        found[-1] += piece
+        left -= cells
+    return found
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each character as it is to be seen, and how many cells it takes at most; a mark takes none."""
+    marks = MARKS
+    for each in text:
+        if category(each) in ("Mn", "Me") and marks < MARKS and not BLANK.match(each):
+            marks += 1
+            yield each, 0
+            continue
+        plain = _plain(each)
+        marks = 0 if plain == each and category(each)[0] in "LM" else MARKS
+        yield from ((part, _cells(part)) for part in plain)
+
+
+def _plain(character: str) -> str:
+    if category(character) in ("Mn", "Me") or BLANK.match(character):
+        return ascii(character)[1:-1]
+    return escaped(character)
+
+
+def _cells(character: str) -> int:
+    return 2 if ord(character) >= WIDE or east_asian_width(character) in "WFA" else 1

@@ -1,0 +1,124 @@
+"""The parts of a record as compact JSON text; what many records share is written once and kept.
+
+Source: reliability.md part 4.5; performance.md part 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from json.encoder import encode_basestring_ascii as quoted
+from math import isfinite
+from typing import Any, Final
+
+from neuroscript.coercion.context import name_of, type_name
+from neuroscript.errors import AuditError
+from neuroscript.runtime.records import CallRecord, ToolFacts
+from neuroscript.spec.binding import Repair
+
+MOST_KEPT: Final = 4096
+"""How many tools, and how many combinations of types, are kept before all are let go."""
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case Mapping():
+            return dict(value)
+        case Decimal():
+            return str(value)
+        case _:
+            return type_name(value)
+
+
+_written: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain).encode
+
+
+class Forms:
+    """What is kept of tools and types between two records; threads may share it."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, tuple[ToolFacts, str]] = {}
+        self._types: dict[tuple[type, ...], str] = {}
+
+    def text(self, record: CallRecord) -> str:
+        """Return the members of a record as JSON, without the braces; of a call that begins only what is known then."""
+        (kind, about, run, session, call, parent, depth, policy, time) = record[:9]
+        (needs, types, sizes, digest, repairs, code, rule, spent, seconds) = record[9:]
+        text = (
+            f'"kind":"{kind}","time":{number_text(time)},"run":{quoted(run)},"session":{quoted(session)},"call":{call:d},'
+            f'"parent":{parent:d},"depth":{depth:d},{self.facts_text(about)},"policy":{quoted(policy)},'
+            f'"rule":{quoted(rule)},"needs":{list_text(needs)},"types":{self.types_text(types)},'
+            f'"sizes":{sizes_text(sizes)},"digest":"{digest.hex()}","repairs":{repairs_text(repairs)}'
+        )
+        if kind == "intent":
+            return text
+        return f'{text},"code":{quoted(code)},"spent":{spent_text(spent)},"seconds":{number_text(seconds)}'
+
+    def facts_text(self, about: ToolFacts) -> str:
+        """Return what all records of a tool share, as members."""
+        kept = self._facts.get(id(about))
+        if kept is not None and kept[0] is about:
+            return kept[1]
+        text = (
+            f'"tool":{quoted(about.tool)},"fingerprint":{quoted(about.fingerprint)},'
+            f'"distribution":{quoted(about.distribution)},"version":{quoted(about.version)},'
+            f'"effects":{list_text(about.effects)}'
+        )
+        if about.injected:
+            text = f'{text},"injected":{list_text(about.injected)}'
+        if len(self._facts) >= MOST_KEPT:
+            self._facts.clear()
+        self._facts[id(about)] = (about, text)
+        return text
+
+    def types_text(self, types: tuple[type, ...]) -> str:
+        """Return the names of types as an array."""
+        text = self._types.get(types)
+        if text is None:
+            text = list_text(tuple(map(name_of, types)))
+            if len(self._types) >= MOST_KEPT:
+                self._types.clear()
+            self._types[types] = text
+        return text
+
+
+def number_text(value: float) -> str:
+    """Return seconds as JSON.
+
+    Raises:
+        AuditError: It is no finite number, so the clock is wrong.
+    """
+    if type(value) not in (float, int) or not isfinite(value):
+        raise AuditError("a time of a record is no finite number of seconds")
+    return repr(value)
+
+
+def list_text(texts: tuple[str, ...]) -> str:
+    """Return texts as an array."""
+    return f"[{','.join(map(quoted, texts))}]" if texts else "[]"
+
+
+def sizes_text(sizes: tuple[int, ...]) -> str:
+    """Return whole numbers as an array.
+
+    >>> sizes_text((5, 0))
+    '[5,0]'
+    """
+    return f"[{','.join(map(str, sizes))}]"
+
+
+def repairs_text(repairs: tuple[Repair, ...]) -> str:
+    """Return what was converted as an array of ``{"where", "got", "became"}``."""
+    if not repairs:
+        return "[]"
+    return _written([{"where": each.where, "got": each.got, "became": each.became} for each in repairs])
+
+
+def spent_text(spent: Mapping[str, Any]) -> str:
+    """Return what was used of the limits as an object; decimals are texts.
+
+    >>> spent_text({"calls": 1, "money": {"EUR": Decimal("0.10")}})
+    '{"calls":1,"money":{"EUR":"0.10"}}'
+    """
+    return _written(dict(spent)) if spent else "{}"

@@ -1,0 +1,33 @@
+"""Which kind of audit log a path means: a database by its suffix, and else a file of lines."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from neuroscript.runtime.records import AuditSink
+
+DATABASES: Final = (".db", ".sqlite", ".sqlite3")
+"""The suffixes of audit logs that are databases."""
+
+
+def is_database_path(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path means a database."""
+    return os.fspath(path).lower().endswith(DATABASES)
+
+
+def sink_at(path: str | os.PathLike[str]) -> AuditSink:
+    """Open the audit log at a path: a `SqliteAudit` or a `FileAudit`, without a key.
+
+    Raises:
+        AuditError: The file is not an audit log.
+        OSError: The file cannot be opened, read or written.
+        sqlite3.Error: The file is not a database, or cannot be written.
+    """
+    if is_database_path(path):
+        from neuroscript.audit.sqlite import SqliteAudit
+
+        return SqliteAudit(path)
+    from neuroscript.audit.log_file import FileAudit
+
+    return FileAudit(path)

@@ -1,0 +1,141 @@
+"""Trails read again: the records of a file or a database, as plain data, one after the other.
+
+Nothing of the file is believed: it may be no trail at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from urllib.parse import quote
+
+from neuroscript.audit.chain import LONGEST
+from neuroscript.audit.locks import wait
+from neuroscript.audit.sqlite import COLUMNS, IN_JSON
+from neuroscript.coercion.parameters import FUNCTION, PATH, optional, require
+from neuroscript.errors import AuditError
+from neuroscript.io.text import NotJSON, parsed
+from neuroscript.io.text_files import open_at_once
+
+MAGIC: Final = b"SQLite format 3\0"
+"""What a database begins with."""
+
+BUFFER: Final = 256 * 1024
+
+SELECT: Final = f"SELECT id, {', '.join(COLUMNS)} FROM calls WHERE id > ? ORDER BY id"  # noqa: S608
+
+
+def read(path: str | os.PathLike[str], *, unread: Callable[[int], None] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield each record of a trail as it stands there, the oldest first; whether it is true is asked of `verify`.
+
+    Args:
+        path: A file of JSON lines, or a database.
+        unread: Told the number of each line that is no record; without it such lines are passed over.
+
+    Raises:
+        AuditError: A line is longer than a record can be, or the database is none of a trail.
+        OSError: The file can not be read.
+    """
+    require("read", path=(path, PATH), unread=(unread, optional(FUNCTION)))
+    return _records_at(path, unread)
+
+
+def _records_at(path: str | os.PathLike[str], unread: Callable[[int], None] | None) -> Iterator[dict[str, Any]]:
+    with opened(path) as stream:
+        if not is_database(stream):
+            yield from records(stream, unread)
+            return
+    for _, row in rows(path):
+        yield row
+
+
+def opened(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a trail to be read, or raise an OSError, as for a named pipe."""
+    return open(path, "rb", buffering=BUFFER, opener=open_at_once)
+
+
+def is_database(stream: BinaryIO) -> bool:
+    """Tell whether a stream at its beginning is a database; nothing of it is taken."""
+    peek: Callable[[int], bytes] = stream.peek  # type: ignore[attr-defined]
+    return peek(len(MAGIC)).startswith(MAGIC)
+
+
+def records(stream: BinaryIO, unread: Callable[[int], None] | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the records in what is left of a stream of lines."""
+    for number, raw in numbered(stream):
+        record = data_of(raw)
+        if record is not None:
+            yield record
+        elif unread is not None:
+            unread(number)
+
+
+def numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of each line, from 1, and its bytes; all but the last end in a newline.
+
+    A line without one is looked at once more when nobody writes, for the writer may have been at it.
+
+    Raises:
+        AuditError: A line is longer than a record can be.
+    """
+    number = 0
+    while raw := stream.readline(LONGEST + 1):
+        number += 1
+        if not raw.endswith(b"\n") and len(raw) <= LONGEST:
+            wait(stream.fileno())
+            raw += stream.readline(LONGEST + 1)
+        if len(raw) > LONGEST:
+            raise AuditError(f"line {number} has more than {LONGEST} bytes, so this is no trail")
+        yield number, raw
+
+
+def data_of(raw: bytes) -> dict[str, Any] | None:
+    """Return the record in a line, or None where there is none."""
+    try:
+        data = parsed(raw.decode())
+    except (NotJSON, UnicodeDecodeError):
+        return None
+    return data if isinstance(data, dict) and isinstance(data.get("kind"), str) else None
+
+
+def rows(path: str | os.PathLike[str], after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the id and the record of each row of a database behind the id *after*, in their order.
+
+    Raises:
+        AuditError: It is no database of a trail, or it can not be read.
+    """
+    try:
+        with closing(connected(path)) as connection:
+            for id, *cells in connection.execute(SELECT, (after,)):
+                yield id, _row(dict(zip(COLUMNS, cells, strict=True)))
+    except sqlite3.Error as error:
+        raise unreadable(error) from None
+
+
+def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
+    """Return a connection to a database that can not change it."""
+    return sqlite3.connect(f"file:{quote(os.fsencode(Path(path).absolute()))}?mode=ro", uri=True)
+
+
+def unreadable(error: sqlite3.Error) -> AuditError:
+    """Return the error for a database that can not be read; of the texts of SQLite none is repeated."""
+    name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    return AuditError(f"the file is no database of a trail, or can not be read ({name})")
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as a record: what is JSON is read, and a call that has not ended has no code and no time."""
+    for name in IN_JSON:
+        try:
+            row[name] = json.loads(row[name])
+        except (TypeError, ValueError, RecursionError):
+            row[name] = None
+    if row["kind"] == "intent":
+        for name in ("code", "seconds", "spent"):
+            del row[name]
+    return row

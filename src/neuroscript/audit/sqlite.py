@@ -1,0 +1,209 @@
+"""Calls as rows of one table of SQLite, one for each call, to be asked with plain SQL while they are written.
+
+Source: issue "Authority", audit; ecosystem.md part 12.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sqlite3
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar, Final
+
+from neuroscript.audit.encoding import Forms, list_text, number_text, repairs_text, sizes_text, spent_text
+from neuroscript.coercion.parameters import COUNT, PATH, instance, require
+from neuroscript.errors import AuditError
+from neuroscript.io.text import sendable
+from neuroscript.policy.tool_policy import LASTING
+from neuroscript.runtime.records import CallRecord
+
+SECONDS: Final = 1.0
+"""How long a row waits at most before it is committed."""
+
+PATIENCE: Final = 10.0
+"""How many seconds a commit waits for another process that writes."""
+
+MOST_WAITING: Final = 10_000
+"""How many rows are kept while they can not be committed."""
+
+MODE: Final = 0o600
+"""Who may read a trail that is made here: its owner."""
+
+COLUMNS: Final = (
+    *("run", "call", "parent", "depth", "session", "kind", "tool", "code", "rule", "time", "seconds"),
+    *("fingerprint", "distribution", "version", "policy", "digest"),
+    *("effects", "needs", "types", "sizes", "repairs", "spent"),
+)
+IN_JSON: Final = ("effects", "needs", "types", "sizes", "repairs", "spent")
+"""The columns that hold JSON."""
+
+SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS calls (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run TEXT NOT NULL, call INTEGER NOT NULL, parent INTEGER NOT NULL, depth INTEGER NOT NULL, session TEXT NOT NULL,
+    kind TEXT NOT NULL, tool TEXT NOT NULL, code TEXT NOT NULL, rule TEXT NOT NULL, time REAL NOT NULL, seconds REAL,
+    fingerprint TEXT NOT NULL, distribution TEXT NOT NULL, version TEXT NOT NULL, policy TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    effects TEXT NOT NULL, needs TEXT NOT NULL, types TEXT NOT NULL, sizes TEXT NOT NULL, repairs TEXT NOT NULL,
+    spent TEXT NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS calls_by_number ON calls (run, call) WHERE call > 0;
+CREATE INDEX IF NOT EXISTS calls_by_tool ON calls (tool, time);
+CREATE INDEX IF NOT EXISTS calls_by_failure ON calls (code, time) WHERE code <> 'ok';
+"""
+
+INSERT: Final = f"INSERT OR REPLACE INTO calls ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+
+Row = tuple[str | int | float | None, ...]
+
+
+class SqliteAudit:
+    """A trail in a database: one row for each call, in the table ``calls``.
+
+    A row is written when a call has ended or was refused. When a call begins, one is written for tools with one of the
+    effects `needs.LASTING`, and committed before the call goes on; the outcome takes its place, so that after a crash
+    the calls whose outcome nobody knows are those of the kind ``intent``. Other rows are committed when there are
+    *batch* of them, and at the latest after `SECONDS`: a crash loses those. There is no chain of hashes here.
+
+    Args:
+        path: Of the database; it is made with mode 0600 where it is missing.
+        batch: How many rows are committed at once.
+
+    Raises:
+        SpecError: The batch is no whole number above 0.
+        sqlite3.Error: The file is no database, or can not be written.
+        OSError: The file can not be made.
+    """
+
+    intents: ClassVar[bool] = True
+
+    def __init__(self, path: str | os.PathLike[str], *, batch: int = 100) -> None:
+        require("SqliteAudit", path=(path, PATH), batch=(batch, COUNT))
+        self._path = Path(path).absolute()
+        self._batch = batch
+        self._forms = Forms()
+        self._rows: list[Row] = []
+        self._late = False
+        self._timer: threading.Timer | None = None
+        self._pid, self._lock = os.getpid(), threading.Lock()
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, MODE))
+        self._connection: sqlite3.Connection | None = _connected(self._path)
+        atexit.register(self.close)
+
+    def write(self, record: CallRecord) -> None:
+        """Keep a record; one of a call that begins and may do harm is committed when this returns.
+
+        Raises:
+            AuditError: The sink is closed.
+            sqlite3.Error: Rows can not be committed; as many as `MOST_WAITING` are kept and tried again.
+        """
+        if not isinstance(record, CallRecord):
+            require("SqliteAudit", record=(record, instance(CallRecord)))
+        urgent = record.kind == "intent"
+        if urgent and LASTING.isdisjoint(record.about.effects):
+            return
+        row = self._row(record)
+        if self._pid != os.getpid():
+            raise AuditError("SQLite can not be used in a forked process; make the audit there, or take a FileAudit")
+        with self._lock:
+            if self._connection is None:
+                raise AuditError("the audit is closed")
+            if len(self._rows) >= MOST_WAITING:
+                self._commit()
+            self._rows.append(row)
+            if urgent or self._late or len(self._rows) >= self._batch:
+                self._commit_or_drop(urgent)
+            elif self._timer is None:
+                self._wait()
+
+    def flush(self) -> None:
+        """Commit what waits.
+
+        Raises:
+            sqlite3.Error: It can not be committed.
+        """
+        with self._lock:
+            self._commit()
+
+    def close(self) -> None:
+        """Commit what waits, and close the database.
+
+        Raises:
+            sqlite3.Error: The last rows can not be committed; the database is closed all the same.
+        """
+        atexit.unregister(self.close)
+        if self._pid != os.getpid():  # what waits is its parent's to commit
+            return
+        with self._lock:
+            connection, timer = self._connection, self._timer
+            if connection is None:
+                return
+            if timer is not None:
+                timer.cancel()
+            try:
+                self._commit()
+            finally:
+                self._connection = None
+                connection.close()
+
+    def _row(self, record: CallRecord) -> Row:
+        about = record.about
+        seconds = None if record.kind == "intent" else float(number_text(record.seconds))
+        return (
+            *(record.run, record.call, record.parent, record.depth, sendable(record.session), record.kind),
+            *(sendable(about.tool), record.code, sendable(record.rule), float(number_text(record.time)), seconds),
+            *(about.fingerprint, about.distribution, about.version, record.policy, record.digest.hex()),
+            *(list_text(about.effects), list_text(record.needs), self._forms.types_text(record.types)),
+            *(sizes_text(record.sizes), repairs_text(record.repairs), spent_text(record.spent)),
+        )
+
+    def _commit_or_drop(self, urgent: bool) -> None:
+        try:
+            self._commit()
+        except sqlite3.Error:
+            if urgent:  # the call is not to begin, so nothing is to say that it did
+                self._rows.pop()
+            raise
+
+    def _commit(self) -> None:
+        """Write out all rows in one transaction; the caller holds the lock."""
+        connection = self._connection
+        if connection is None or not self._rows:
+            return
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(INSERT, self._rows)
+            connection.execute("COMMIT")
+        except BaseException:
+            self._late = True
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        self._late = False
+        self._rows.clear()
+
+    def _wait(self) -> None:
+        self._timer = timer = threading.Timer(SECONDS, self._commit_late)
+        timer.daemon = True
+        timer.start()
+
+    def _commit_late(self) -> None:
+        """Commit what has waited long enough; where that fails, the next `write` tries again and tells."""
+        with self._lock, suppress(sqlite3.Error):
+            self._timer = None
+            self._commit()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.executescript(SCHEMA)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,199 @@
+"""Having a call approved: who is asked, with what, and what becomes of each answer.
+
+It is a part of the line's steps: where an approver is to be called, the driver is asked to run it. Only an answer that
+says so lets a call pass; whatever else an approver does refuses it.
+
+Source: contract section 5.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, Final, NoReturn
+
+import attrs
+
+from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.calls.steps import Body, CallFrame, Ended, Manner
+from neuroscript.coercion.values import copied
+from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_interrupt
+from neuroscript.policy.capabilities import normal
+from neuroscript.policy.refusals import fault
+from neuroscript.runtime.masking import masked
+from neuroscript.spec.binding import bound
+from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.tools.fingerprints import call_digest, fingerprint, policy_digest
+
+ROUNDS: Final = 16
+"""How often the arguments of one call may be modified before it is refused."""
+
+Admitted = tuple[tuple[Any, ...], CallFrame]
+"""The exact values of a call, and the frame in which the tool may do what it needs for them."""
+
+Asking = Generator[Body, Any, Any]
+
+
+def asked(line: Any, values: tuple[Any, ...], frame: CallFrame) -> Generator[Body, Any, Admitted]:
+    """Have each approver of a line approve a call, and return the values and the frame with which it may run.
+
+    Yields:
+        Each approver, to be run.
+
+    Raises:
+        PolicyError: One of them does not approve.
+        ArgumentError: What one of them wrote instead does not fit.
+    """
+    content: Any = None  # who wrote the present arguments
+    for _ in range(ROUNDS):
+        for index, approver in enumerate(line.approvers):
+            request = _request(line.tool, line.policy, values, frame, index)
+            if approver is content or (index, request.digest) in frame.session.approved:
+                continue
+            stored = frame.session.answers.pop((index, request.digest), None)
+            answer = stored or (yield from _answer(line, approver, request, values, frame))
+            if answer.verdict == "modify":
+                values, frame = line.again(answer.arguments, frame)
+                content = approver
+                break
+            if answer.verdict != "approve":
+                _refuse(line, answer, values, frame)
+            if answer.for_session:
+                frame.session.approved.add((index, request.digest))
+        else:
+            return values, frame
+    raise line.refused(frame, fault(line.tool.name, "approver", RecursionError()), values)
+
+
+def stale(session: Any, pending: Any) -> CallError | None:
+    """Return why the answer to a call that was put aside counts no longer, or None."""
+    try:
+        tool = session._entry(pending.tool).line.tool
+    except CallError as error:
+        return error
+    definition = fingerprint(tool)
+    try:
+        values = bound(tool.spec, session._world.coercion, pending.call.arguments, by_name=True)
+    except ArgumentError as error:
+        return error
+    changed = pending.agrees(definition, policy_digest(session.policy), session.id, call_digest(definition, values))
+    if not changed:
+        return None
+    text = f"waits for another approval, for this is no longer what was asked about: {', '.join(changed)}"
+    frame = CallFrame(session, tool.name)
+    refusal = PolicyError(text, tool=tool.name, code="policy.stale", need="approval", rule="approver")
+    told: CallError = session.refused(frame, refusal, values)
+    return told
+
+
+def _answer(line: Any, approver: Any, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame) -> Asking:
+    """Have an approver run, and return its answer."""
+    asking, manner = _guarded(approver)
+    try:
+        answer = yield Body(line.tool.name, asking, (request,), manner)
+        if inspect.isawaitable(answer):
+            answer = yield Body(line.tool.name, _awaited, (answer,), "coroutine")
+    except Ended as end:
+        raise end.error from None
+    except GeneratorExit:  # nobody is left who could run anything
+        raise
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        answer = _Failed(error)
+    if type(answer) is Approval and answer.verdict in ("approve", "modify", *REFUSALS):
+        return answer
+    why = answer.error if type(answer) is _Failed else TypeError()
+    raise line.refused(frame, fault(line.tool.name, "approver", why), values) from why
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Failed:
+    """What an approver raised, in place of an answer, so that nothing of it ends what stands around."""
+
+    error: BaseException
+
+
+def _guarded(approver: Callable[..., Any]) -> tuple[Callable[..., Any], Manner]:
+    """Return an approver that raises nothing but an interrupt, and how it is run."""
+    if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(type(approver).__call__):
+        return (lambda request: _awaited(approver(request))), "coroutine"
+
+    def asking(request: ApprovalRequest) -> Any:
+        try:
+            return approver(request)
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            return _Failed(error)
+
+    return asking, "waits"
+
+
+async def _awaited(answer: Any) -> Any:
+    from asyncio import CancelledError
+
+    try:
+        return await answer
+    except CancelledError:  # whose it is, the driver knows
+        raise
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        return _Failed(error)
+
+
+def _request(tool: Any, policy: Any, values: tuple[Any, ...], frame: CallFrame, approver: int) -> ApprovalRequest:
+    definition = fingerprint(tool)
+    return ApprovalRequest(
+        tool.name,
+        tool.spec.description,
+        copied(tool.spec.by_name(values)),
+        _secrets(tool.spec, values, frame),
+        _needs(frame),
+        tool.policy.effects,
+        frame.session.id,
+        frame.depth,
+        tuple(above.tool for above in frame.chain())[1:],
+        definition,
+        policy_digest(policy),
+        call_digest(definition, values),
+        approver,
+        tuple(tool.injected),
+    )
+
+
+def _needs(frame: CallFrame) -> tuple[str, ...]:
+    """Return what a call does to the world, whole and in the one spelling of each path, but for secrets."""
+    secrets = frame.session.secrets
+    texts = (str(normal(need)) for need in frame.needs)
+    return tuple(texts if secrets is None else map(secrets.text, texts))
+
+
+def _secrets(spec: ToolSpec, values: tuple[Any, ...], frame: CallFrame) -> frozenset[str]:
+    """Return the names of the arguments that nobody is to see: they are secret, or hold a secret."""
+    secrets = frame.session.secrets
+    if secrets is None:
+        return frozenset()
+    named, shown = spec.by_name(values), masked(spec, values)
+    return frozenset(name for name in named if secrets.plain(shown[name]) != named[name])
+
+
+REFUSALS: Final[dict[str, tuple[str, str, Retry]]] = {
+    "reject": ("was not approved", "policy.rejected", "never"),
+    "stop": ("was not approved, and nothing further may run in this session", "policy.stopped", "never"),
+    "suspend": ("waits for an approval", "policy.pending", "later"),
+}
+"""For each answer that refuses a call, what its caller is told: a sentence, the code, and who can make it succeed."""
+
+
+def _refuse(line: Any, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
+    text, code, retry = REFUSALS[answer.verdict]
+    if answer.verdict == "stop":
+        frame.session.stop()
+    said = f"{text}: {answer.reason}" if answer.reason else text
+    raise line.refused(
+        frame,
+        PolicyError(said, tool=line.tool.name, code=code, need="approval", rule="approver", retry=retry),
+        values,
+    )

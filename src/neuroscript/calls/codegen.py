@@ -1,0 +1,270 @@
+""""""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from neuroscript.coercion.constraints import bounded
+from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.scalars import EXACT, READINGS, Misfit
+from neuroscript.coercion.types import ELEMENTS, ArgType
+from neuroscript.coercion.values import bulk_text
+from neuroscript.errors import UNSET
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
+
+SHORT: Final = 12
+"""Up to this length a list is looked through item by item, above it in bulk; there the two cost the same."""
+
+
+class Source:
+    """The text of a function under construction, and the objects that it names.
+
+    Objects are named in the order in which they come up, so that two tools of one shape have one text, which is
+    compiled once.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.heads: list[str] = []
+        self.objects: list[object] = []
+
+    def add(self, text: str, *lines: str, indent: int = 0) -> None:
+        """Add lines, each *indent* levels in."""
+        self.lines.extend("    " * indent + line for line in (text, *lines))
+
+    def head(self, line: str) -> None:
+        """Add a line that is executed once, when the function is made."""
+        self.heads.append(line)
+
+    def inner(self) -> Source:
+        """Return an empty source that names its objects together with this one, and has its head."""
+        inner = Source()
+        inner.objects, inner.heads = self.objects, self.heads
+        return inner
+
+    def name(self, thing: object) -> str:
+        """Return the name by which the text may call *thing*."""
+        self.objects.append(thing)
+        return f"k{len(self.objects) - 1}"
+
+
+def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
+    """Add the statements that bind the list or tuple ``given`` to ``a0``, ``a1`` …; *doubt* is the way out.
+
+    Args:
+        mark: What is executed where a value had to be changed.
+
+    Returns:
+        Whether there are any; False where every call would have to take the way out.
+    """
+    if not _may_be_fast(spec, coercion):
+        return False
+    names = _names(spec)
+    optional = sum(1 for arg in spec.args if not arg.required)
+    last_required = max((index for index, arg in enumerate(spec.args) if arg.required), default=-1)
+    source.add("if type(given) is not tuple and type(given) is not list:", f"    {doubt}")
+    if optional and last_required < len(names) - 1:
+        source.add("count = len(given)")
+        for count in range(len(names), last_required, -1):
+            source.add(f"{'if' if count == len(names) else 'elif'} count == {count}:")
+            source.add(f"{_tupled(names[:count])} = given", indent=1)
+            for name, arg in zip(names[count:], spec.args[count:], strict=True):
+                source.add(f"{name} = {_default(arg, source)}", indent=1)
+        source.add("else:", f"    {doubt}")
+    else:
+        _add_unpacking(names, "given", source, doubt)
+    _add_checks(spec, coercion, source, doubt, mark)
+    return True
+
+
+def named(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
+    """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` …, as `positional` does."""
+    if not _may_be_fast(spec, coercion):
+        return False
+    names = _names(spec)
+    keys = [source.name(arg.name) for arg in spec.args]
+    source.add("if type(given) is not dict:", f"    {doubt}")
+    if all(arg.required for arg in spec.args):
+        _add_key_check(len(names), source, "given", doubt)
+        _add_lookups(names, "given", keys, source, doubt)
+    else:
+        _add_optional_lookups(spec, names, keys, source, doubt)
+    _add_checks(spec, coercion, source, doubt, mark)
+    return True
+
+
+def _add_lookups(names: Sequence[str], what: str, keys: Sequence[str], source: Source, doubt: str) -> None:
+    if names:
+        source.add("try:", *(f"    {name} = {what}[{key}]" for name, key in zip(names, keys, strict=True)))
+        source.add("except KeyError:", f"    {doubt}")
+
+
+def _add_optional_lookups(
+    spec: ToolSpec, names: Sequence[str], keys: Sequence[str], source: Source, doubt: str
+) -> None:
+    source.add("try:", "    for key in given:", "        if type(key) is not str:", f"            {doubt}")
+    source.add("except RuntimeError:", f"    {doubt}", "count = len(given)")
+    for name, key, arg in zip(names, keys, spec.args, strict=True):
+        source.add(f"if {key} in given:", f"    {name} = given[{key}]", "    count -= 1")
+        source.add("else:", f"    {doubt if arg.required else f'{name} = {_default(arg, source)}'}")
+    source.add("if count:", f"    {doubt}")
+
+
+def _names(spec: ToolSpec) -> list[str]:
+    return [f"a{index}" for index in range(len(spec.args))]
+
+
+def _add_unpacking(names: Sequence[str], what: str, source: Source, doubt: str, indent: int = 0) -> None:
+    source.add("try:", f"    {_tupled(names)} = {what}", "except ValueError:", f"    {doubt}", indent=indent)
+
+
+def _tupled(names: Sequence[str]) -> str:
+    return f"({', '.join(names)},)" if names else "()"
+
+
+def _default(arg: ArgSpec, source: Source) -> str:
+    return "None" if arg.default is UNSET or arg.default is None else source.name(arg.default)
+
+
+def _may_be_fast(spec: ToolSpec, coercion: Coercion) -> bool:
+    """Tell whether the statements can speak for some calls: every required argument is of a kind that they know."""
+    if spec.variadic or _asks_more(spec) or coercion.sizes.depth < 2 or coercion.sizes.nodes < _fixed_nodes(spec):
+        return False
+    return all(_is_plain(arg) or _is_list(arg) or _is_declared(arg) or _may_be_omitted(arg) for arg in spec.args)
+
+
+def _asks_more(spec: ToolSpec) -> bool:
+    if not spec.schema:
+        return False
+    from neuroscript.coercion.json_schema import looked_at
+
+    return looked_at(spec.schema).asks_more
+
+
+def _fixed_nodes(spec: ToolSpec) -> int:
+    """Return how many values there are whatever is given, list items apart."""
+    return sum(1 + (0 if arg.type in ELEMENTS else len(arg.keys)) for arg in spec.args)
+
+
+def _is_plain(arg: ArgSpec) -> bool:
+    return arg.type in EXACT
+
+
+def _is_list(arg: ArgSpec) -> bool:
+    return arg.element in EXACT and arg.type in ELEMENTS and not bounded(arg) and arg.default is UNSET
+
+
+def _is_declared(arg: ArgSpec) -> bool:
+    plain = all(_is_plain(key) for key in arg.keys)
+    return bool(arg.keys) and plain and not arg.extra_keys and not bounded(arg) and arg.default is UNSET
+
+
+def _may_be_omitted(arg: ArgSpec) -> bool:
+    return not arg.required and arg.default is UNSET
+
+
+def _add_checks(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str) -> None:
+    sized = any(arg.element in (ArgType.STRING, ArgType.BLOB) or arg.keys for arg in spec.args)
+    counted = any(arg.type in ELEMENTS for arg in spec.args)
+    if sized:
+        source.add("text = 0")
+    if counted:
+        source.add(f"nodes = {_fixed_nodes(spec)}")
+    for name, arg in zip(_names(spec), spec.args, strict=True):
+        _add_check(name, arg, coercion, source, doubt, mark, mark)
+    if sized:  # four bytes a character at the most
+        source.add(f"if text > {coercion.sizes.text // 4}:", f"    {doubt}")
+    if counted:
+        source.add(f"if nodes > {coercion.sizes.nodes}:", f"    {doubt}")
+
+
+def _add_check(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, store: str, mark: str) -> None:
+    """Add what makes *name* exact; *store* keeps a value that had to be changed where it came from, and marks it."""
+    inner = source.inner()
+    if _is_plain(arg):
+        _add_plain(name, arg, coercion, inner, doubt, store)
+    elif _is_list(arg):
+        _add_list(name, arg, inner, doubt)
+    elif _is_declared(arg):
+        _add_declared(name, arg, coercion, inner, doubt, mark)
+    else:
+        inner.add(doubt)
+    if arg.required and not arg.nullable:
+        source.add(*inner.lines)
+        return
+    if not arg.required and arg.default is not UNSET and arg.default is not None and not arg.nullable:
+        source.add(f"if {name} is None:", f"    {name} = {source.name(arg.default)}", f"    {store}")
+    source.add(f"if {name} is not None:")
+    source.add(*inner.lines, indent=1)
+
+
+def _add_plain(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, store: str) -> None:
+    reading = source.name(READINGS[coercion.mode][arg.type])
+    source.add(f"if not ({EXACT[arg.type].format(name)}):", f"    {name} = {reading}({name})")
+    source.add(f"    if type({name}) is Misfit:", f"        {doubt}", f"    {store}")
+    if arg.type in (ArgType.STRING, ArgType.BLOB):
+        source.add(f"text += len({name})")
+    if arg.choices:
+        source.add(f"if {name} not in {source.name(frozenset(arg.choices))}:", f"    {doubt}")
+    for bound_of_it, wrong in ((arg.minimum, "<"), (arg.maximum, ">")):
+        if bound_of_it is not None:
+            source.add(f"if {name} {wrong} {source.name(bound_of_it)}:", f"    {doubt}")
+    for length, wrong in ((arg.min_length, "<"), (arg.max_length, ">")):
+        if length is not None:
+            source.add(f"if len({name}) {wrong} {source.name(length)}:", f"    {doubt}")
+
+
+def _add_list(name: str, arg: ArgSpec, source: Source, doubt: str) -> None:
+    has_text = arg.element is ArgType.STRING
+    source.add(f"if type({name}) is not list:", f"    {doubt}", f"{name} = {name}[:]", f"nodes += len({name})")
+    source.add(f"if len({name}) > {SHORT}:", f"    size = bulk_text({source.name(arg.element)}, {name})")
+    source.add("    if size < 0:", f"        {doubt}", *(["    text += size"] if has_text else []))
+    source.add("else:", f"    for item in {name}:", f"        if not ({EXACT[arg.element].format('item')}):")
+    source.add(f"            {doubt}", *(["        text += len(item)"] if has_text else []))
+
+
+def _add_declared(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, mark: str) -> None:
+    """Add what copies a map, or each map of a list, and then looks at the copy, which nobody else can change."""
+    keys = [source.name(key.name) for key in arg.keys]
+    key_text = sum(len(key.name) for key in arg.keys)
+    if arg.type not in ELEMENTS:
+        source.add(f"if type({name}) is not dict:", f"    {doubt}", f"{name} = {name}.copy()", f"text += {key_text}")
+        _add_key_check(len(keys), source, name, doubt)
+        _add_members(name, arg, keys, coercion, source, doubt, mark)
+        return
+    source.add(f"if type({name}) is not list:", f"    {doubt}", f"maps = {name}[:]", f"{name} = []")
+    source.add(f"nodes += {1 + len(keys)} * len(maps)", f"text += {key_text} * len(maps)")
+    seen, these = ([f"{letter}{index}" for index in range(len(keys))] for letter in "sn")
+    source.add(f"{_tupled(seen)} = {_tupled(keys)}", "for item in maps:")
+    inner = source.inner()
+    inner.add("if type(item) is not dict:", f"    {doubt}", "item = item.copy()")
+    _add_unpacking(these, "item", inner, doubt)
+    inner.add(f"if not ({' and '.join(f'{a} is {b}' for a, b in zip(these, seen, strict=True))}):")
+    inner.add(f"    if not ({_all_texts(these)}):", f"        {doubt}", f"    {_tupled(seen)} = {_tupled(these)}")
+    _add_members("item", arg, keys, coercion, inner, doubt, mark)
+    source.add(*inner.lines, f"{name}.append(item)", indent=1)
+
+
+def _add_members(
+    name: str, arg: ArgSpec, keys: Sequence[str], coercion: Coercion, source: Source, doubt: str, mark: str
+) -> None:
+    _add_lookups([f"v{index}" for index in range(len(keys))], name, keys, source, doubt)
+    for index, (key, spec) in enumerate(zip(keys, arg.keys, strict=True)):
+        _add_check(f"v{index}", spec, coercion, source, doubt, f"{name}[{key}] = v{index}; {mark}", mark)
+
+
+def _add_key_check(count: int, source: Source, what: str, doubt: str) -> None:
+    """Add what makes sure that a dict has *count* keys, all of them texts, before any is looked up."""
+    names = [f"n{index}" for index in range(count)]
+    _add_unpacking(names, what, source, doubt)
+    if names:
+        source.add(f"if not ({_all_texts(names)}):", f"    {doubt}")
+
+
+def _all_texts(names: Sequence[str]) -> str:
+    return " and ".join(f"type({name}) is str" for name in names)
+
+
+GLOBALS: Final = {"Misfit": Misfit, "bulk_text": bulk_text}
+"""What the statements may name besides their own objects."""

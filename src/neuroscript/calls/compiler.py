@@ -1,0 +1,135 @@
+"""The line of a tool as one function, for a tool whose function is simply called.
+
+It does what `Line.steps` does; at the first doubt about an argument it leaves the call to the steps. A line written by
+hand around `bind` would cost 180 ns more than one function; the tests run every case through both.
+
+Source: design.md, rules 4 and 6; performance.md part 2.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, Final
+
+from neuroscript.calls.codegen import GLOBALS, Source, named, positional
+from neuroscript.calls.pipeline import Line
+from neuroscript.calls.steps import CallFrame, failed
+from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.scalars import EXACT
+from neuroscript.spec.binding import bound
+from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.tools.tool import WithoutRuntime
+
+FILE: Final = "<neuroscript line>"
+"""What compiled lines name as their file, in tracebacks and on stacks."""
+
+DOUBT: Final = "return careful(given, frame)"
+INDENT: Final = "    "
+
+Compiled = Callable[..., Any]
+"""``(given, frame)`` in, the result out; without a frame the call comes from outside."""
+
+
+def compiled(line: Line, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
+    """Return what makes a line as one function, for a frame in which calls from outside stand.
+
+    Args:
+        careful: Takes the same call through `Line.steps`; also where nothing can be compiled.
+        by_name: Whether the arguments are a dict.
+    """
+    source = Source()
+    statements = source.inner()
+    mark = "changed = True" if line.gate is not None and line.gate.tells else "pass"
+    if not (named if by_name else positional)(line.tool.spec, line.coercion, statements, DOUBT, mark):
+        statements.add(DOUBT)
+    else:
+        _add_body(statements, line)
+    source.add("def line(given, frame=root):", *["    changed = False"] * (mark != "pass"))
+    source.add(*statements.lines, indent=1)
+    return _made(source, {"careful": careful, "failed": failed, "tool": line.tool.name})
+
+
+def binder(spec: ToolSpec, coercion: Coercion) -> Callable[[object], tuple[Any, ...]]:
+    """Return what gives the exact values of arguments by name, as `bound` does, compiled for many of them."""
+
+    def careful(given: object, _: object = None) -> tuple[Any, ...]:
+        return bound(spec, coercion, given, by_name=True)
+
+    source = Source()
+    statements = source.inner()
+    if not named(spec, coercion, statements, DOUBT):
+        return careful
+    statements.add(f"return ({''.join(f'a{index}, ' for index in range(len(spec.args)))})")
+    source.add("def line(given, frame=root):")
+    source.add(*statements.lines, indent=1)
+    made: Callable[[object], tuple[Any, ...]] = _made(source, {"careful": careful})(None)  # type: ignore[arg-type]
+    return made
+
+
+def _add_body(source: Source, line: Line) -> None:
+    values = [f"a{index}" for index in range(len(line.tool.spec.args))]
+    if line.is_secret:
+        source.add(f"{source.name(line.hidden)}(frame, ({''.join(f'{value}, ' for value in values)}))")
+    if line.tool.templates:
+        source.add(f"frame = {source.name(line.admitted)}({', '.join(['frame', *values])})")
+    if line.gate is None:
+        _add_call(source, line, values)
+        source.add("return result")
+    else:
+        _add_gated_call(source, line, values)
+
+
+def _add_gated_call(source: Source, line: Line, values: list[str]) -> None:
+    call = source.inner()
+    _add_call(call, line, values)
+    if line.gate.is_plain:
+        from neuroscript.calls.gate_codegen import add_gated_call
+
+        add_gated_call(source, line.gate, call, line.tool.spec.args, line.repaired)
+        return
+    source.add(f"values = ({''.join(f'{value}, ' for value in values)})")
+    if line.gate.decides:
+        source.add(f"{source.name(line.gate.decide)}(frame, values)")
+    made = f"{source.name(line.repairs)}(given, values) if changed else ()" if line.gate.tells else "()"
+    source.add(f"frame = {source.name(line.gate.enter)}(frame, values, {made})")
+    leave = source.name(line.gate.leave)
+    source.add("try:")
+    source.add(*call.lines, indent=1)
+    source.add("except BaseException as error:", f"    {leave}(frame, error)", "    raise")
+    source.add(f"{leave}(frame, None, result)", "return result")
+
+
+def _add_call(source: Source, line: Line, values: list[str]) -> None:
+    """Add what leads from exact values to the exact result, by the name ``result``."""
+    for index, maker in line.makers:
+        source.add(f"{values[index]} = {source.name(maker)}({values[index]})")
+    if isinstance(line.tool.func, WithoutRuntime):
+        call, before, after = source.name(line.tool.func.func), [], []
+    else:
+        call, values = source.name(line.tool.func), ["rt", *values]
+        before = [f"rt = {source.name(line.runtime)}()", "rt._frame = frame"]
+        after = ["finally:", "    rt._frame = None"]
+        if line.gate is not None and line.gate.is_plain:
+            before.append("rt._call = call")
+            after.insert(1, "    own = rt._frame")
+    source.add(*before, "try:", f"    result = {call}({', '.join(values)})", "except BaseException as error:")
+    source.add("    raise failed(error, frame)", *after)
+    test = "False" if line.most is not None else EXACT.get(line.tool.spec.return_type, "False").format("result")
+    source.add(f"if not ({test}):", f"    result = {source.name(line.kept)}(result, frame)")
+
+
+def _made(source: Source, names: dict[str, object]) -> Callable[[CallFrame], Compiled]:
+    """Return what makes the function that a source describes; sources of one text are compiled once."""
+    parameters = [*names, *(f"k{index}" for index in range(len(source.objects))), "root"]
+    lines = [*source.heads, *source.lines, "return line"]
+    text = "\n".join([f"def make({', '.join(parameters)}):", *(f"{INDENT}{line}" for line in lines)])
+    namespace: dict[str, Any] = dict(GLOBALS)
+    exec(_code(text), namespace)
+    return functools.partial(namespace["make"], *names.values(), *source.objects)
+
+
+@functools.lru_cache(maxsize=1024)
+def _code(text: str) -> CodeType:
+    return compile(text, FILE, "exec")

@@ -1,0 +1,201 @@
+"""The drivers that carry out the steps of a line: for a result or for a stream, from sync or from async code.
+
+A coroutine tool runs on the loop of the caller that awaits it, else on a loop of the engine's own, in a thread. A tool
+that waits for something runs on a thread where its caller has to go on.
+
+Source: contract sections 4 and 6; reliability.md parts 4.2 and 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.calls.steps import END, GRACE, LAST, Body, Closed, Ended, Item, Steps
+from neuroscript.calls.threads import LoopThread, Outcome, Threads, called, late, raised
+
+BEGIN: Final = Outcome()
+NEXT: Final = Outcome()
+
+
+@attrs.frozen(eq=False, repr=False)
+class Done:
+    """The end of the steps, with what they return: the result, or `END` after the items of a stream."""
+
+    value: Any
+
+
+def drive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
+    """Carry out the steps of one call for a sync caller and return its result; of a stream, the list of its items.
+
+    Args:
+        collected: Takes the items, a `Collected`; by default one of its own.
+    """
+    runner = Runner(threads)
+    asked = _after(steps, BEGIN)
+    while not isinstance(asked, Done):
+        if isinstance(asked, Item):
+            collected = collected or _collecting()
+            asked = _after(steps, _taken(collected, asked))
+        else:
+            asked = _after(steps, runner.run(asked))
+    return _result(asked, collected)
+
+
+async def adrive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
+    """Carry out the steps of one call for a caller that awaits it, and return what `drive` returns."""
+    asked = _after(steps, BEGIN)
+    while not isinstance(asked, Done):
+        if isinstance(asked, Item):
+            collected = collected or _collecting()
+            asked = _after(steps, await _ataken(collected, asked))
+        else:
+            asked = _after(steps, await _arun(asked, threads))
+    return _result(asked, collected)
+
+
+def _collecting() -> Any:
+    from neuroscript.calls.streams import Collected
+
+    return Collected()
+
+
+def _result(done: Done, collected: Any) -> Any:
+    if done.value is not END:
+        return done.value
+    return [] if collected is None else collected.items
+
+
+def drive_stream(steps: Steps, threads: Threads) -> Iterator[Any]:
+    """Carry out the steps of one call for a sync reader, and yield its items as they come, or its one result."""
+    runner = Runner(threads)
+    asked = _after(steps, BEGIN)
+    while not isinstance(asked, Done):
+        if asked is LAST:
+            answer = NEXT
+        elif isinstance(asked, Item):
+            try:
+                yield asked.value
+                answer = NEXT
+            except GeneratorExit:
+                answer = Outcome(error=Closed())
+        else:
+            answer = runner.run(asked)
+        try:
+            asked = _after(steps, answer)
+        except Closed:
+            return
+    if asked.value is not END:
+        yield asked.value
+
+
+async def adrive_stream(steps: Steps, threads: Threads) -> AsyncIterator[Any]:
+    """Carry out the steps of one call for a reader that awaits each item, as `drive_stream` does."""
+    asked = _after(steps, BEGIN)
+    while not isinstance(asked, Done):
+        if asked is LAST:
+            answer = NEXT
+        elif isinstance(asked, Item):
+            try:
+                yield asked.value
+                answer = NEXT
+            except GeneratorExit:
+                answer = Outcome(error=Closed())
+        else:
+            answer = await _arun(asked, threads)
+        try:
+            asked = _after(steps, answer)
+        except Closed:
+            return
+    if asked.value is not END:
+        yield asked.value
+
+
+def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
+    """Hand an answer to the steps and return what they ask for next, or what they return."""
+    try:
+        return steps.send(answer.value) if answer.error is None else steps.throw(answer.error)
+    except StopIteration as done:
+        return Done(done.value)
+
+
+def _taken(collected: Any, item: Item) -> Outcome:
+    """Have an item collected, or the end of them seen, and return what the steps are to be told."""
+    try:
+        collected.end() if item is LAST else collected.add(item)
+    except BaseException as error:
+        return Outcome(error=error)
+    return NEXT
+
+
+async def _ataken(collected: Any, item: Item) -> Outcome:
+    """Do the same, and await whoever is told of the item."""
+    from inspect import isawaitable
+
+    try:
+        told = collected.end() if item is LAST else collected.add(item)
+        if isawaitable(told):
+            await told
+    except BaseException as error:
+        return Outcome(error=error)
+    return NEXT
+
+
+class Runner:
+    """Runs what the steps of one call ask for, for a sync caller; all coroutines of one call share a loop."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._loop: LoopThread | None = None
+
+    def run(self, body: Body) -> Outcome:
+        """Run something to its end, or as long as it may take."""
+        if body.manner == "coroutine":
+            with self._threads.waiting():
+                self._loop = self._loop or self._threads.loop()
+                return self._loop.outcome(_awaited(body))
+        return called(body) if body.timeout is None else self._threads.within(body, body.timeout)
+
+
+async def _arun(body: Body, threads: Threads) -> Outcome:
+    return await (_awaited(body) if body.manner == "coroutine" else threads.awaitable(body))
+
+
+async def _awaited(body: Body) -> Outcome:
+    """Await a coroutine function; a cancellation that its caller asked for ends the call."""
+    import asyncio
+
+    if body.timeout is not None:
+        return await _awaited_within(body, body.timeout)
+    try:
+        return Outcome(await body.func(*body.values))
+    except asyncio.CancelledError as error:
+        return Outcome(error=Ended(error) if _was_asked_to_stop() else error)
+    except BaseException as error:
+        return raised(body, error)
+
+
+async def _awaited_within(body: Body, seconds: float) -> Outcome:
+    import asyncio
+
+    task = asyncio.ensure_future(_awaited(attrs.evolve(body, timeout=None)))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError as error:
+        task.cancel()
+        await asyncio.wait({task}, timeout=GRACE)
+        return Outcome(error=Ended(error))
+    if done:
+        return task.result()
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=GRACE)
+    return late(body, stopped=bool(done))
+
+
+def _was_asked_to_stop() -> bool:
+    import asyncio
+
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,330 @@
+"""What every call of one tool passes between its arguments and its function, and what is told of it.
+
+Hooks may refuse it, limits reserve what it takes, and whoever watches is told. There is a gate only where somebody
+asked for one: without limits, hooks and an audit no call pays for it. Whatever goes wrong in here refuses the call.
+
+Source: contract sections 2 and 5; design.md, rules 4 and 5; reliability.md part 2.4.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.calls.observers import Watch
+from neuroscript.calls.steps import END, CallFrame
+from neuroscript.calls.streams import Kept
+from neuroscript.coercion.values import copied
+from neuroscript.errors import CallError, LimitError, NeuroScriptError, PolicyError, is_interrupt
+from neuroscript.policy.capabilities import normal
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.refusals import fault, need_text
+from neuroscript.policy.tool_policy import LASTING
+from neuroscript.runtime.records import CallRecord, Kind, PendingCall, ToolFacts
+from neuroscript.spec.binding import Repair
+from neuroscript.tools.fingerprints import ArgumentDigests, fingerprint, policy_digest
+from neuroscript.tools.tool import ToolImplementation
+
+SIZED: Final = frozenset({str, bytes, list, dict, array})
+"""The types of values whose length a record tells."""
+
+LONGEST: Final = 16 * 1024 * 1024
+"""How many bytes of the items of a stream are kept for a recording: as many as a line of it may have."""
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+"""What a call has spent that spent nothing."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Beginning:
+    """What the records of one call tell of how it began.
+
+    Attributes:
+        time: Seconds since 1970-01-01 UTC, by the host's clock.
+        types: The type of each value.
+        sizes: The length of each value that has one, else 0.
+        digest: Of all values.
+        repairs: What was converted.
+        started: By `perf_counter`.
+        values: A copy of the exact values, where the content of calls is kept.
+        items: Takes the items of a stream, where the content of calls is kept.
+    """
+
+    time: float
+    types: tuple[type, ...]
+    sizes: tuple[int, ...]
+    digest: bytes
+    repairs: tuple[Repair, ...]
+    started: float
+    values: tuple[Any, ...] | None = None
+    items: Kept | None = None
+
+
+class Gate:
+    """What every call of one tool passes, under one policy.
+
+    Args:
+        origin: The distribution that brought the tool, with its version, or the word for the host.
+
+    Attributes:
+        tool: The tool.
+        decides: Whether hooks may refuse a call.
+        counts: Whether limits are counted.
+        tells: Whether somebody is told of each call.
+        keeps: Whether the digest of arguments is wanted.
+        hears_beginnings: Whether somebody is told that a call begins.
+        is_plain: Whether the content of calls is not kept, and a compiled line can do all that there is to do.
+    """
+
+    def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Watch) -> None:
+        self.tool = tool
+        self._origin = origin
+        self._policy = policy
+        self._watch = watch
+        self._required = watch.required == "all" or (
+            watch.required == "effects" and not LASTING.isdisjoint(tool.policy.effects)
+        )
+        self.decides = watch.decides
+        self.counts = policy.counts
+        self.tells = watch.is_on
+        self.keeps = bool(watch.sinks) or policy.compares
+        self.hears_beginnings = watch.hears_beginnings
+        self.is_plain = watch.recording is None
+
+    @cached_property
+    def facts(self) -> ToolFacts:
+        """What all records of the tool share; the fingerprint is taken only where somebody keeps them."""
+        tool = self.tool
+        distribution, _, version = self._origin.rpartition(" ")
+        return ToolFacts(
+            tool.name,
+            fingerprint(tool) if self.tells else "",
+            distribution or version,
+            version if distribution else "",
+            self._policy.allowing(tool.name),
+            any(arg.holds_secret for arg in tool.spec.args),
+            tool.policy.effects,
+            tuple(tool.injected),
+        )
+
+    @cached_property
+    def policy_digest(self) -> str:
+        """The digest of what the host permits."""
+        return policy_digest(self._policy)
+
+    # Before the function
+
+    def decide(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
+        """Ask the hooks that may refuse a call.
+
+        Raises:
+            PolicyError: One of them refuses it, or fails.
+        """
+        refusal = self.refusal(frame, values)
+        if refusal is not None:  # with a sentence of its own, which may hold a secret
+            raise frame.session.refused(frame, refusal, values)
+
+    def refusal(self, frame: CallFrame, values: tuple[Any, ...]) -> PolicyError | None:
+        """Return why a hook refuses a call, or None; it sees a copy of the very values that the function would get."""
+        call = PendingCall(
+            self.tool.name,
+            copied(self.tool.spec.by_name(values)),
+            tuple(map(normal, frame.needs)),
+            self.tool.policy,
+            frame.session.id,
+            frame.depth,
+            tuple(above.tool for above in frame.chain())[1:],
+        )
+        return self._watch.refusal(call)
+
+    def enter(self, frame: CallFrame, values: tuple[Any, ...], made: tuple[Repair, ...] = ()) -> CallFrame:
+        """Reserve what the call takes, tell that it begins, and return a frame for this call alone.
+
+        Raises:
+            LimitError: A limit is used up.
+            PolicyError: The audit can not keep a record of it, or a gate fails.
+        """
+        ledger, begun = frame.session.ledger, None
+        entered = frame.numbered(next(self._watch.numbers))
+        digest = self._watch.digests.of(values) if self.keeps else b""
+        time = self.moment(entered, values) if self.tells else 0.0
+        if ledger is not None:
+            try:
+                begun = ledger.begin(frame.tool, frame.depth == 1, digest)
+            except BaseException as error:
+                raise self.unbegun(entered, error, values, made) from None
+        try:
+            self._begin(entered, values, time, digest, made)
+        except BaseException as error:
+            if ledger is not None:
+                ledger.refund(frame.tool, frame.depth == 1, begun)
+            raise self.unbegun(entered, error, values, made, "audit") from None
+        return entered
+
+    def _begin(
+        self, frame: CallFrame, values: tuple[Any, ...], time: float, digest: bytes, made: tuple[Repair, ...]
+    ) -> None:
+        if self.tells:
+            kept = None if self._watch.recording is None else tuple(map(copied, values))
+            items = None if self._watch.recording is None else Kept(LONGEST)
+            told = self.repaired(made)
+            frame.told = Beginning(time, *self.measured(values), digest, told, perf_counter(), kept, items)
+            if self.hears_beginnings:
+                self._watch.begin(self._record("intent", frame, "", self.facts.rule, 0.0), self._required)
+
+    def begin(self, frame: CallFrame, record: CallRecord, begun: Any, values: tuple[Any, ...]) -> None:
+        """Tell that a call of a compiled line begins, or give back what was reserved for it."""
+        try:
+            self._watch.begin(record, self._required)
+        except BaseException as error:
+            if frame.session.ledger is not None:
+                frame.session.ledger.refund(frame.tool, frame.depth == 1, begun)
+            raise self.unbegun(frame.numbered(record.call), error, values, record.repairs, "audit") from None
+
+    def unbegun(
+        self,
+        frame: CallFrame,
+        error: BaseException,
+        values: tuple[Any, ...],
+        made: tuple[Repair, ...] = (),
+        gate: str = "limits",
+    ) -> BaseException:
+        """Return what the caller of a call is told that a gate refused, or that refuses it by failing."""
+        if is_interrupt(error):
+            return error
+        if isinstance(error, (PolicyError, LimitError)):
+            return self.refused(frame, error, values, made)
+        return self.refused(frame, fault(self.tool.name, gate, error), values, made)
+
+    # After it
+
+    def leave(self, frame: CallFrame, error: BaseException | None = None, result: Any = None) -> None:
+        """Give back what only a running call holds, and tell what came of it."""
+        ledger = frame.session.ledger
+        if ledger is not None:
+            ledger.end(frame.depth == 1)
+        if self.tells:
+            seconds = perf_counter() - frame.told.started
+            self._watch.end(self._record("outcome", frame, self._watch.outcome(error), self.facts.rule, seconds))
+            if self._watch.recording is not None:
+                began: Beginning = frame.told
+                items: Any = began.items
+                is_stream = self.tool.spec.stream and (result is END or error is not None)
+                result = items.items if is_stream else result
+                self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result, items.is_cut)
+
+    def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
+        """Tell that a call failed which a compiled line made.
+
+        Args:
+            own: The frame of the call alone, if it ever had one.
+            call: Its number.
+            beginning: The fields of its `Beginning`.
+        """
+        if own is None or not own.call:
+            own = frame.numbered(call)
+        own.told = Beginning(*beginning)
+        seconds = perf_counter() - own.told.started
+        self._watch.end(self._record("outcome", own, self._watch.outcome(error), self.facts.rule, seconds))
+
+    def refused(
+        self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None, made: tuple[Repair, ...] = ()
+    ) -> CallError:
+        """Tell that a call was refused, and return the error that its caller gets.
+
+        Args:
+            values: The exact values, where the arguments did fit.
+        """
+        error.tool = error.tool or self.tool.name
+        if error.code == "policy.fault":
+            self._log_fault(frame, error)
+        watch = self._watch
+        by_host = isinstance(error, (PolicyError, LimitError))
+        if by_host or self.tells:
+            if not frame.call:
+                frame = frame.numbered(next(watch.numbers))
+            types, sizes = self.measured(values or ())
+            digest = b"" if values is None else watch.digests.of(values)
+            frame.told = Beginning(watch.now() or 0.0, types, sizes, digest, self.repaired(made), 0.0)
+            code = watch.outcome(error)
+            rule = watch.text(error.rule) if isinstance(error, PolicyError) else code
+            record = self._record("refused", frame, code, rule, 0.0)
+            if isinstance(error, PolicyError) and error.needs:
+                record = record._replace(needs=tuple(map(watch.text, error.needs)))
+            watch.refuse(record, remembered=by_host)
+        if by_host:
+            frame.session.log_refusal(error)
+        return error
+
+    def _log_fault(self, frame: CallFrame, error: CallError) -> None:
+        """Log the traceback of a check that failed; its code is the host's own."""
+        cause = error.__cause__
+        if cause is not None and cause.__traceback__ is not None and not isinstance(cause, NeuroScriptError):
+            error.is_logged = True
+            frame.session.log_failure(f"a check of {self.tool.name}", cause)
+
+    # What compiled lines name
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The host's clock."""
+        return self._watch.clock
+
+    @property
+    def run(self) -> str:
+        """The id of the engine."""
+        return self._watch.run
+
+    @property
+    def next_number(self) -> Callable[[], int]:
+        """Gives the number of the next call."""
+        return self._watch.numbers.__next__
+
+    @property
+    def digests(self) -> ArgumentDigests:
+        """Gives the digests of exact values."""
+        return self._watch.digests
+
+    @property
+    def listeners(self) -> tuple[tuple[Callable[[CallRecord], object], Callable[[BaseException], None]], ...]:
+        """Each that is told when a call has ended, with what is called where it raises something."""
+        return self._watch.listeners
+
+    def moment(self, frame: CallFrame, values: tuple[Any, ...]) -> float:
+        """Return the time by the host's clock.
+
+        Raises:
+            PolicyError: It tells no time, so no record could tell the truth.
+        """
+        time = self._watch.now()
+        if time is None:
+            raise self.refused(frame, fault(self.tool.name, "clock", ValueError()), values)
+        return time
+
+    def needs(self, frame: CallFrame) -> tuple[str, ...]:
+        """Return what a call needs, as records show it."""
+        return tuple(self._watch.text(need_text(need)) for need in frame.needs)
+
+    def measured(self, values: tuple[Any, ...]) -> tuple[tuple[type, ...], tuple[int, ...]]:
+        """Return the types and the sizes of exact values."""
+        sizes = [len(value) if type(value) in SIZED else 0 for value in values]
+        return tuple(map(type, values)), tuple(sizes)
+
+    def repaired(self, made: tuple[Repair, ...]) -> tuple[Repair, ...]:
+        """Return what was converted, without any secret among the keys that say where."""
+        return self._watch.repaired(made) if made else made
+
+    def _record(self, kind: Kind, frame: CallFrame, code: str, rule: str, seconds: float) -> CallRecord:
+        began: Beginning = frame.told
+        return CallRecord(
+            kind, self.facts, self._watch.run, frame.session.id, frame.call,
+            0 if frame.parent is None else frame.parent.call, frame.depth, self.policy_digest, began.time,
+            self.needs(frame), began.types, began.sizes, began.digest, began.repairs, code, rule,
+            {**frame.spent} if frame.spent else NOTHING, seconds,
+        )  # fmt: skip

@@ -1,0 +1,119 @@
+"""The gate of a tool as statements of its compiled line.
+
+The statements do what `Gate.enter` and `Gate.leave` do; where the content of calls is kept, the line calls those
+instead. The tests run every case through both.
+
+Source: design.md, rules 4 and 6; performance.md parts 2 and 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter, time
+
+from neuroscript.calls.codegen import Source
+from neuroscript.calls.gate import NOTHING, SIZED, Gate
+from neuroscript.coercion.types import BUILTINS
+from neuroscript.runtime.records import CallRecord
+from neuroscript.spec.tool_spec import ArgSpec
+from neuroscript.tools.fingerprints import PLAIN
+
+
+def add_gated_call(
+    source: Source, gate: Gate, call: Source, args: tuple[ArgSpec, ...], repairs: Callable[..., object]
+) -> None:
+    """Add a call of the function with what stands before and after it.
+
+    Args:
+        source: Takes the statements. The exact values are ``a0``, ``a1`` …, and the frame is ``frame``.
+        call: The statements of the call itself: they know its number by ``call``, and leave its result in ``result``
+            and the frame of this call alone, if it has one, in ``own``.
+        args: What is known of each value.
+        repairs: Returns what was converted, of what was given and the exact values; asked where ``changed`` says so,
+            and where a limit refuses the call.
+    """
+    given = f"({''.join(f'a{index}, ' for index in range(len(args)))})"
+    if gate.decides:
+        source.add(f"{source.name(gate.decide)}(frame, {given})")
+    kinds = tuple(BUILTINS[arg.type] for arg in args if arg.type in BUILTINS and arg.required and not arg.nullable)
+    static = len(kinds) == len(args)
+    _add_digest(source, gate, given, static and PLAIN.issuperset(kinds))
+    if gate.tells:
+        plain_clock = gate.clock is time
+        moment = source.name(gate.clock if plain_clock else gate.moment)
+        source.add(f"time = {moment}({'' if plain_clock else f'frame, {given}'})")
+    if gate.counts:
+        source.head("begin, end = root.session.ledger.compiled(tool)")
+        source.add("try:", "    begun = begin(frame, digest)", "except BaseException as error:")
+        told = f"{source.name(repairs)}(given, {given})"
+        source.add(f"    raise {source.name(gate.unbegun)}(frame, error, {given}, {told}) from None")
+    source.add(f"call = {source.name(gate.next_number)}()", "own = None")
+    if gate.tells:
+        source.add(f"made = {source.name(repairs)}(given, {given}) if changed else ()")
+        _add_beginning(source, gate, given, kinds if static else None)
+        if gate.hears_beginnings:
+            record, begun = _record(source, gate, "intent"), "begun" if gate.counts else "None"
+            source.add(f"{source.name(gate.begin)}(frame, {record}, {begun}, {given})")
+    source.add("try:")
+    source.add(*call.lines, indent=1)
+    source.add("except BaseException as error:")
+    if gate.counts:
+        source.add("    if end: end(frame)")
+    if gate.tells:
+        source.add(
+            f"    {source.name(gate.failed)}(frame, error, own, call, time, types, sizes, digest, made, started)"
+        )
+    source.add("    raise")
+    if gate.counts:
+        source.add("if end: end(frame)")
+    if gate.tells:
+        _add_record(source, gate)
+    source.add("return result")
+
+
+def _add_digest(source: Source, gate: Gate, given: str, plain: bool) -> None:
+    if not gate.keeps:
+        source.add("digest = b''")
+    elif plain:
+        source.add(f"digest = {source.name(gate.digests.start.copy)}()", f"digest.update(ascii({given}).encode())")
+        source.add("digest = digest.digest()")
+    else:
+        source.add(f"digest = {source.name(gate.digests.of)}({given})")
+
+
+def _add_beginning(source: Source, gate: Gate, given: str, kinds: tuple[type, ...] | None) -> None:
+    source.head("session = root.session.id")
+    if kinds is None:
+        source.add(f"types, sizes = {source.name(gate.measured)}({given})")
+    else:
+        sizes = (f"len(a{index}), " if kind in SIZED else "0, " for index, kind in enumerate(kinds))
+        source.add(f"types = {source.name(kinds)}", f"sizes = ({''.join(sizes)})")
+    source.add(f"started = {source.name(perf_counter)}()")
+
+
+def _add_record(source: Source, gate: Gate) -> None:
+    source.add(f"record = {_record(source, gate, 'outcome')}")
+    for tell, lost in gate.listeners:
+        source.add("try:", f"    {source.name(tell)}(record)", "except BaseException as error:")
+        source.add(f"    {source.name(lost)}(error)")
+
+
+def _record(source: Source, gate: Gate, kind: str) -> str:
+    """Return the expression of a record: plainly a tuple of its class, for a call of that costs 90 ns more."""
+    nothing = source.name(NOTHING)
+    spent, code, seconds = nothing, "", "0.0"
+    if kind == "outcome":
+        spent, code, seconds = (
+            f"{{**own.spent}} if own and own.spent else {nothing}",
+            "ok",
+            f"{source.name(perf_counter)}() - started",
+        )
+    shared = (gate.facts, gate.run, gate.policy_digest, gate.facts.rule)
+    facts, run, policy, rule = (source.name(each) for each in shared)
+    fields = (
+        f"{kind!r}, {facts}, {run}, session, call, 0 if frame.parent is None else frame.parent.call, frame.depth",
+        f"{policy}",
+        f"time, {source.name(gate.needs)}(frame) if frame.needs else (), types, sizes, digest, made, {code!r}",
+        f"{rule}, {spent}, {seconds}",
+    )
+    return f"{source.name(tuple.__new__)}({source.name(CallRecord)}, ({', '.join(fields)}))"

@@ -1,0 +1,267 @@
+"""Who is told of the calls of an engine: sinks that keep records, hooks that observe, a ring of the latest refusals.
+
+A record that has to be kept and can not be refuses the call. An observer that fails is logged once and let go.
+
+Source: contract sections 2 and 5; design.md, rules 4 and 5; reliability.md part 4.5.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from typing import Any, Final, Literal
+
+from neuroscript.calls.steps import CallFrame, Closed
+from neuroscript.coercion.context import type_name
+from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
+from neuroscript.io.tracebacks import log_failure
+from neuroscript.runtime.host import Host
+from neuroscript.runtime.interfaces import ToolInfo
+from neuroscript.runtime.records import CLOSED, AuditSink, CallRecord, PendingCall, ToolFacts
+from neuroscript.spec.binding import Repair
+from neuroscript.tools.fingerprints import KEY_BYTES, ArgumentDigests
+from neuroscript.tools.tool import ToolImplementation
+
+Required = Literal["effects", "all", "none"]
+"""Which calls are refused when the audit can not keep them: those with `needs.LASTING` effects, all, or none."""
+
+REFUSALS: Final = 1_000
+"""How many refusals are remembered where nobody keeps an audit."""
+
+FARTHEST: Final = 1e12
+"""Seconds from 1970 to times that no clock tells."""
+
+Tell = Callable[[CallRecord], object]
+
+
+class Watch:
+    """Who is told of the calls of one engine.
+
+    Attributes:
+        run: The id of the engine, another one at each start.
+        numbers: Gives each call its number.
+        clock: The host's.
+        required: Which calls an audit has to keep.
+        recording: Keeps the content of calls, or None.
+        refusals: The latest refusals by policy or limit.
+        degraded: How many records an audit could not keep.
+        listeners: Each that is told when a call has ended, with what is called where it raises something.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        sinks: Sequence[AuditSink] = (),
+        hooks: Any = None,
+        required: Required = "effects",
+        recording: Any = None,
+        redactor: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self._host = host
+        self.run = os.urandom(8).hex()
+        self.numbers = count(1)
+        self.clock = host.clock
+        self.required = required
+        self.recording = recording
+        self.refusals: deque[CallRecord] = deque(maxlen=REFUSALS)
+        self.degraded = 0
+        self.digests = ArgumentDigests(_key(sinks))
+        self.sinks = tuple(sinks)
+        self._logger: Callable[[], Any] = lambda: host.logger_of("audit")
+        self._intents: tuple[Tell, ...] = tuple(each.write for each in sinks if getattr(each, "intents", True))
+        self._logged: set[str] = set()
+        self._redactor = redactor
+        self.listeners: tuple[tuple[Tell, Callable[[BaseException], None]], ...] = ()
+        self.listen(hooks)
+
+    def listen(self, hooks: Any) -> None:
+        """Ask and tell these hooks, and no others."""
+        self._hooks = hooks
+        self._started: tuple[Tell, ...] = () if hooks is None else hooks.started
+        finished: tuple[Tell, ...] = () if hooks is None else hooks.finished
+        observers = ((tell, partial(self._observed, tell)) for tell in finished)
+        self.listeners = (*((sink.write, self._lose) for sink in self.sinks), *observers)
+
+    def _is_secret(self, value: Any) -> bool:
+        """Return whether a value holds a secret that the engine knows."""
+        redactor = self._redactor()
+        return redactor is not None and redactor.plain(value) is not value
+
+    def text(self, text: str) -> str:
+        """Return a text for a record, without any secret that the engine knows, in whatever session."""
+        redactor = self._redactor()
+        redacted: str = text if redactor is None else redactor.text(text)
+        return redacted
+
+    def outcome(self, error: BaseException | None) -> str:
+        """Return the code that a record shows of a call that ended with *error*, or with a result."""
+        if error is None:
+            return "ok"
+        if isinstance(error, Closed):
+            return CLOSED
+        if not isinstance(error, CallError):
+            return "call.interrupted"
+        return error.code if self.text(error.code) == error.code else error.CODE
+
+    def repaired(self, made: tuple[Repair, ...]) -> tuple[Repair, ...]:
+        """Return what was converted, without any secret among the keys that say where."""
+        return tuple(Repair(self.text(each.where), each.got, each.became) for each in made)
+
+    @property
+    def decides(self) -> bool:
+        """Whether hooks may refuse a call."""
+        return self._hooks is not None and bool(self._hooks.deciders)
+
+    def refusal(self, call: PendingCall) -> PolicyError | None:
+        """Return why a hook refuses a call, or None."""
+        refusal: PolicyError | None = self._hooks.refusal(call)
+        return refusal
+
+    @property
+    def is_on(self) -> bool:
+        """Whether every call is told to somebody."""
+        return bool(self.listeners or self.hears_beginnings or self.recording is not None)
+
+    @property
+    def hears_beginnings(self) -> bool:
+        """Whether somebody is told that a call begins."""
+        return bool(self._intents or self._started)
+
+    def begin(self, record: CallRecord, required: bool) -> None:
+        """Tell that a call begins.
+
+        Raises:
+            PolicyError: The audit has to keep the record, and can not.
+        """
+        for write in self._intents:
+            try:
+                write(record)
+            except BaseException as error:
+                self._lose(error)
+                if required:
+                    text = "denied because the audit cannot record it"
+                    raise PolicyError(text, tool=record.tool, code="audit.unavailable", rule="audit") from None
+        for tell in self._started:
+            self._observe(tell, record)
+
+    def end(self, record: CallRecord) -> None:
+        """Tell that a call has ended, or was refused; nothing that goes wrong here changes what came of it."""
+        for tell, lost in self.listeners:
+            try:
+                tell(record)
+            except BaseException as error:
+                lost(error)
+
+    def refuse(self, record: CallRecord, remembered: bool) -> None:
+        """Tell that a call was refused, and remember it where policy or limits did it."""
+        if remembered:
+            self.refusals.append(record)
+        self.end(record)
+
+    def refused(self, frame: CallFrame, error: CallError, values: object = None) -> CallError:
+        """Tell that a call of no tool was refused, and return the error that its caller gets."""
+        code = self.outcome(error)
+        rule = self.text(error.rule) if isinstance(error, PolicyError) else code
+        record = CallRecord(
+            "refused", ToolFacts(self.text(frame.tool)), self.run, frame.session.id, next(self.numbers),
+            0 if frame.parent is None else frame.parent.call, frame.depth, "", self.now() or 0.0, (), (), (), b"", (),
+            code, rule, {}, 0.0,
+        )  # fmt: skip
+        self.refuse(record, remembered=isinstance(error, (PolicyError, LimitError)))
+        return error
+
+    def now(self) -> float | None:
+        """Return the time by the host's clock, or None where that has none to tell."""
+        try:
+            time = self.clock()
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            self._log_once("the clock", error)
+            return None
+        return float(time) if type(time) in (int, float) and abs(time) < FARTHEST else None
+
+    def registered(self, tool: ToolInfo, origin: str) -> None:
+        """Tell the hooks that a tool was registered."""
+        for tell in self._hooks.registered:
+            try:
+                tell(tool, origin)
+            except BaseException as error:
+                self._observed(tell, error)
+
+    def record(
+        self, tool: ToolImplementation, fingerprint: str, values: Any, error: Any, result: Any, is_cut: bool = False
+    ) -> None:
+        """Keep the content of a call that has ended, unless an interrupt ended it, or its reader.
+
+        Args:
+            is_cut: Whether there was more than is kept.
+        """
+        if error is not None and not isinstance(error, CallError):
+            return
+        try:
+            if is_cut:
+                self.recording.leave_out(tool, "size")
+                return
+            self.recording.write(tool, fingerprint, values, result, error=error, is_secret=self._is_secret)
+        except Exception as failure:
+            self._lose(failure)
+
+    def _observe(self, tell: Tell, record: CallRecord) -> None:
+        try:
+            tell(record)
+        except BaseException as error:
+            self._observed(tell, error)
+
+    def _observed(self, tell: Tell, error: BaseException) -> None:
+        """Log once that a hook failed; an interrupt of the main thread passes."""
+        failed = self._hooks.failed(tell, error, self._logger())
+        if failed:
+            self._log_failure(failed, error)
+
+    def _log_failure(self, what: str, error: BaseException) -> None:
+        log_failure(self._host, what, error, self._redactor())
+
+    def _lose(self, error: BaseException) -> None:
+        """Count a record that was lost, and say so the first time for each kind of error."""
+        if is_interrupt(error):
+            raise error
+        self.degraded += 1
+        if self._log_once("the audit", error):
+            with suppress(Exception):  # whether the log works does not affect the call
+                self._logger().error("the audit cannot write a record (%s)", type_name(error))
+
+    def _log_once(self, what: str, error: BaseException) -> bool:
+        """Log a failure and its traceback the first time for each type of error, and return whether it was that."""
+        kind = f"{what} {type_name(error)}"
+        if kind in self._logged:
+            return False
+        self._logged.add(kind)
+        self._log_failure(what, error)
+        return True
+
+    def close(self, left: tuple[str, ...]) -> None:
+        """Close the sinks and tell the hooks which calls were left behind."""
+        steps: Iterable[Callable[[], object]] = [each.close for each in self.sinks]
+        if self.recording is not None:
+            steps = [*steps, self.recording.close]
+        for step in steps:
+            try:
+                step()
+            except BaseException as error:
+                self._lose(error)
+        for tell in () if self._hooks is None else self._hooks.closed:
+            try:
+                tell(left)
+            except BaseException as error:
+                self._observed(tell, error)
+
+
+def _key(sinks: Sequence[AuditSink]) -> bytes:
+    """Return the key of digests: the first that a sink has, so that they can be compared from one run to the next."""
+    keys = (getattr(each, "digest_key", None) for each in sinks)
+    return next((each for each in keys if each), None) or os.urandom(KEY_BYTES)

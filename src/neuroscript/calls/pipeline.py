@@ -1,0 +1,363 @@
+"""One call, from its arguments to its result: the one line of the contract.
+
+`Line.steps` is the line. It does no waiting: where something has to be run it yields a `Body`, and a driver hands it
+what came of that; of a stream it yields each `Item`. `compiled.py` writes the same line as one function, for a tool
+whose function is simply called. Nothing that a tool raises gets past either of them as it is.
+
+Source: contract sections 2 and 6; design.md, rules 4 and 6; performance.md part 2.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import chain
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.calls.steps import (
+    END,
+    GRACE,
+    LAST,
+    CallFrame,
+    Closed,
+    Item,
+    Manner,
+    Steps,
+    close,
+    ended_late,
+    ended_with_engine,
+    is_iterator,
+    is_late,
+    outcome,
+)
+from neuroscript.calls.streams import Given
+from neuroscript.coercion.context import RESULT, Coercion, Walk
+from neuroscript.coercion.values import copied
+from neuroscript.errors import ArgumentError, CallError, LimitError, PolicyError, ReturnError, is_interrupt
+from neuroscript.policy.capabilities import Capability, Grant, uncovered
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.spec.binding import Repair, bound, repairs
+from neuroscript.spec.tool_spec import MAYBE
+from neuroscript.tools.tool import ToolImplementation, fit_result
+
+VALUE: Final = 8
+"""Bytes that one value of a result counts, besides its text."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Line:
+    """What all calls of one tool have in common.
+
+    Attributes:
+        tool: The tool.
+        coercion: The terms on which its arguments are taken.
+        policy: What the host permits.
+        runtime: Makes the Runtime of one call, which is alive while its ``_frame`` is set.
+        gate: What stands before the function where there are limits or hooks, or where somebody watches; else None.
+        manner: How its function is run.
+        approvers: Who has to approve each call.
+        makers: What makes an instance of a class of an argument, by its index.
+        is_secret: Whether an argument, or a key within one, is secret.
+        most: How many bytes a result may have, or None.
+    """
+
+    tool: ToolImplementation
+    coercion: Coercion
+    policy: ExecutionPolicy
+    runtime: Callable[[], Any]
+    gate: Any = None
+    manner: Manner = attrs.field(init=False)
+    approvers: tuple[Callable[..., Any], ...] = attrs.field(init=False)
+    _granted: tuple[tuple[Grant, ...], ...] = attrs.field(init=False)
+    is_secret: bool = attrs.field(init=False)
+    _limit: float | None = attrs.field(init=False)
+    most: int | None = attrs.field(init=False)
+    makers: tuple[tuple[int, Callable[[Any], Any]], ...] = attrs.field(init=False)
+
+    @manner.default
+    def _find_manner(self) -> Manner:
+        return "coroutine" if self.tool.is_coroutine else "waits" if self.tool.policy.waits else "plain"
+
+    @approvers.default
+    def _find_approvers(self) -> tuple[Callable[..., Any], ...]:
+        return (self.policy.approvers(self.tool.name) or ()) if self.tool.policy.requires_approval else ()
+
+    @_granted.default
+    def _find_granted(self) -> tuple[tuple[Grant, ...], ...]:
+        """Return the grants of each layer that can cover a need of this tool; a host may grant much else."""
+        if not self.tool.templates:
+            return ()
+        from neuroscript.policy.templates import may_cover
+
+        texts = self.tool.policy.capabilities
+        return tuple(
+            tuple(grant for grant in layer.grants if any(may_cover(grant, text) for text in texts))
+            for layer in self.policy.layers
+        )
+
+    @is_secret.default
+    def _find_secret(self) -> bool:
+        return any(arg.holds_secret for arg in self.tool.spec.args)
+
+    @_limit.default
+    def _find_limit(self) -> float | None:
+        seconds: float | None = self.policy.least("seconds")
+        return seconds
+
+    @most.default
+    def _findmost(self) -> int | None:
+        most: int | None = self.policy.least("result_bytes")
+        return most
+
+    @makers.default
+    def _find_makers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+        if all(arg.cls is None for arg in self.tool.spec.args):
+            return ()
+        from neuroscript.spec.instances import maker_of
+
+        makers = ((index, maker_of(arg, self.tool.name)) for index, arg in enumerate(self.tool.spec.args))
+        return tuple((index, maker) for index, maker in makers if maker is not None)
+
+    def bind(self, frame: CallFrame, given: object, by_name: bool) -> tuple[Any, ...]:
+        """Return the exact values of the arguments, which every gate and record sees, or raise an `ArgumentError`."""
+        try:
+            return bound(self.tool.spec, self.coercion, given, by_name=by_name)
+        except ArgumentError as error:
+            raise self.refused(frame, error) from None
+
+    def repairs(self, given: object, values: tuple[Any, ...]) -> tuple[Repair, ...]:
+        """Return what was converted, where somebody keeps account of it."""
+        return () if self.gate is None else repairs(self.tool.spec, given, values)
+
+    def repaired(self, given: object, values: tuple[Any, ...]) -> tuple[Repair, ...]:
+        """Return the same as records tell it."""
+        told: tuple[Repair, ...] = self.gate.repaired(self.repairs(given, values))
+        return told
+
+    def admitted(self, frame: CallFrame, *values: Any) -> CallFrame:
+        """Return a frame in which the tool may do what it needs for these arguments.
+
+        Raises:
+            PolicyError: The host, or a tool that asks for this call, does not give it.
+            ArgumentError: A value can not say what is needed, such as a URL without a host.
+        """
+        try:
+            needs = self._filled(values)
+            refused = self._refusal(needs, frame, values) if self._lacks(needs, frame) else None
+        except ArgumentError as error:
+            error.tool = self.tool.name
+            raise self.refused(frame, error) from None
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            from neuroscript.policy.refusals import fault
+
+            raise self.refused(frame, fault(self.tool.name, "needs", error), values) from error
+        if refused is not None:
+            raise self.refused(frame, refused, values)
+        return CallFrame(
+            frame.session, frame.tool, frame.depth, frame.parent, needs, frame.timeout, frame.deadline, frame.tools
+        )
+
+    def _filled(self, values: tuple[Any, ...]) -> tuple[Capability, ...]:
+        """Return the single needs of a call; a template that gives something else is no template."""
+        filled = [template.fill(values) for template in self.tool.templates]
+        if not all(type(needs) is tuple for needs in filled):
+            raise TypeError
+        return filled[0] if len(filled) == 1 else tuple(chain.from_iterable(filled))
+
+    def _lacks(self, needs: tuple[Capability, ...], frame: CallFrame) -> bool:
+        """Return whether a layer of the policy, or a tool above, does not cover one of the needs."""
+        for grants in self._granted:
+            if uncovered(needs, grants) is not None:
+                return True
+        return frame.parent is not None and frame.parent.uncovered(needs) is not None
+
+    def _refusal(self, needs: tuple[Capability, ...], frame: CallFrame, values: tuple[Any, ...]) -> PolicyError:
+        from neuroscript.policy.refusals import missing, refusal
+        from neuroscript.policy.templates import filled_by
+
+        above = [] if frame.parent is None else [(each.tool, each.held) for each in frame.parent.chain()]
+        lacks = missing(needs, [layer.grants for layer in self.policy.layers], above)
+        hidden = filled_by(self.tool.spec.secret_names, self.tool.templates, values)
+        return refusal(self.tool.name, lacks, hidden, frame.session.secrets)
+
+    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+        """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
+        told: CallError = frame.session.refused(frame, error, values)
+        return told
+
+    def steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...] = ()) -> Steps:
+        """Take one call from its exact values to its exact result, or to the items of its stream.
+
+        Args:
+            made: What was converted on the way to these values.
+
+        Yields:
+            What is to be run, for which the driver sends what it returned, or throws what it raised; and each `Item`.
+
+        Raises:
+            PolicyError: At once, where the tool may not do what it needs for these values.
+            CallError: Whatever goes wrong.
+            KeyboardInterrupt: Of the main thread.
+        """
+        return self._steps(values, self._fit(values, frame), made)
+
+    def _fit(self, values: tuple[Any, ...], frame: CallFrame) -> CallFrame:
+        """Return the frame in which the tool may run with these values; nobody sees the secret ones from now on."""
+        self.hidden(frame, values)
+        return self.admitted(frame, *values) if self.tool.templates else frame
+
+    def hidden(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
+        """Let nobody see the values of secret arguments from now on."""
+        if self.is_secret:
+            from neuroscript.runtime.masking import secret_values
+
+            for value in secret_values(self.tool.spec, values):
+                frame.session.hide(value)
+
+    def _steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...]) -> Steps:
+        self._decided(values, frame)
+        if self.approvers:
+            from neuroscript.calls.approvals import asked
+
+            values, frame = yield from asked(self, values, frame)
+        frame = frame.started(self._seconds(frame))
+        if self.gate is None:
+            return (yield from self._body(values, frame))
+        frame = self.gate.enter(frame, values, made)
+        try:
+            result = yield from self._body(values, frame)
+        except BaseException as error:
+            self.gate.leave(frame, error)
+            raise
+        self.gate.leave(frame, None, result)
+        return result
+
+    def _decided(self, values: tuple[Any, ...], frame: CallFrame) -> None:
+        if self.gate is not None and self.gate.decides:
+            self.gate.decide(frame, values)
+
+    def again(self, arguments: object, frame: CallFrame) -> tuple[tuple[Any, ...], CallFrame]:
+        """Return values and frame of the same call with other arguments, by name, which pass every gate anew."""
+        values = self.bind(frame, arguments, by_name=True)
+        frame = self._fit(values, frame)
+        self._decided(values, frame)
+        return values, frame
+
+    def _seconds(self, frame: CallFrame) -> float | None:
+        """Return how many seconds the call has by its tool, and by the host if it comes from outside."""
+        given = (self.tool.policy.timeout, self._limit if frame.depth == 1 else None)
+        return min((each for each in given if each is not None), default=None)
+
+    def _body(self, values: tuple[Any, ...], frame: CallFrame) -> Steps:
+        handed = self._handed(values)
+        rt = self.runtime()
+        rt._frame = frame
+        running: set[CallFrame] = frame.session.running
+        running.add(frame)
+        try:
+            result = yield from outcome(frame, self.tool.func, (rt, *handed), self.manner)
+            stream = self.tool.spec.stream
+            if not stream or (stream == MAYBE and not is_iterator(result)):
+                return self.kept(result, frame)
+            yield from self._items(frame, result)
+            return END
+        finally:
+            rt._frame = None
+            frame.ended = True
+            running.discard(frame)
+
+    def _items(self, frame: CallFrame, source: Any) -> Steps:
+        """Give each item of what a tool returned; whatever happens, that is closed."""
+        from neuroscript.calls.streams import reading
+
+        step, end, manner = reading(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
+        given = Given(self.policy.least("items"))
+        try:
+            while (found := (yield from outcome(frame, step, (), manner))) is not END:
+                if is_late(frame):
+                    raise ended_late(frame)
+                item = self._item(found, given, frame)
+                if frame.told is not None and frame.told.items is not None:
+                    frame.told.items.add(copied(item.value), given.size)
+                yield item
+                if frame.session.is_over:
+                    raise ended_with_engine()
+            yield LAST
+        except GeneratorExit:  # nobody is left who could run anything
+            raise
+        except Closed:
+            yield from outcome(frame, end, (), manner, GRACE)
+            raise
+        except BaseException as error:
+            with suppress(CallError):
+                yield from outcome(frame, end, (), manner, GRACE)
+            raise given.ending(error) from error.__cause__
+        finally:
+            if frame.spent is not None:
+                frame.spent.update(given.spent)
+        yield from outcome(frame, end, (), manner, GRACE)
+
+    def _item(self, item: object, given: Given, frame: CallFrame) -> Item:
+        """Return an item of a stream, and count it."""
+        given.require_room(self.tool.name)
+        walk = Walk(RESULT)
+        exact = self._fitted(walk, item, frame)
+        given.add(self._sized(walk, exact, given.size))
+        return Item(self.tool.name, exact, walk.nodes, walk.text)
+
+    def _handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the values as the function receives them: instances where the spec names a class."""
+        if not self.makers:
+            return values
+        handed = list(values)
+        for index, maker in self.makers:
+            end = len(handed) if self.tool.spec.variadic and index == len(self.tool.spec.args) - 1 else index + 1
+            handed[index:end] = map(maker, handed[index:end])
+        return tuple(handed)
+
+    def kept(self, result: object, frame: CallFrame) -> Any:
+        """Return a result as the exact value of the declared type.
+
+        Raises:
+            ReturnError: It is not what the spec promises.
+            LimitError: It is larger than the host permits.
+        """
+        walk = Walk(RESULT)
+        exact = self._fitted(walk, result, frame)
+        self._sized(walk, exact, 0)
+        return exact
+
+    def _fitted(self, walk: Walk, result: object, frame: CallFrame) -> Any:
+        exact = fit_result(walk, self.tool.spec, result)
+        if walk.noted:
+            from neuroscript.coercion.problems import sentences
+
+            close(result)
+            text = "; ".join(sentences(walk, subject="result"))
+            secrets = frame.session.secrets
+            raise ReturnError(text if secrets is None else secrets.text(text), tool=self.tool.name)
+        return exact
+
+    def _sized(self, walk: Walk, exact: object, before: int) -> int:
+        """Return how many bytes a result has, with those before it: its text and bytes, and 8 for each value."""
+        values = len(exact) if type(exact) is array else walk.nodes
+        size = before + walk.text + VALUE * values
+        if self.most is not None and size > self.most:
+            text = f"gave a result of more than {self.most} bytes"
+            raise LimitError(text, tool=self.tool.name, code="limit.result_bytes")
+        return size
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether a sync caller simply calls the function, so that the line can be compiled."""
+        return (
+            self.manner != "coroutine"
+            and not (self.tool.spec.stream or self.approvers)
+            and self.tool.policy.timeout is None
+            and self._limit is None
+        )

@@ -1,0 +1,254 @@
+"""A large result on its way to a file of the sandbox: at once, or item by item as a stream gives them.
+
+The host writes it and not the tool, so no grant is asked; what is written counts as bytes of files.
+
+Source: issue "neurosurfer and Smith run here", streams to their ends; docs/decisions/0027-streams-to-their-ends.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from asyncio import to_thread
+from collections.abc import Callable
+from contextlib import suppress
+from copy import copy
+from inspect import isawaitable
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.calls import streams as collecting
+from neuroscript.calls.spill import Spill, Spilled
+from neuroscript.calls.steps import Item
+from neuroscript.coercion.plain_data import plain
+from neuroscript.errors import CallError, LentError, LimitError, ToolFailed
+from neuroscript.io.text import sendable
+from neuroscript.runtime.interfaces import ToolResult
+from neuroscript.runtime.result_text import result_text
+
+BLOCK: Final = 64 * 1024
+"""How many bytes of items are written at once."""
+
+NAMED: Final = 100
+"""How many characters of the name of a tool stand in that of a file, which systems limit."""
+
+READER: Final = "fs.read"
+"""The tool that reads such a file, where there is one."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Beginning:
+    """What is told of a stream in a file: its first characters, and where all of it is."""
+
+    text: str
+    spilled: Spilled
+
+
+class File:
+    """A file of the sandbox that one result is written to; its name is like no other.
+
+    Args:
+        session: Whose sandbox and whose limits.
+        tool: The canonical name of the tool that gave the result.
+        ending: That of the name of the file.
+    """
+
+    def __init__(self, session: Any, spill: Spill, tool: str, ending: str) -> None:
+        self.path = f"{spill.folder}/{tool[:NAMED]}-{os.urandom(8).hex()}.{ending}"
+        self.size = 0
+        self._session, self._spill, self._tool = session, spill, tool
+
+    def add(self, data: bytes, given: str) -> None:
+        """Write some bytes behind those that are there.
+
+        Args:
+            given: What the tool gave, for an error.
+
+        Raises:
+            CallError: They can not be written, or there would be too many of them.
+        """
+        if not self.has_room(len(data)):
+            raise self.refusal()
+        try:
+            self._session.sandbox.files(_permits, self._spend).append(self.path, data)
+        except (LentError, LimitError) as error:
+            text = f"gave a result {given}, which could not be written to a file: {error.text}"
+            kind = LimitError if isinstance(error, LimitError) else ToolFailed
+            raise kind(text, tool=self._tool, code=error.code, retry=error.retry) from error
+        self.size += len(data)
+
+    def require_whole(self, given: str) -> None:
+        """Raise a `ToolFailed` where the file is not what was written: another call may have changed or removed it."""
+        with suppress(LentError):
+            if self._session.sandbox.files(_permits, self._spend).stat(self.path).size == self.size:
+                return
+        raise ToolFailed(f"gave a result {given}, and its file {self.path} was changed meanwhile", tool=self._tool)
+
+    def has_room(self, size: int) -> bool:
+        """Tell whether the file may have so many bytes more."""
+        return self.size + size <= self._spill.most
+
+    def refusal(self) -> LimitError:
+        """Return the error of a result that is larger than a file may be."""
+        text = f"a result that is written to a file has {self._spill.most} bytes, no more"
+        return LimitError(text, tool=self._tool, code="limit.items")
+
+    def _spend(self, what: str, count: int) -> None:
+        if self._session.ledger is not None:
+            self._session.ledger.spend(what, count, self._tool)
+
+
+def _permits(verb: str, path: str) -> None:
+    """Let the host write."""
+
+
+class Spilling:
+    """The items of a stream, which go to a file as soon as they are too many for a model, or for a call.
+
+    Args:
+        on_item: Is told each item as it comes.
+        on_loop: Whether a loop has to go on while the file is written; then what writes is to be awaited.
+    """
+
+    def __init__(
+        self, session: Any, spill: Spill, on_item: Callable[[Any], object] | None, *, on_loop: bool = False
+    ) -> None:
+        self._session, self._spill, self._tell, self._on_loop = session, spill, on_item, on_loop
+        self._kept: list[Any] = []
+        self._lines: list[bytes] = []
+        self._waiting = self._count = self._written = 0
+        self._begins = ""
+        self._file: File | None = None
+
+    def add(self, item: Item) -> object:
+        """Take an item, tell of it, and return what whoever was told returned.
+
+        Raises:
+            CallError: It can not be written.
+            BaseException: What whoever was told raised.
+        """
+        exact = self._session.without_secrets(item.value)
+        text = sendable(f"{json.dumps(plain(exact), ensure_ascii=False)}\n")
+        line = text.encode()
+        if len(self._begins) < self._spill.shown:
+            self._begins = f"{self._begins}{text}"[: self._spill.shown]
+        if self._on_loop and self._is_due(len(line)):
+            return self._awaited(exact, item, line)
+        self._take(item, line)
+        return None if self._tell is None else self._tell(exact)
+
+    def end(self) -> object:
+        """Write what is left.
+
+        Raises:
+            CallError: It can not be written, or what was written is there no more.
+        """
+        file = self._file
+        if file is None:
+            return None
+        if self._on_loop:
+            return to_thread(self._finish, file)
+        self._finish(file)
+        return None
+
+    def _finish(self, file: File) -> None:
+        self._write(file)
+        self._written = 0  # what is in a file that is not whole nobody knows
+        file.require_whole(f"of {self._count} items")
+
+    async def _awaited(self, exact: Any, item: Item, line: bytes) -> None:
+        await to_thread(self._take, item, line)
+        told = None if self._tell is None else self._tell(exact)
+        if isawaitable(told):
+            await told
+
+    def _is_due(self, size: int) -> bool:
+        """Tell whether something is to be written when so many bytes come."""
+        waiting, file = self._waiting + size, self._file
+        if file is None:
+            return waiting > self._spill.over or self._count >= collecting.COLLECTED
+        return waiting >= BLOCK or not file.has_room(waiting)
+
+    def _take(self, item: Item, line: bytes) -> None:
+        waiting, is_due = self._waiting + len(line), self._is_due(len(line))
+        file = self._file
+        if file is None and is_due:
+            file = self._file = File(self._session, self._spill, item.tool, "jsonl")
+            self._kept = []
+        if file is None:
+            self._kept.append(item.value)
+        elif not file.has_room(waiting):
+            self._write(file)
+            error = file.refusal()
+            error.items = self._count
+            raise error
+        self._lines.append(line)
+        self._waiting = waiting
+        self._count += 1
+        if file is not None and is_due:
+            self._write(file)
+
+    @property
+    def items(self) -> Any:
+        """All items, or the beginning of their file."""
+        if self._file is None:
+            return self._kept
+        return Beginning(self._begins, Spilled(self._file.path, self._file.size, self._count))
+
+    def ended(self, error: CallError) -> CallError:
+        """Return an error that ended the stream, with where the items are that came before."""
+        file = self._file
+        if file is None:
+            return error
+        with suppress(CallError):
+            self._write(file)
+        if not self._written:
+            return error
+        told = copy(error)
+        told.__cause__ = error.__cause__
+        told.text = f"{error.text}; the first {self._written} items are in the file {file.path} of the sandbox"
+        return told
+
+    def _write(self, file: File) -> None:
+        lines, self._lines, self._waiting = self._lines, [], 0
+        if lines:
+            file.add(b"".join(lines), f"of {self._count} items or more")
+            self._written = self._count
+
+
+def spilled(session: Any, spill: Spill, result: ToolResult) -> ToolResult:
+    """Return a result as a model is to read it: itself, or its beginning and the file that holds the whole.
+
+    Args:
+        result: Without any secret.
+    """
+    if type(result.value) is Beginning:
+        return _told(session, result, result.value.text, result.value.spilled)
+    if not result.ok:
+        return result
+    text = result_text(result)
+    data = sendable(text).encode()
+    if len(data) <= spill.over:
+        return result
+    data, ending = (result.value, "bin") if type(result.value) is bytes else (data, _ending(result.value))
+    file = File(session, spill, result.tool, ending)
+    try:
+        file.add(data, f"of {len(data)} bytes")
+    except CallError as error:
+        return attrs.evolve(result, value=None, error=error)
+    return _told(session, result, text[: spill.shown], Spilled(file.path, file.size))
+
+
+def _ending(value: object) -> str:
+    return "txt" if type(value) is str else "json"
+
+
+def _told(session: Any, result: ToolResult, begins: str, spilled: Spilled) -> ToolResult:
+    items = "" if spilled.items is None else f", {spilled.items} items as lines of JSON,"
+    reader = f"; {READER} reads it" if READER in session.infos else ""
+    text = (
+        f"{begins.removesuffix(chr(10))}\n[the beginning of a result of {spilled.size} bytes; the whole of it{items} "
+        f"is in the file {spilled.path} of the sandbox{reader}]"
+    )
+    return attrs.evolve(result, value=text, spilled=spilled)

@@ -1,0 +1,324 @@
+"""The threads of one engine: some run event loops for coroutine tools, some wait where a caller has to go on.
+
+All of them are daemons: nothing here keeps a process from ending. A thread can not be killed; one that nobody waits for
+any more is abandoned and counted, and only so many are let live.
+
+Source: contract section 6; reliability.md parts 4.2, 4.6 and 4.7.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from typing import Any, Final, Literal
+
+import attrs
+
+from neuroscript.calls.steps import Body, Ended, ended_with_engine, failure
+from neuroscript.errors import CallTimeout, LimitError
+
+MOST_THREADS: Final = 64
+"""How many threads of one engine wait for tools at once; further calls wait for a thread."""
+
+MOST_ABANDONED: Final = 8
+"""How many threads of one engine may go on although nobody waits for them."""
+
+LOOK: Final = 1.0
+"""Seconds between two looks whether a loop still runs."""
+
+IDLE: Final = 5.0
+"""Seconds after which a thread without work ends, so that a burst of cancelled calls leaves none behind for long."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Outcome:
+    """What came of running something: what it returned, or what it raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    def result(self) -> Any:
+        """Return what it returned, or raise what it raised; of what nobody waited for, what its caller is told."""
+        if self.error is None:
+            return self.value
+        raise self.error.error if isinstance(self.error, Ended) else self.error
+
+
+def called(body: Body) -> Outcome:
+    """Call a function; whatever it raises is its outcome, so that it gets past no thread and no future."""
+    try:
+        return Outcome(body.func(*body.values))
+    except BaseException as error:
+        return raised(body, error)
+
+
+def raised(body: Body, error: BaseException) -> Outcome:
+    """Return what a function raised; an interrupt means the process only where it is raised in the main thread."""
+    return Outcome(error=failure(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
+
+
+def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
+    """Return what a caller is told whose time is over.
+
+    Args:
+        has_ended: Tells whether what was left behind has ended since.
+    """
+    state = "was stopped" if stopped else "was left behind and may still run"
+    text = f"did not end within {body.limit:g} s and {state}"
+    word: Literal["stopped", "abandoned"] = "stopped" if stopped else "abandoned"
+    error = CallTimeout(text, tool=body.tool, state=word, seconds=body.limit, has_ended=has_ended)
+    return Outcome(error=Ended(error))
+
+
+def stopped() -> Outcome:
+    """Return what becomes of a tool that was stopped with the engine."""
+    return Outcome(error=Ended(ended_with_engine()))
+
+
+class LoopThread:
+    """A thread that runs an event loop, so that coroutine tools can be called from anywhere.
+
+    Attributes:
+        held: How many sync calls stand in the loop's own thread, and keep it from running anything else.
+    """
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self.loop = asyncio.new_event_loop()
+        self.held = 0
+        self._is_over = False
+        self.thread = threading.Thread(target=self._run, name="neuroscript-loop", daemon=True)
+        self.thread.start()
+
+    def outcome(self, coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """Run a coroutine to its end and return what came of it."""
+        import asyncio
+
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        except RuntimeError:  # the loop has been closed
+            coroutine.close()
+            return stopped()
+        while True:
+            try:
+                outcome = future.result(LOOK)
+                break
+            except TimeoutError:  # nobody tells a future that its loop has ended
+                if not self.thread.is_alive() and not future.done():
+                    return stopped()
+            except BaseException as error:
+                future.cancel()
+                return Outcome(error=Ended(error))
+        was_cancelled = isinstance(outcome.error, Ended) and isinstance(outcome.error.error, asyncio.CancelledError)
+        return stopped() if was_cancelled else outcome
+
+    def close(self) -> None:
+        """Cancel what still runs on the loop, and stop it."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        import asyncio
+
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.call_soon(self.loop.call_later, 0.05, self._stop)
+
+    def _stop(self) -> None:
+        self._is_over = True
+        self.loop.stop()
+
+    def _run(self) -> None:
+        import asyncio
+
+        asyncio.set_event_loop(self.loop)
+        try:
+            while not self._is_over:
+                with suppress(SystemExit, KeyboardInterrupt):  # of a task that a tool made: asyncio lets them out here
+                    self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+
+class Threads:
+    """The threads of one engine. They start when they are needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loops: list[LoopThread] = []
+        self._workers = 0
+        self._free = threading.Semaphore(0)
+        self._jobs: Any = None
+        self.abandoned = 0
+
+    def loop(self) -> LoopThread:
+        """Return a loop that is free to run something: not held by a coroutine tool that has called a sync door."""
+        own = threading.current_thread()
+        with self._lock:
+            for each in self._loops:
+                if each.thread is not own and not each.held:
+                    return each
+            self._loops.append(LoopThread())
+            return self._loops[-1]
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Tell everybody that the loop of this thread stands still, if it has one."""
+        own = threading.current_thread()
+        loop = next((each for each in self._loops if each.thread is own), None)
+        if loop is None:
+            yield
+            return
+        loop.held += 1
+        try:
+            yield
+        finally:
+            loop.held -= 1
+
+    def within(self, body: Body, seconds: float) -> Outcome:
+        """Call a function on a thread of its own and wait for it no longer than *seconds*."""
+        try:
+            job = Job(self, body)
+        except LimitError as error:
+            return Outcome(error=error)
+        with self.waiting():
+            self._start(job)
+            try:
+                ended = job.ended.wait(seconds)
+            except BaseException as error:
+                job.leave()
+                return Outcome(error=Ended(error))
+        return job.outcome if ended or not job.leave() else late(body, job.ended.is_set, stopped=False)
+
+    async def awaitable(self, body: Body) -> Outcome:
+        """Call a function on a thread while the loop of this one goes on."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+
+        def settle() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has been closed, and nobody listens any more
+                loop.call_soon_threadsafe(settle)
+
+        try:
+            job = Job(self, body, tell)
+        except LimitError as error:
+            return Outcome(error=error)
+        (self._submit if body.timeout is None else self._start)(job)
+        try:
+            done, _ = await asyncio.wait({future}, timeout=body.timeout)
+        except asyncio.CancelledError as error:
+            job.leave()
+            return Outcome(error=Ended(error))
+        return job.outcome if done or not job.leave() else late(body, job.ended.is_set, stopped=False)
+
+    def close(self) -> None:
+        """Cancel what runs on the loops and stop them; nothing is waited for."""
+        with self._lock:
+            loops, self._loops = self._loops, []
+        for each in loops:
+            each.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def refuse_when_full(self, tool: str) -> None:
+        """Raise a `LimitError` where too many threads go on that nobody waits for."""
+        if self.abandoned >= MOST_ABANDONED:
+            text = f"{MOST_ABANDONED} calls were left behind and still run"
+            raise LimitError(text, tool=tool, code="limit.abandoned", retry="later")
+
+    def _start(self, job: Job) -> None:
+        context = copy_context()
+        threading.Thread(target=context.run, args=(job,), name="neuroscript-tool", daemon=True).start()
+
+    def _submit(self, job: Job) -> None:
+        from queue import SimpleQueue
+
+        with self._lock:
+            if self._jobs is None:
+                self._jobs = SimpleQueue()
+            self._jobs.put((copy_context(), job))
+            if not self._free.acquire(blocking=False) and self._workers < MOST_THREADS:
+                self._workers += 1
+                threading.Thread(target=self._work, args=(self._jobs,), name="neuroscript-worker", daemon=True).start()
+
+    def _work(self, jobs: Any) -> None:
+        """Do jobs until there has been none for `IDLE` seconds; ``_free`` counts the workers that wait for one.
+
+        A worker is counted only while no job is queued, under the lock under which jobs are queued. Otherwise it could
+        take a job that was queued for a new worker and count as free all the same, and a later job would have none.
+        """
+        from queue import Empty
+
+        while True:
+            try:
+                context, job = jobs.get_nowait()
+            except Empty:
+                with self._lock:
+                    if not jobs.empty():
+                        continue
+                    self._free.release()
+                try:
+                    context, job = jobs.get(timeout=IDLE)
+                except Empty:
+                    if self._may_leave(jobs):
+                        return
+                    continue
+            context.run(job)
+
+    def _may_leave(self, jobs: Any) -> bool:
+        with self._lock:
+            if not jobs.empty():  # one came in between, and counts on this worker
+                return False
+            self._workers -= 1
+            self._free.acquire(blocking=False)
+            return True
+
+    def count_abandoned(self, more: int) -> None:
+        """Count threads that nobody waits for any more, and those of them that have ended."""
+        with self._lock:
+            self.abandoned += more
+
+
+class Job:
+    """A function on its way through a thread, and what came of it."""
+
+    def __init__(self, threads: Threads, body: Body, tell: Callable[[], object] | None = None) -> None:
+        if not body.is_last:
+            threads.refuse_when_full(body.tool)
+        self.outcome = Outcome()
+        self.ended = threading.Event()
+        self._threads = threads
+        self._body = body
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._left = False
+
+    def __call__(self) -> None:
+        if not self._left or self._body.is_last:  # nobody begins what its caller has given up
+            self.outcome = called(self._body)
+        with self._lock:
+            self.ended.set()
+            left = self._left
+        if left:
+            self._threads.count_abandoned(-1)
+        elif self._tell is not None:
+            self._tell()
+
+    def leave(self) -> bool:
+        """Leave the function behind, and tell whether it still runs."""
+        with self._lock:
+            if self.ended.is_set():
+                return False
+            self._left = True
+        self._threads.count_abandoned(1)
+        return True

@@ -1,0 +1,1 @@
+"""``neuroscript audit``: audit logs shown, followed, verified and counted."""

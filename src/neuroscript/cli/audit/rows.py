@@ -1,0 +1,121 @@
+"""Records of a trail as a person is shown them; a trail may have been edited, so no type in it is believed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.cli.terminal.output import Cell, Rows, Style, cell
+from neuroscript.io.text import duration
+from neuroscript.runtime.records import CLOSED
+
+WIDTHS: Final = (20, 16)
+"""The columns of the time and of the tool's name, so that pages of many rows stand in line."""
+
+GREATEST: Final = 1e12
+"""The greatest number of seconds that is believed."""
+
+
+@attrs.frozen
+class Entry:
+    """A record, with a text or a number for whatever is missing in it.
+
+    Attributes:
+        kind: ``intent``, ``outcome``, ``refused``, ``recovered`` or another text.
+        key: The run and the number of the call.
+        items: How many items a stream gave; None of any other call.
+        size: How many bytes they are together.
+    """
+
+    kind: str
+    tool: str
+    code: str
+    rule: str
+    key: tuple[str, int]
+    parent: int
+    time: float
+    seconds: float
+    needs: tuple[str, ...]
+    cut: int
+    items: int | None = None
+    size: int = 0
+
+
+def entry_of(record: Mapping[str, Any]) -> Entry:
+    """Return a record as an entry."""
+    needs, spent = record.get("needs"), record.get("spent")
+    spent = spent if isinstance(spent, dict) else {}
+    return Entry(
+        kind=_text(record, "kind"),
+        tool=_text(record, "tool"),
+        code=_text(record, "code"),
+        rule=_text(record, "rule"),
+        key=(_text(record, "run"), int(_number(record, "call"))),
+        parent=int(_number(record, "parent")),
+        time=_number(record, "time"),
+        seconds=_number(record, "seconds"),
+        needs=tuple(each for each in needs if isinstance(each, str)) if isinstance(needs, list) else (),
+        cut=int(_number(record, "cut")),
+        items=int(_number(spent, "items")) if "items" in spent else None,
+        size=int(_number(spent, "result_bytes")),
+    )
+
+
+def page(entries: list[Entry], begun: str) -> Rows:
+    """Return entries as rows: when, which tool, and what became of the call.
+
+    Args:
+        begun: What is said of a call that began.
+    """
+    rows = [(_moment(each.time), cell(each.tool, "name"), _what(each, begun)) for each in entries]
+    return Rows(tuple(rows), widths=WIDTHS)
+
+
+def _moment(seconds: float) -> Cell:
+    try:
+        return Cell(time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds)), "dim")
+    except (OverflowError, ValueError, OSError):
+        return Cell("?", "dim")
+
+
+def _what(entry: Entry, begun: str) -> Cell:
+    call = f"call {entry.key[1]}" + (f" in {entry.parent}" if entry.parent else "")
+    needs = f"; {', '.join(entry.needs)}" if entry.needs else ""
+    match entry.kind:
+        case "outcome":
+            return cell(f"{entry.code}, {duration(entry.seconds)}, {call}{_given(entry)}{needs}", _style(entry.code))
+        case "refused":
+            by = f" by {entry.rule}" if entry.rule else ""
+            return cell(f"refused{by}: {entry.code}, {call}{needs}", "bad")
+        case "intent":
+            return cell(f"{begun}, {call}{needs}", "dim")
+        case "recovered":
+            return cell(f"a torn tail of {entry.cut} bytes was finished here", "mended")
+        case _:
+            return cell(f"a record of another kind, {entry.kind}", "mended")
+
+
+def _style(code: str) -> Style:
+    return "good" if code == "ok" else "mended" if code == CLOSED else "bad"
+
+
+def _given(entry: Entry) -> str:
+    """Return what a stream gave, or nothing of a call that is none."""
+    if entry.items is None:
+        return ""
+    return f", {entry.items} item{'' if entry.items == 1 else 's'} of {entry.size} bytes"
+
+
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _number(record: Mapping[str, Any], name: str) -> float:
+    value = record.get(name)
+    if type(value) not in (int, float) or not -GREATEST < value < GREATEST:  # type: ignore[operator]
+        return 0.0
+    return float(value)  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""``neuroscript audit show`` and ``tail``: the records of a trail, and its head."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Any, BinaryIO, Final
+
+import attrs
+
+from neuroscript.audit.chain import Line, line_of
+from neuroscript.audit.reader import data_of, is_database, numbered, opened, read, rows
+from neuroscript.cli.audit.rows import Entry, entry_of, page
+from neuroscript.cli.terminal.exit_codes import OK, UsageError
+from neuroscript.cli.terminal.output import Output
+from neuroscript.cli.terminal.printing import show as show_page
+from neuroscript.io.text import shown
+
+AT_ONCE: Final = 500
+"""How many rows are laid out together."""
+
+PAUSE: Final = 0.2
+"""Seconds between two looks at a file that is followed."""
+
+NO_OUTCOME: Final = "began, and no outcome is known"
+BEGINS: Final = "begins"
+
+Record = dict[str, Any]
+
+
+@attrs.define
+class Unread:
+    """The lines of a trail that are no record."""
+
+    lines: list[int] = attrs.field(factory=list)
+    count: int = 0
+
+    def __call__(self, number: int) -> None:
+        """Take one more."""
+        self.count += 1
+        if len(self.lines) < 5:
+            self.lines.append(number)
+
+    def told(self, name: str, read: int, output: Output) -> None:
+        """Say which lines are no record, or that there is none at all.
+
+        Raises:
+            UsageError: There are lines, and none of them is a record.
+        """
+        if self.count and not read:
+            raise UsageError(f"{shown(name)} is no trail: no line is a record")
+        if self.count:
+            numbers = ", ".join(map(str, self.lines)) + (" …" if self.count > len(self.lines) else "")
+            what = f"line {numbers} is no record" if self.count == 1 else f"{self.count} lines are no record: {numbers}"
+            output.say(f"{shown(name)}: {what}; see neuroscript audit verify")
+        elif not read:
+            output.say(f"{shown(name)} holds no record")
+
+
+def show(options: Namespace, output: Output) -> int:
+    """Show the calls of a trail that match, the oldest first, and return the exit code."""
+    unread, count = Unread(), 0
+
+    def counted() -> Iterator[Record]:
+        nonlocal count
+        for record in read(options.file, unread=unread):
+            count += 1
+            yield record
+
+    if options.json:
+        for record in counted():
+            if _matches(entry_of(record), options):
+                output.json(record)
+    else:
+        entries = (entry for entry in _calls(map(entry_of, counted())) if _matches(entry, options))
+        while part := list(islice(entries, AT_ONCE)):
+            show_page([page(part, NO_OUTCOME)], output)
+    unread.told(options.file, count, output)
+    return OK
+
+
+def tail(options: Namespace, output: Output) -> int:
+    """Show the last records of a trail and its head, then what comes if it is to be followed; return the exit code."""
+    tell = _teller(options, output)
+    with opened(options.file) as stream:
+        if is_database(stream):
+            _tail_of_rows(options, tell)
+        else:
+            _tail_of_lines(options, output, stream, tell)
+    return OK
+
+
+def _matches(entry: Entry, options: Namespace) -> bool:
+    if options.tool is not None and not fnmatchcase(entry.tool, options.tool.lower()):
+        return False
+    return options.code is None or fnmatchcase(entry.code, options.code)
+
+
+def _calls(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield one entry for each call: how it ended, and at the end those of which nothing else is known."""
+    begun: dict[tuple[str, int], Entry] = {}
+    for entry in entries:
+        if entry.kind == "intent":
+            begun[entry.key] = entry
+            continue
+        begun.pop(entry.key, None)
+        yield entry
+    yield from begun.values()
+
+
+def _teller(options: Namespace, output: Output) -> Callable[[list[Record]], None]:
+    """Return what shows records as they come."""
+
+    def tell(records: list[Record]) -> None:
+        if options.json:
+            for record in records:
+                output.json(record)
+        elif records:
+            show_page([page([entry_of(record) for record in records], BEGINS)], output)
+
+    return tell
+
+
+def _tail_of_rows(options: Namespace, tell: Callable[[list[Record]], None]) -> None:
+    last = deque(rows(options.file), maxlen=max(1, options.count))
+    tell([record for _, record in last] if options.count else [])
+    after = last[-1][0] if last else 0
+    while options.follow:
+        time.sleep(PAUSE)
+        for id, record in rows(options.file, after):
+            tell([record])
+            after = id
+
+
+def _tail_of_lines(options: Namespace, output: Output, stream: BinaryIO, tell: Callable[[list[Record]], None]) -> None:
+    unread, count = Unread(), 0
+    kept: deque[tuple[Line, bytes]] = deque(maxlen=max(1, options.count))
+    for number, raw in numbered(stream):
+        line = line_of(raw)
+        if line is None:
+            unread(number)
+        else:
+            count += 1
+            kept.append((line, raw))
+    unread.told(options.file, count, output)
+    records = [record for _, raw in kept if (record := data_of(raw)) is not None]
+    tell(records if options.count else [])
+    if kept:
+        _tell_head(kept[-1][0], options, output)
+    if options.follow:
+        _follow(stream, tell)
+
+
+def _tell_head(line: Line, options: Namespace, output: Output) -> None:
+    head = f"{line.seq}:{line.hash}"
+    if options.json:
+        output.json({"head": head})
+    else:
+        output.write(f"head {head}\n")
+
+
+def _follow(stream: BinaryIO, tell: Callable[[list[Record]], None]) -> None:
+    """Show what is appended, line by line; a line that is not finished is looked at again."""
+    place = stream.tell()
+    while True:
+        raw = stream.readline()
+        if not raw.endswith(b"\n"):
+            stream.seek(place)
+            time.sleep(PAUSE)
+            continue
+        place += len(raw)
+        record = data_of(raw)
+        if record is not None:
+            tell([record])

@@ -1,0 +1,68 @@
+"""``neuroscript audit verify``: whether a trail is what was written, what is wrong with it, and what that is worth."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.audit.verification import Verified
+from neuroscript.audit.verification import verify as verified
+from neuroscript.cli.terminal.exit_codes import FAILED, OK
+from neuroscript.cli.terminal.inputs import key_of
+from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
+from neuroscript.cli.terminal.printing import show
+
+SHOWN: Final = 20
+"""How many problems, and how many calls without outcome, people are shown."""
+
+
+INDENT: Final = 2
+
+
+def verify(options: Namespace, output: Output) -> int:
+    """Say whether a trail is intact, and return 0 for yes and 1 for no."""
+    key = None if options.audit_key is None else key_of(options.audit_key, output)
+    found = verified(options.file, key=key, head=options.head)
+    if options.json:
+        output.json(_data(found))
+    else:
+        show(_blocks(options.file, found), output)
+        if found.head:
+            output.write(f"head {found.head}\n")
+    return OK if found.is_intact else FAILED
+
+
+def _data(found: Verified) -> dict[str, Any]:
+    return {"intact": found.is_intact, **attrs.asdict(found), "promise": found.promise}
+
+
+def _blocks(name: str, found: Verified) -> Iterator[Rows]:
+    good = "intact" if found.chained else "no damage"
+    yield line(f"{name}: {good}", "good") if found.is_intact else line(f"{name}: NOT intact", "bad")
+    span = f", {found.first} to {found.last}" if found.first else ""
+    yield line(f"{found.records} record{'' if found.records == 1 else 's'}{span}; {found.promise}")
+    if found.problems:
+        yield from _listed("problems", [*map(_problem, found.problems)], found.unlisted)
+    if found.without_outcome:
+        yield from _listed("calls without outcome", [*map(_call, found.without_outcome)], 0)
+    if found.problems or found.without_outcome:
+        yield EMPTY
+
+
+def _listed(title: str, rows: list[tuple[Cell, ...]], unlisted: int) -> Iterator[Rows]:
+    yield from (EMPTY, line(title, "title"), Rows(tuple(rows[:SHOWN]), indent=INDENT))
+    more = len(rows) - SHOWN + unlisted
+    if more > 0:
+        yield line(f"and {more} more", "dim", indent=INDENT)
+
+
+def _problem(problem: Any) -> tuple[Cell, ...]:
+    where = f"line {problem.line}" if problem.line else "the file"
+    return Cell(where), Cell(problem.what, "mended" if problem.what.endswith("repaired") else "bad"), cell(problem.text)
+
+
+def _call(call: Any) -> tuple[Cell, ...]:
+    return Cell(f"line {call.line}"), cell(f"{call.tool}", "name"), cell(f"call {call.call} of run {call.run}")

@@ -1,0 +1,1 @@
+"""Commands that call tools: ``call``, ``execute``, ``approve`` and ``replay``."""

@@ -1,0 +1,219 @@
+"""``neuroscript call``: words of a shell into one tool call, and its result.
+
+Source: issue "The contract runs", command line.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import attrs
+
+from neuroscript.cli.calls.dry_run import code_of, decided, decision_to_data, foreseen
+from neuroscript.cli.calls.stream import Streamed, streamed, streaming
+from neuroscript.cli.env.engine import MakeEngine, meant, opened
+from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
+from neuroscript.cli.terminal.inputs import json_of
+from neuroscript.cli.terminal.output import Output
+from neuroscript.cli.terminal.remedies import action, advice
+from neuroscript.coercion.plain_data import plain
+from neuroscript.engine.engine import Engine
+from neuroscript.errors import ArgumentError, Problem
+from neuroscript.policy.execution_policy import Decision
+from neuroscript.runtime.interfaces import ToolCall, ToolResult
+from neuroscript.spec.binding import bind_named
+from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.tools.serialization import result_to_data
+from neuroscript.tools.tool import ToolImplementation
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Call one tool, write its result or say its error, and return the exit code.
+
+    With ``--watch`` that is done again whenever a plugin has changed, until somebody interrupts it.
+
+    Raises:
+        UsageError: The arguments are given both as words and as a file, or the file can not be read; or there is
+            nothing to watch.
+    """
+    text = file_arguments(options)
+    if options.watch:
+        _call_again(options, output, make_engine, text)
+    with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
+        became = _became(engine, options, text, output)
+        hints = _hints(engine, options, became, text, make_engine is None)
+    code = _told(became, options, output)
+    for hint in hints:
+        output.say(hint)
+    return code
+
+
+def _hints(engine: Engine, options: Namespace, became: object, text: str | None, is_own: bool) -> list[str]:
+    if isinstance(became, Streamed) or getattr(became, "ok", False):
+        return []
+    from neuroscript.cli.calls.hints import call_hints
+
+    return call_hints(engine, options, became, text, is_own=is_own)
+
+
+def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | None, text: str | None) -> NoReturn:
+    from neuroscript.cli.env.reload import wait, watcher
+
+    watched = watcher(options, is_own=make_engine is None)
+    with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
+        while True:
+            _told(_became(engine, options, text, output), options, output)
+            wait(watched, engine, output)
+    raise AssertionError
+
+
+def _became(engine: Engine, options: Namespace, text: str | None, output: Output) -> ToolResult | Streamed | Decision:
+    """Return what became of the call, or, where nothing is to run, what would become of it."""
+    call = asked(engine, options, text)
+    if options.dry_run:
+        return decided(engine, call)
+    if not isinstance(call, ToolCall):
+        return call
+    tool = streaming(engine, call.name)
+    return engine.execute(call, options.timeout) if tool is None else streamed(engine, tool, call, options, output)
+
+
+def _told(became: ToolResult | Streamed | Decision, options: Namespace, output: Output) -> int:
+    if isinstance(became, Decision):
+        return _foreseen(became, options, output)
+    if isinstance(became, ToolResult):
+        return written(became, options, output)
+    if options.json:
+        output.json(became.data)
+    return OK
+
+
+def file_arguments(options: Namespace) -> str | None:
+    """Return the text of the file with the arguments, or None where they are words.
+
+    Raises:
+        UsageError: They are given both ways, or the file can not be read.
+    """
+    if options.input_json is None:
+        return None
+    if options.words or options.values:
+        raise UsageError("the arguments are words or a file (--input-json), not both")
+    return json_of(options.input_json)
+
+
+def _foreseen(decision: Decision, options: Namespace, output: Output) -> int:
+    if options.json:
+        output.json(decision_to_data(decision))
+    else:
+        output.text(foreseen(decision))
+        if action(decision):
+            output.say(advice(decision))
+    return code_of(decision)
+
+
+def written(result: ToolResult, options: Namespace, output: Output) -> int:
+    """Write the result of a call, or say its error, and return the exit code."""
+    if options.json:
+        output.json(result_to_data(result))
+    elif result.error is not None:
+        output.say(advice(result.error, shows_tracebacks=output.shows_tracebacks) or str(result.error))
+        if result.error.code == "mcp.changed":
+            _say_how(result.tool, options, output)
+    elif isinstance(result.value, str):
+        output.text(result.value)
+    else:
+        output.json(plain(result.value))
+    return OK if result.error is None else exit_code(result.error)
+
+
+def _say_how(tool: str, options: Namespace, output: Output) -> None:
+    from neuroscript.cli.env.mcp_servers import accepting
+
+    sentence = accepting(vars(options), tool, output)
+    if sentence:
+        output.say(sentence)
+
+
+def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | ToolResult:
+    """Return the call that the words ask for, or the result that it has because they say it in no way.
+
+    Args:
+        text: The arguments as JSON text, instead of words.
+    """
+    if text is not None:
+        return ToolCall(options.name, text)
+    tool = meant(engine, options.name)
+    if tool is None or tool.name not in engine.infos:
+        return ToolCall(options.name)
+    return worded(tool, options)
+
+
+def worded(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResult:
+    """Return the call of *tool* that the words ask for, or the result that it has because they say it in no way."""
+    given = arguments(tool.spec, options.words, options.values)
+    if not given.problems:
+        return ToolCall(options.name, given.named if given.named else given.positional)
+    return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, given), tool=tool.name))
+
+
+def _all_problems(spec: ToolSpec, given: Given) -> list[Problem]:
+    try:
+        bind_named(spec, given.named)
+    except ArgumentError as error:
+        return [*given.problems, *error.problems]
+    return [*given.problems]
+
+
+@attrs.frozen
+class Given:
+    """What the words of a call say.
+
+    Attributes:
+        positional: The texts in order, where no word names an argument.
+        named: The texts by name, where one does.
+        problems: What can not be said in either way.
+    """
+
+    positional: tuple[str, ...] = ()
+    named: Mapping[str, Any] = attrs.field(factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def arguments(spec: ToolSpec, words: Sequence[str], values: Sequence[str] = ()) -> Given:
+    """Return what *words* say about the arguments of a tool.
+
+    Args:
+        words: Each is ``key=value`` where ``key`` is an argument of the tool, else a value.
+        values: Further values, whatever they look like. Values without a key are the first arguments, in order.
+    """
+    named: list[tuple[str, str]] = []
+    positional: list[str] = []
+    keys = sorted((arg.name for arg in spec.args), key=len, reverse=True)  # for a key may hold "=" itself
+    for word in words:
+        key = next((key for key in keys if word.startswith(f"{key}=")), None)
+        if key is None:
+            positional.append(word)
+        else:
+            named.append((key, word[len(key) + 1 :]))
+    positional.extend(values)
+    return _together(spec, positional, named) if named else Given(tuple(positional))
+
+
+def _together(spec: ToolSpec, positional: Sequence[str], named: Sequence[tuple[str, str]]) -> Given:
+    """Return values in order and by key as arguments by name; one that is given more than once is a problem."""
+    fixed = spec.args[:-1] if spec.variadic else spec.args
+    pairs: list[tuple[str, Any]] = [*zip((arg.name for arg in fixed), positional, strict=False)]
+    further = positional[len(fixed) :]
+    problems: list[Problem] = []
+    if further and spec.variadic:
+        pairs.append((spec.args[-1].name, list(further)))
+    elif further:
+        problems.append(Problem("", "arg.count", f"at most {len(fixed)} arguments", str(len(positional) + len(named))))
+    pairs.extend(named)
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            problems.append(Problem(name, "arg.duplicate", "one value", f"{count} values"))
+    return Given(named=dict(pairs), problems=tuple(problems))

@@ -1,0 +1,68 @@
+"""``neuroscript execute``: a file of tool calls as models send them, and one result for each, whatever becomes of it.
+
+Source: issue "The contract runs", command line.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import Any
+
+from neuroscript.cli.calls.dry_run import code_of, decided, decision_to_data
+from neuroscript.cli.calls.results import Asked, Outcome, calls, outcomes
+from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
+from neuroscript.cli.terminal.inputs import reading
+from neuroscript.cli.terminal.output import Output
+from neuroscript.engine.engine import Engine
+from neuroscript.runtime.interfaces import ToolCall
+from neuroscript.tools.serialization import result_to_data
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Run each call of a file, write its result at once, and return the exit code of the first that did not run.
+
+    Raises:
+        UsageError: The file can not be read, or a report is wanted as JSON or of calls that are not made.
+    """
+    if options.report and options.json:
+        raise UsageError("--report is for people; leave out --json, or --report")
+    if options.report and options.dry_run:
+        raise UsageError("--report tells what became of calls, and --dry-run makes none; leave out one of them")
+    with (
+        reading(options.file, waits=True) as source,
+        opened(make_engine, output, options) as engine,
+        output.tools_aside(),
+    ):
+        if options.dry_run:
+            return _foreseen(engine, calls(source), output)
+        if options.report:
+            from neuroscript.cli.calls.report import report
+
+            return report(source.title, outcomes(engine, source, options.timeout), output)
+        return _written(outcomes(engine, source, options.timeout), output)
+
+
+def _foreseen(engine: Engine, all_calls: Iterable[Asked], output: Output) -> int:
+    code = OK
+    for asked in all_calls:
+        decision = decided(engine, asked.call)
+        number = {} if isinstance(asked.call, ToolCall) else {"line": asked.line}
+        output.json({"id": asked.call.id, **decision_to_data(decision), **number})
+        code = code or code_of(decision)
+    return code
+
+
+def _written(all_outcomes: Iterable[Outcome], output: Output) -> int:
+    code = OK
+    for outcome in all_outcomes:
+        output.json(_data(outcome))
+        if code == OK and outcome.result.error is not None:
+            code = exit_code(outcome.result.error)
+    return code
+
+
+def _data(outcome: Outcome) -> dict[str, Any]:
+    data = result_to_data(outcome.result)
+    return data if outcome.is_call else {**data, "line": outcome.line}

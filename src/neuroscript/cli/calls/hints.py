@@ -1,0 +1,116 @@
+"""What the words of a failed call were probably meant to be: an option, a named argument, or JSON."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Final
+
+from neuroscript.cli.calls.dry_run import code_of
+from neuroscript.cli.env.engine import meant
+from neuroscript.cli.terminal.argument_parser import did_you_mean, near_option
+from neuroscript.cli.terminal.exit_codes import ARGUMENTS
+from neuroscript.cli.terminal.inputs import is_json_text
+from neuroscript.cli.terminal.tool_hints import tool_hints
+from neuroscript.engine.engine import Engine
+from neuroscript.errors import ArgumentError, ToolNotFound
+from neuroscript.io.text import shown
+from neuroscript.policy.execution_policy import Decision
+from neuroscript.runtime.interfaces import ToolResult
+from neuroscript.spec.tool_spec import ToolSpec
+
+SEARCHED_CHARS: Final = 10_000
+"""How many characters of a text are searched for quotes."""
+
+NOT_QUOTED: Final = re.compile(r"[\[{,:]\s*'|[{,]\s*[A-Za-z_]\w*\s*:")
+"""A string in single quotes, or a name without quotes, in a text that was meant as JSON."""
+
+KEY: Final = re.compile(r"[A-Za-z_]\w{0,63}")
+"""What looks like the name of an argument."""
+
+EXAMPLE: Final = """'{"name": "value"}'"""
+
+
+def call_hints(engine: Engine, options: Namespace, became: object, text: str | None, *, is_own: bool) -> list[str]:
+    """Return sentences that help the user who typed a call that failed; none where a program reads the results.
+
+    Args:
+        became: What became of the call.
+        text: The arguments as JSON text, if they are not words.
+        is_own: Whether the command is ours, and not that of a host.
+    """
+    if options.json:
+        return []
+    if _is_unknown(became):
+        return tool_hints(options.name, engine.tools, options.words, is_own=is_own)
+    if not _is_misfit(became):
+        return []
+    if text is not None:
+        return [*quote_hints(text)]
+    tool = meant(engine, options.name)
+    return [] if tool is None else _word_hints(tool.spec, options)
+
+
+def quote_hints(text: str) -> Iterator[str]:
+    """Yield a sentence about double quotes for a text that was meant as JSON and lacks them."""
+    if is_json_text(text) and NOT_QUOTED.search(text[:SEARCHED_CHARS]):
+        yield f"JSON needs double quotes around names and strings: {EXAMPLE}"
+
+
+def _is_unknown(became: object) -> bool:
+    if isinstance(became, Decision):
+        return became.code == ToolNotFound.CODE
+    return isinstance(became, ToolResult) and isinstance(became.error, ToolNotFound)
+
+
+def _is_misfit(became: object) -> bool:
+    if isinstance(became, Decision):
+        return code_of(became) == ARGUMENTS
+    return isinstance(became, ToolResult) and isinstance(became.error, ArgumentError)
+
+
+def _word_hints(spec: ToolSpec, options: Namespace) -> list[str]:
+    return [*_option_hints(spec, options), *_key_hints(spec, options), *_json_hints(spec, options)]
+
+
+def _option_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
+    """Yield a sentence about the first word that looks like an option."""
+    from neuroscript.cli.parser import FLAGS, VALUED
+
+    for word in options.words:
+        if word.startswith("--") and word[2:3].isalpha():
+            option = word.partition("=")[0]
+            name = option[2:].replace("-", "_")
+            is_argument = any(arg.name == name for arg in spec.args)
+            hint = f"; write {name}=VALUE" if is_argument else near_option(option, sorted(FLAGS | VALUED))
+            yield f"{shown(option)} is not an option of call, so it was passed as a value{hint}"
+            return
+
+
+def _key_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
+    """Yield a sentence about the first word that looks like ``key=value`` and has the key of no argument.
+
+    The word is not repeated, because it may be a value, such as Base64 with its padding.
+    """
+    names = [arg.name for arg in spec.args]
+    for number, word in enumerate(options.words, 1):
+        key, _, value = word.partition("=")
+        if value.strip("=") and KEY.fullmatch(key) and not any(word.startswith(f"{name}=") for name in names):
+            hint = did_you_mean(key, names) or f"; its arguments are {', '.join(names)}" * bool(names)
+            yield f"word {number} looks like key=value, but {spec.full_name} has no argument with that key{hint}"
+            return
+
+
+def _json_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
+    """Yield a sentence about words that hold JSON."""
+    if len(options.words) == 1 and options.words[0].lstrip().startswith("{"):
+        quotes = f"; JSON needs double quotes: {EXAMPLE}" if [*quote_hints(options.words[0])] else ""
+        yield f"to pass all arguments as JSON: neuroscript call {spec.full_name} --input-json '{{...}}'{quotes}"
+        return
+    keys = tuple(f"{arg.name}=" for arg in spec.args)
+    for word in options.words:
+        key = next((key for key in keys if word.startswith(key)), "")
+        for hint in quote_hints(word.removeprefix(key)):
+            yield hint
+            return

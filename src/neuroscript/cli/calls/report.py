@@ -1,0 +1,108 @@
+"""``neuroscript execute --report``: for people: what was repaired, run and refused, and who can mend it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from neuroscript.cli.calls.results import Outcome
+from neuroscript.cli.terminal.exit_codes import OK
+from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
+from neuroscript.cli.terminal.printing import show
+from neuroscript.cli.terminal.remedies import action
+from neuroscript.coercion.plain_data import plain
+from neuroscript.errors import CallError, CallTimeout, Retry, ReturnError, ToolFailed
+from neuroscript.io.text import json_text
+from neuroscript.runtime.interfaces import ToolResult
+
+MENDERS: Final[dict[Retry, str]] = {
+    "model": "the model, with a better call",
+    "later": "anybody, with the same call later",
+    "host": "the host, with other settings",
+    "never": "nobody",
+}
+"""Who can make a call succeed, for each value of ``CallError.retry``."""
+
+LONGEST: Final = 200
+"""How many characters of a result are shown."""
+
+INDENT: Final = 4
+NAME: Final = 24
+"""The width of the column with the tool's name, which longer names exceed."""
+
+LABEL: Final = 8
+"""The width of the column with "repaired", "refused" and so on."""
+
+
+def report(title: str, outcomes: Iterable[Outcome], output: Output) -> int:
+    """Show each outcome as it comes, then all of them in numbers, and return 0, for it could be shown."""
+    seen: list[ToolResult] = []
+    show([line(f"{title}: what models sent, what was repaired, what was refused and why", "title"), EMPTY], output)
+    for outcome in outcomes:
+        seen.append(outcome.result)
+        show(_blocks(len(seen), outcome), output)
+    show(_summary(seen), output)
+    return OK
+
+
+def _blocks(number: int, outcome: Outcome) -> Iterator[Rows]:
+    result = outcome.result
+    name = result.tool if outcome.is_call else f"line {outcome.line}, no tool call"
+    yield Rows(((Cell(f"{number:>2}"), cell(name, "name"), Cell(outcome.shape, "dim")),), widths=(2, NAME))
+    yield Rows(tuple(_rows(result)), indent=INDENT, widths=(LABEL,))
+
+
+def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
+    if result.repairs:
+        repairs = ", ".join(f"{each.where}: {each.got} -> {each.became}" for each in result.repairs)
+        yield Cell("repaired", "mended"), cell(repairs)
+    if result.error is None:
+        yield Cell("result", "good"), cell(_written(result.value))
+        return
+    yield Cell(_verdict(result.error), "bad"), cell(_reason(result.error))
+    yield Cell("retry", "dim"), Cell(MENDERS[result.error.retry], "dim")
+    todo = action(result.error)
+    if todo:
+        yield Cell("remedy", "dim"), cell(todo, "dim")
+
+
+def _written(value: Any) -> str:
+    text = value if isinstance(value, str) else json_text(plain(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
+
+
+def _verdict(error: CallError) -> str:
+    """Return whether the tool was never reached or did not succeed."""
+    return "failed" if isinstance(error, (ToolFailed, ReturnError, CallTimeout)) else "refused"
+
+
+def _reason(error: CallError) -> str:
+    """Return an error without the name of its tool, which stands above it."""
+    return str(error).removeprefix(f"{error.tool}: ")
+
+
+def _summary(results: list[ToolResult]) -> Iterator[Rows]:
+    errors = [result.error for result in results if result.error is not None]
+    repaired = [result for result in results if result.ok and result.repairs]
+    refused = [error for error in errors if _verdict(error) == "refused"]
+    repairs = sum(len(result.repairs) for result in repaired)
+    counts: tuple[tuple[int, str, Style], ...] = (
+        (len(results), "call" if len(results) == 1 else "calls", "title"),
+        (len(results) - len(errors), "ran", "good"),
+        (len(repaired), f"of these with repairs, {repairs} in all", "mended"),
+        (len(refused), "refused before the tool ran", "bad"),
+        (len(errors) - len(refused), "failed in the tool", "bad"),
+    )
+    told = [*counts[:2], *(each for each in counts[2:] if each[0])]
+    yield EMPTY
+    yield Rows(tuple((Cell(f"{count:>4}"), Cell(text, style)) for count, text, style in told))
+    if errors:
+        yield EMPTY
+        yield line("Why, and who can mend it", "title")
+        yield Rows(tuple(_reasons(errors)))
+
+
+def _reasons(errors: list[CallError]) -> Iterator[tuple[Cell, ...]]:
+    for (code, retry), count in Counter((error.code, error.retry) for error in errors).most_common():
+        yield Cell(f"{count:>4}"), cell(code), Cell(MENDERS[retry])

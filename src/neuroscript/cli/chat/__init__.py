@@ -1,0 +1,1 @@
+"""Commands that talk to models: ``ask``, ``chat`` and ``models``."""

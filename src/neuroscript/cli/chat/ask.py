@@ -1,0 +1,90 @@
+"""``neuroscript ask``: one prompt to a model, which may call tools, and its answer.
+
+Source: issue "Models", ``ask``.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from neuroscript.cli.chat.conversation import answered, as_data, listener, offered, reached, tell_answer, told_error
+from neuroscript.cli.chat.listener import Hearing, ReaderGone
+from neuroscript.cli.chat.transcript import keep
+from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
+from neuroscript.cli.terminal.inputs import STDIN, text_of
+from neuroscript.cli.terminal.output import Output
+from neuroscript.engine.session import Session
+from neuroscript.errors import LLMError
+from neuroscript.io.text import is_terminal
+from neuroscript.llm.clients import Model
+from neuroscript.llm.events import Conversation, ConversationError
+from neuroscript.runtime.interfaces import Turn
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Ask a model, write its answer, and return the exit code.
+
+    Raises:
+        UsageError: There is no prompt, it can not be read, or a pattern matches no tool.
+        SpecError: An option is none that the engine takes, or the answer is to be of no type.
+    """
+    prompt = _prompt(options)
+    try:
+        with reached(options) as model, opened(make_engine, output, options, llm=model) as engine:
+            offered(engine, options.tools)
+            return _answered(engine, model, prompt, options, output)
+    except LLMError as error:  # before anything was asked
+        return _failed(error, Conversation((Turn("user", prompt),)), options, output)
+
+
+def _prompt(options: Namespace) -> str:
+    """Return what is asked; where it comes from the standard input, no tool reads there."""
+    import sys
+
+    if options.prompt is None:
+        if is_terminal(sys.stdin):
+            raise UsageError("the prompt is missing; give it as one word, or pipe it in (see neuroscript ask --help)")
+        options.prompt = STDIN
+    text = text_of(STDIN).removesuffix("\n") if options.prompt == STDIN else options.prompt
+    if not text.strip():
+        raise UsageError("the prompt is empty (see neuroscript ask --help)")
+    return text
+
+
+def _answered(engine: Session, model: Model, prompt: str, options: Namespace, output: Output) -> int:
+    hearing = listener(options, output, engine, prompt)
+    try:
+        conversation = answered(engine, model, prompt, options, hearing)
+    except ConversationError as error:
+        return _failed(error, hearing.with_rest(error.conversation), options, output)
+    except ReaderGone as gone:
+        keep(options.transcript, hearing.conversation(_before(options)), "nobody read on")
+        raise gone.__cause__ or gone from None
+    except KeyboardInterrupt:
+        _interrupted(hearing, options, output)
+        raise
+    keep(options.transcript, conversation)
+    tell_answer(conversation, options, output)
+    if options.json:
+        output.json(as_data(conversation))
+    return OK
+
+
+def _before(options: Namespace) -> tuple[Turn, ...]:
+    return (Turn("system", options.system),) if options.system else ()
+
+
+def _interrupted(hearing: Hearing, options: Namespace, output: Output) -> None:
+    conversation = hearing.conversation(_before(options))
+    keep(options.transcript, conversation, "interrupted")
+    if options.json:
+        output.json({**as_data(conversation), "error": {"code": "interrupted", "retry": "host", "message": ""}})
+
+
+def _failed(error: LLMError, conversation: Conversation, options: Namespace, output: Output) -> int:
+    output.say(told_error(error))
+    keep(options.transcript, conversation, told_error(error))
+    if options.json:
+        output.json(as_data(conversation, error))
+    return exit_code(error)

@@ -1,0 +1,77 @@
+"""The lines of a chat: typed at a terminal, with what readline offers where there is one, or piped in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import attrs
+
+from neuroscript.cli.chat.options import clean
+from neuroscript.cli.terminal.inputs import LONGEST, STDIN, lines, reading
+from neuroscript.io.text import is_terminal
+
+PROMPT: Final = "you> "
+
+
+@attrs.frozen
+class Typed:
+    """One line.
+
+    Attributes:
+        fault: Why it can not be taken, or ``""``.
+    """
+
+    text: str = ""
+    fault: str = ""
+
+
+def typed() -> Iterator[Typed]:
+    """Yield what somebody types, until Ctrl-D; Ctrl-C drops the line that it stands on."""
+    with suppress(ImportError):
+        import readline  # noqa: F401  -- from now on input() edits lines
+    while True:
+        try:
+            yield Typed(clean(_line()))
+        except EOFError:
+            _to_terminal("\n")
+            return
+
+
+def _line() -> str:
+    while True:
+        try:
+            if is_terminal(sys.stdout):
+                return input(PROMPT)
+            _to_terminal(PROMPT)  # for the answers go elsewhere
+            line = sys.stdin.readline()
+        except KeyboardInterrupt:
+            _to_terminal("\n")
+            continue
+        if not line:
+            raise EOFError
+        return line
+
+
+def _to_terminal(text: str) -> None:
+    with suppress(OSError, ValueError):
+        print(text, end="", file=sys.stderr, flush=True)
+
+
+def piped() -> Iterator[Typed]:
+    """Yield the lines of the standard input that are not blank.
+
+    Raises:
+        UsageError: It can not be read further.
+    """
+    with reading(STDIN) as source:
+        for line in lines(source):
+            if line.data is None:
+                yield Typed(fault=f"line {line.number} has more than {LONGEST} bytes")
+                continue
+            try:
+                yield Typed(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))
+            except UnicodeDecodeError:
+                yield Typed(fault=f"line {line.number} is not UTF-8 text")

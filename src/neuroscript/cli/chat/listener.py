@@ -1,0 +1,172 @@
+"""A conversation while it goes on: its text to the results, its calls and retries to the sentences, all of it kept.
+
+What a model says is no more trusted than what a caller writes: nothing of it steers a terminal.
+
+Source: issue "Models", ``ask`` and ``chat``; reliability.md T20.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.cli.terminal.output import Output, OutputClosed, OutputError, visible
+from neuroscript.cli.terminal.remedies import action
+from neuroscript.cli.terminal.spinner import Waiting
+from neuroscript.engine.session import Session
+from neuroscript.errors import CallError
+from neuroscript.llm.events import Called, Calling, Conversation, Event, Replied, Retrying, Said
+from neuroscript.llm.loop import CHARS
+from neuroscript.llm.transcripts import call_line, result_line
+from neuroscript.names import from_wire
+from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
+from neuroscript.runtime.redacting_proxies import redacted_turn
+from neuroscript.runtime.replies import Reply
+from neuroscript.runtime.result_text import shortened
+
+LONGEST: Final = 200
+"""How many characters of a call, or of what came of it, are shown."""
+
+
+class ReaderGone(BaseException):
+    """The results can not be written any more, so no model is asked further; the error that says so is its cause."""
+
+
+@attrs.define
+class Hearing:
+    """Listens to one conversation.
+
+    Attributes:
+        output: Where it is told.
+        waiting: What shows that the model is being waited for.
+        shows_text: Whether its text is written as it comes.
+        session: Whose tools are called.
+        turns: What was said, from the prompt on; calls stand there with all of their results, or not at all.
+        replies: Each whole reply.
+        text: What was said of the reply that is not whole yet.
+    """
+
+    output: Output
+    waiting: Waiting
+    shows_text: bool
+    session: Session
+    turns: list[Turn]
+    replies: list[Reply] = attrs.Factory(list)
+    text: str = ""
+    _open: bool = False
+    _asked: Turn | None = None
+    _results: dict[int, ToolResult] = attrs.Factory(dict)
+    _lock: Any = attrs.Factory(Lock)
+
+    def __call__(self, event: Event) -> None:
+        """Tell of one event; several threads may do so.
+
+        Raises:
+            ReaderGone: Nobody reads the text any more.
+        """
+        with self._lock:
+            match event:
+                case Said(text):
+                    self._say(text)
+                case Retrying(retried):
+                    self._tell(f"asking again in {retried.seconds:.2g} s ({retried.code})")
+                case Replied(reply):
+                    self._replied(reply)
+                case Calling(call):
+                    self._tell(f"calls {self._line(call)}")
+                case Called(call, result):
+                    self._called(call, result)
+
+    @property
+    def whole(self) -> tuple[Turn, ...]:
+        """Its turns, without the secrets that were met on the way."""
+        return tuple(map(self._discreet, self.turns))
+
+    def conversation(self, before: tuple[Turn, ...] = ()) -> Conversation:
+        """Return what there is of it after the turns *before*, with what was said of the reply that is not whole."""
+        return self.with_rest(Conversation((*before, *self.whole), tuple(self.replies)))
+
+    def with_rest(self, conversation: Conversation) -> Conversation:
+        """Return a conversation with what was said of the reply that is not whole."""
+        if not self.text:
+            return conversation
+        rest = self._discreet(Turn("assistant", self.text))
+        return attrs.evolve(conversation, turns=(*conversation.turns, rest))
+
+    def end(self) -> None:
+        """Show nothing further; the line of the text is ended.
+
+        Raises:
+            ReaderGone: As above.
+        """
+        self.waiting.stop()
+        if self._open:
+            self._open = False
+            self._write("\n")
+
+    def _say(self, text: str) -> None:
+        self.text += text
+        if self.shows_text and text:
+            self.waiting.stop()
+            self._open = not text.endswith("\n")
+            self._write(visible(text) if self.output.is_terminal else text)
+
+    def _write(self, text: str) -> None:
+        try:
+            self.output.write(text)
+        except (OutputClosed, OutputError) as error:
+            self._open = False
+            raise ReaderGone from error
+
+    def _tell(self, sentence: str) -> None:
+        self.end()
+        secrets = self.session.secrets
+        told = sentence if secrets is None else secrets.text(sentence)
+        self.output.say(told if len(told) <= LONGEST else f"{told[:LONGEST]}…")
+
+    def _advise(self, error: CallError) -> None:
+        """Say what the user can type to permit the call, in full."""
+        todo = action(error, shows_tracebacks=self.output.shows_tracebacks)
+        if todo:
+            secrets = self.session.secrets
+            self.output.say(todo if secrets is None else secrets.text(todo))
+
+    def _line(self, call: ToolCall) -> str:
+        """Return a call in one line; of a tool that takes secrets only the name, for they are not known as such yet."""
+        info = self.session.infos.get(from_wire(call.name))
+        if info is not None and any(arg.secret for arg in info.spec.args):
+            return f"{info.spec.full_name} (its arguments are secret)"
+        return call_line(call)
+
+    def _replied(self, reply: Reply) -> None:
+        self.end()
+        self.text = ""
+        self.replies.append(reply)
+        self._asked, self._results = reply.turn if reply.turn.tool_calls else None, {}
+        if self._asked is None:
+            self.turns.append(reply.turn)
+
+    def _called(self, call: ToolCall, result: ToolResult) -> None:
+        self._tell(result_line(result))
+        if result.error is not None:
+            self._advise(result.error)
+        if self._asked is None:
+            return
+        self._results[self._place(call)] = shortened(result, CHARS)
+        if len(self._results) == len(self._asked.tool_calls):
+            results = tuple(self._results[at] for at in sorted(self._results))
+            self.turns += [self._asked, Turn("tool", tool_results=results)]
+            self._asked = None
+            self.waiting.start()
+
+    def _place(self, call: ToolCall) -> int:
+        """Return which of the calls has ended; they may end in any order, and come without their secrets."""
+        calls = self._asked.tool_calls if self._asked is not None else ()
+        left = [at for at in range(len(calls)) if at not in self._results]
+        return next((at for at in left if calls[at].id == call.id), left[0])
+
+    def _discreet(self, turn: Turn) -> Turn:
+        secrets = self.session.secrets
+        return turn if secrets is None else redacted_turn(secrets, turn)

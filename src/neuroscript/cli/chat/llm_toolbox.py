@@ -1,0 +1,95 @@
+"""The toolbox ``NeuroScript`` of the command ``llm``: installed tools for its models, as the user's policy permits.
+
+``llm -T NeuroScript`` offers them all, ``llm -T 'NeuroScript("math.*")'`` some. Their engine is made as that of
+``neuroscript mcp serve`` is. ``llm`` loads this with its other plugins, so nothing dear is imported before it is used.
+
+Source: docs of ``llm``, "Plugins", register_tools; issue "MCP and the frameworks", a plugin for ``llm``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any
+from weakref import finalize
+
+from neuroscript._imports import missing
+
+try:
+    import llm
+except ImportError as error:
+    raise missing("the toolbox for llm needs that package", "llm", error) from None
+
+
+@llm.hookimpl
+def register_tools(register: Callable[..., None]) -> None:
+    """Tell ``llm`` of the toolbox."""
+    register(NeuroScript)
+
+
+class NeuroScript(llm.Toolbox):  # type: ignore[no-untyped-call]
+    """Installed tools of neuroscript, as the policy of their user permits.
+
+    Args:
+        tools: Patterns of canonical names, as in ``math.*``; with blanks between several in one text.
+        policy: A file of TOML that says what may run; the user's own without one.
+        profile: A part of that file.
+    """
+
+    def __init__(self, tools: str | Sequence[str] = "*", policy: str | None = None, profile: str | None = None) -> None:
+        with ExitStack() as stack:
+            self._offered = _told(lambda: _offered(stack, tools, policy, profile))
+            self._close = finalize(self, stack.pop_all().close)
+
+    def tools(self) -> Iterable[llm.Tool]:
+        """Return the tools that may be called."""
+        from neuroscript.interop.llm.export import tool_of
+
+        yield from (tool_of(each, self) for each in self._offered)
+        yield from self._extra_tools
+
+
+def _offered(stack: ExitStack, tools: Any, policy: str | None, profile: str | None) -> list[Any]:
+    """Return the tools of an engine that ends with *stack*, each an `Offered`."""
+    from neuroscript.cli.env.engine import opened
+    from neuroscript.cli.parser import parsed
+    from neuroscript.cli.terminal.output import Output
+    from neuroscript.errors import SpecError
+    from neuroscript.llm.offered_tools import offered
+
+    patterns = tools.split() if isinstance(tools, str) else tools
+    if not isinstance(patterns, list | tuple) or not all(isinstance(each, str) for each in patterns):
+        raise SpecError("llm", ["tools: expected patterns as texts, such as math.*"])
+    words = [f"--{name}={each}" for name, each in (("policy", policy), ("profile", profile)) if each is not None]
+    engine = stack.enter_context(opened(None, Output(sys.stdout, sys.stderr), parsed(["mcp", "serve", *words])))
+    return renamed(offered(engine, patterns, subject="llm"))
+
+
+def renamed(tools: Iterable[Any]) -> list[Any]:
+    """Return tools under names that begin as those of all toolboxes, by which ``llm -c`` finds the toolbox again.
+
+    Raises:
+        RegistryError: Two tools would have one name; both are named.
+    """
+    import attrs
+
+    from neuroscript.runtime.wire_names import WireNames, cut
+
+    under = {each.info.spec.full_name: each for each in tools}
+    names = WireNames.under({name: cut(f"{NeuroScript.__name__}_{each.name}") for name, each in under.items()})
+    return [attrs.evolve(each, name=names.wires[name], names=names) for name, each in under.items()]
+
+
+def _told(make: Callable[[], Any]) -> Any:
+    """Return what *make* returns; what is wrong with the words, or with the policy, ``llm`` tells in one line."""
+    from click import ClickException
+
+    from neuroscript.cli.terminal.exit_codes import UsageError
+    from neuroscript.errors import NeuroScriptError
+
+    try:
+        return make()
+    except (NeuroScriptError, UsageError) as error:
+        failed = ClickException(str(error))
+    raise failed

@@ -1,0 +1,126 @@
+"""One command from its words to its exit code; nothing that happens on the way gets past it as a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from neuroscript.cli.parser import parsed
+from neuroscript.cli.terminal.argument_parser import HelpAsked, NothingAsked
+from neuroscript.cli.terminal.arguments import TRACEBACK
+from neuroscript.cli.terminal.exit_codes import INTERNAL, OK, UsageError, exit_code
+from neuroscript.cli.terminal.output import Output, OutputClosed, OutputError
+from neuroscript.errors import LISTED, NeuroScriptError, SpecError, ToolNotFound
+
+MODULES: Final = {
+    "list": "tools.list",
+    "show": "tools.show",
+    "call": "calls.call",
+    "execute": "calls.execute",
+    "run": "plans.run_plan",
+    "plan": "plans.plan",
+    "approve": "calls.approve",
+    "replay": "calls.replay",
+    "trace": "plans.trace",
+    "policy check": "policy.check",
+    "policy explain": "policy.explain",
+    "audit": "audit.command",
+    "plugins": "plugins.command",
+    "new": "plugins.new",
+    "lint": "plugins.lint",
+    "index": "plugins.index",
+    "export": "tools.export",
+    "doctor": "doctor.command",
+    "stubs": "tools.stubs",
+    "docs": "tools.docs",
+    "ask": "chat.ask",
+    "chat": "chat.chat",
+    "models": "chat.models",
+    "mcp serve": "mcp.serve",
+    "mcp config": "mcp.config",
+    "mcp tools": "mcp.tools",
+    "worker": "plans.worker",
+    **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
+    "completion": "completion",
+}
+"""What carries out each command; no other is loaded."""
+
+
+def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> int:
+    """Carry out the command that *argv* gives and return its exit code."""
+    output = Output(sys.stdout, sys.stderr)
+    try:
+        if "_ARGCOMPLETE" in os.environ:
+            from neuroscript.cli.completion import offer
+
+            offer(make_engine)
+        if [*argv[:1]] == [TRACEBACK]:
+            output.shows_tracebacks, argv = True, argv[1:]
+        code = _carried_out(argv, output, make_engine)
+    except OutputClosed:
+        code = INTERNAL
+    except NothingAsked as help:
+        output.say_lines(str(help).rstrip("\n"))
+        code = exit_code(help)
+    except BaseException as error:
+        for sentence in _sentences(error):
+            output.say(sentence)
+        for note in getattr(error, "__notes__", ()) if isinstance(error, ToolNotFound) else ():
+            output.say(note)
+        output.say_traceback(error)
+        code = exit_code(error)
+    output.settle()
+    return code
+
+
+def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[..., Any] | None) -> int:
+    try:
+        options = parsed(argv)
+    except HelpAsked as help:
+        output.write(str(help))
+        return OK
+    output.shows_tracebacks = output.shows_tracebacks or getattr(options, "traceback", False)
+    if options.version:
+        from neuroscript import __version__
+
+        output.write(f"neuroscript {__version__}\n")
+        return OK
+    part = {"policy": "question", "mcp": "action", "runs": "action"}.get(options.command)
+    name = f"{options.command} {getattr(options, part)}" if part else options.command
+    command = import_module(f"neuroscript.cli.{MODULES[name]}")
+    code: int = command.run(options, output, make_engine)
+    return code
+
+
+def _sentences(error: BaseException) -> list[str]:
+    """Return what is said of an error: one line, or of a file one for each line that is wrong, as far as `LISTED`."""
+    if not isinstance(error, SpecError) or not error.lines:
+        return [_sentence(error)]
+    more = len(error.sentences) - LISTED
+    return [*error.sentences[:LISTED], *([f"{error.subject}: and {more} more"] if more > 0 else [])]
+
+
+def _sentence(error: BaseException) -> str:
+    match error:
+        case KeyboardInterrupt():
+            return "interrupted"
+        case NeuroScriptError() | UsageError():
+            return str(error)
+        case OutputError():
+            return f"can not write the results: {error}"
+        case _:
+            return f"internal error, {type(error).__name__} {_origin(error)}; please report it"
+
+
+def _origin(error: BaseException) -> str:
+    """Return where in our code an error came up, for whoever has to find it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    file = os.path.basename(trace.tb_frame.f_code.co_filename)  # noqa: PTH119
+    return f"at {file}:{trace.tb_lineno}"

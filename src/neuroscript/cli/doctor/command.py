@@ -1,0 +1,125 @@
+"""``neuroscript doctor``: what there is, what is missing or broken, and the line that mends it.
+
+Source: issue "Plugins", the command line.
+
+The words of ``neuroscript doctor``: what is looked at besides what is there anyway.
+"""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import Any, Final
+
+from neuroscript.cli.doctor.check import Look, discreet
+from neuroscript.cli.env.engine import MakeEngine
+from neuroscript.cli.env.options import add_plugins
+from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.exit_codes import FAILED, OK
+from neuroscript.cli.terminal.inputs import counted
+from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
+from neuroscript.cli.terminal.printing import show
+
+PARTS: Final = {
+    "versions": "doctor.installed:versions",
+    "extras": "doctor.installed:extras",
+    "plugins": "doctor.installed:plugins",
+    "plugins of your own": "doctor.files:own_plugins",
+    "sandbox": "doctor.files:sandbox",
+    "directories": "doctor.files:directories",
+    "policy": "doctor.files:policy",
+    "programs": "doctor.installed:programs",
+    "terminal": "doctor.environment:terminal",
+    "environment": "doctor.environment:environment",
+}
+"""What is looked at, in order, and who does; each is found for itself, so that one that is broken stops no other."""
+
+
+STYLES: Final[dict[str, Any]] = {"ok": "good", "optional": "dim", "warning": "mended", "broken": "bad"}
+
+
+INDENT: Final = 2
+
+
+WIDTHS: Final = (16, 8)
+"""The columns of the subject and the state, so that all parts stand in line."""
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Look at everything, tell of it, and return 1 if something is broken, else 0."""
+    found = {part: [*looks(place, options)] for part, place in PARTS.items()}
+    counts = Counter(look.state for looks in found.values() for look in looks)
+    if options.json:
+        data = [{"part": part, **_data(look)} for part, looks in found.items() for look in looks]
+        output.json({"ok": not counts["broken"], "looks": data})
+    else:
+        show(_blocks(found, counts), output)
+    return FAILED if counts["broken"] else OK
+
+
+def looks(place: str, options: Namespace) -> Iterator[Look]:
+    """Yield what one part finds; what fails there is itself something that is broken."""
+    module, _, name = place.partition(":")
+    try:
+        check: Callable[[Namespace], Iterable[Look]] = getattr(import_module(f"neuroscript.cli.{module}"), name)
+        yield from map(discreet, check(options))
+    except Exception as error:
+        text = f"it can not be looked at further ({type(error).__name__})"
+        yield Look(name.replace("_", " "), "broken", text)
+
+
+def _data(look: Look) -> dict[str, str]:
+    return {"subject": look.subject, "state": look.state, "text": look.text, "mend": look.mend}
+
+
+def _blocks(found: dict[str, list[Look]], counts: Counter[Any]) -> Iterator[Rows]:
+    for part, looks in found.items():
+        if looks:
+            rows = [(cell(each.subject, "name"), cell(each.state, STYLES[each.state]), _told(each)) for each in looks]
+            yield from (line(part, "title"), Rows(tuple(rows), indent=INDENT, widths=WIDTHS), EMPTY)
+    yield line(_summary(counts))
+
+
+def _summary(counts: Counter[Any]) -> str:
+    broken, warnings, optional = counts["broken"], counts["warning"], counts["optional"]
+    parts = [f"{broken} broken" if broken else "everything that is chosen works"]
+    if warnings:
+        parts.append(counted(warnings, "warning"))
+    if optional:
+        parts.append(f"{counted(optional, 'optional part')} {'is' if optional == 1 else 'are'} not set up")
+    return "; ".join(parts)
+
+
+def _told(look: Look) -> Any:
+    return cell(f"{look.text}\n{look.mend}" if look.mend else look.text)
+
+
+DOCTOR: Final = """\
+Checks versions, extras, plugins, the sandbox, your directories, the policy in use, programs, the
+terminal and the environment, and prints one line that corrects each fault. Optional parts that are
+not set up are no fault. Plugins are loaded in processes of their own. No value of the environment
+is shown. Exits with 1 if something that is chosen does not work, else with 0."""
+
+
+LONGEST: Final = 3600
+"""How many seconds may be given to each plugin."""
+
+
+def add_doctor(commands: Any, layout: Any) -> None:
+    """Add the command to the *commands* of the parser."""
+    help = "find what is missing, and what mends it"
+    parser = add_subparser(commands, layout, "doctor", help, json_help="all of it in one line", description=DOCTOR)
+    add_plugins(parser)
+    parser.add_argument("--policy", metavar="FILE", help="look at this policy file; else at your own")
+    parser.add_argument("--profile", metavar="NAME", help="and at this profile of it")
+    parser.add_argument("--sandbox", metavar="DIR", help="look at this directory; else at your own sandbox")
+    parser.add_argument("--seconds", metavar="N", type=_seconds, help="how long each plugin may take; 10 if not given")
+
+
+def _seconds(word: str) -> float:
+    if not word.isascii() or not word.isdigit() or not 0 < int(word[:5]) <= LONGEST:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {LONGEST}")
+    return float(word)

@@ -1,0 +1,189 @@
+"""Looks at files and directories: plugins of the user's own, the sandbox, what is kept for the user, the policy."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from neuroscript.cli.doctor.check import Look, place, word
+from neuroscript.cli.env.choices import NO_AUTOLOAD, file_of, files
+from neuroscript.cli.env.engine import directories as directories_of
+from neuroscript.discovery.local_plugins import guarded, offered
+from neuroscript.errors import NeuroScriptError, PluginError, SandboxError
+from neuroscript.io.private_files import Exposure, exposure
+from neuroscript.io.text import shown_path
+from neuroscript.io.user_cache import cache_file, config_file, plugins_directory
+from neuroscript.runtime.host import Host
+from neuroscript.sandbox import Sandbox
+
+CHILD: Final = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv.pop(1))
+from neuroscript.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command in a process of its own, which finds what this one finds."""
+
+SAYS: Final = "neuroscript: "
+"""How a sentence of the command begins."""
+
+LIMIT: Final = 10.0
+"""Seconds that a plugin of a file is given."""
+
+BACKENDS: Final = {
+    "openat2": "the kernel refuses every link on the way",
+    "walk": "each directory on the way is opened by itself, and no link is followed",
+    "named": "best effort, for Windows",
+}
+"""How a sandbox opens files, and what that means."""
+
+
+def own_plugins(options: Namespace) -> Iterator[Look]:
+    """Load each plugin of a file that would be loaded, in a process of its own, and look what came of it."""
+    for directory in directories_of(vars(options), is_own=True):
+        try:
+            found = offered(directory)
+        except PluginError as error:
+            yield Look(place(directory), "broken", error.reason, _mend(directory))
+            continue
+        for path in found:
+            yield _guarded(path, options.seconds or LIMIT)
+    for path in files(vars(options)):
+        yield _tried(path, options.seconds or LIMIT)
+
+
+def _mend(path: str | os.PathLike[str]) -> str:
+    """Return the line that keeps others from what stands at a path, if there is one."""
+    try:
+        exposed = exposure(path)
+    except OSError:
+        return ""
+    return "" if exposed is None else _kept(exposed)
+
+
+def _kept(exposed: Exposure) -> str:
+    """Return the line that keeps others away."""
+    return f"{'sudo chown $(id -u)' if exposed.is_foreign else 'chmod go-w'} {word(exposed.place)}"
+
+
+def _guarded(path: str, seconds: float) -> Look:
+    try:
+        guarded(path)
+    except PluginError as error:
+        return Look(place(path), "broken", error.reason, _mend(path))
+    return _tried(path, seconds)
+
+
+def _tried(path: str, seconds: float) -> Look:
+    """Have a process list the tools of a plugin alone."""
+    import json
+
+    from neuroscript.cli.terminal.subprocess import ended
+
+    file = os.path.abspath(path)  # noqa: PTH100
+    words = ["list", "--json", f"--plugin={file}"]
+    code, out, err = ended(
+        [sys.executable, "-P", "-c", CHILD, json.dumps(sys.path), *words], seconds, {NO_AUTOLOAD: "1"}
+    )
+    name = place(path)
+    if code is None:
+        return Look(name, "broken", f"has not been loaded after {seconds:g} seconds")
+    if code == 0:
+        with suppress(ValueError, IndexError):  # as where it prints something when it ends
+            tools = len(json.loads(out.splitlines()[-1]))
+            return Look(name, "ok", f"{tools} tool{'s' * (tools != 1)}")
+        return Look(name, "ok", "is loaded")
+    said = err.splitlines()[-1] if err else ""
+    if not said.startswith(SAYS):
+        return Look(name, "broken", f"ended its process while it was loaded (exit code {code})")
+    return Look(name, "broken", said.removeprefix(SAYS).removeprefix(f"{shown_path(file)}: "))
+
+
+def sandbox(options: Namespace) -> Iterator[Look]:
+    """Look whether the sandbox can be used, and how files are opened in it."""
+    directory = Host(sandbox_dir=options.sandbox).directory()
+    name = place(directory)
+    if Path(directory).exists():
+        try:
+            back_end = _backend(directory)
+            yield from (Look("directory", "ok", f"{name} can be used"), back_end)
+        except SandboxError as error:
+            text = f"{name} can not be used: {error.text.removeprefix('sandbox: ')} ({error.code})"
+            yield Look("directory", "broken", text, "neuroscript call --sandbox DIR …")
+        return
+    if options.sandbox is not None:
+        yield Look("directory", "broken", f"{name} does not exist", f"mkdir -p {word(directory)}")
+        return
+    above = next(each for each in Path(directory).absolute().parents if each.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        yield Look("directory", "ok", f"{name} is not there yet, and is made when a tool needs it")
+    else:
+        text = f"{name} is not there, and can not be made"
+        yield Look("directory", "broken", text, f"chmod u+rwx {word(str(above))}")
+    with TemporaryDirectory(prefix="neuroscript-") as folder:
+        yield _backend(folder)
+
+
+def _backend(directory: str) -> Look:
+    opened = Sandbox(directory)
+    try:
+        return Look("back end", "ok", f"{opened.backend}: {BACKENDS.get(opened.backend, 'another one')}")
+    finally:
+        opened.close()
+
+
+def directories(options: Namespace) -> Iterator[Look]:
+    """Look at the directories in which something of this user is kept."""
+    config = config_file()
+    yield _directory("configuration", None if config is None else str(Path(config).parent))
+    yield _directory("data", str(Path(Host().directory()).parent))
+    cache = cache_file("any")
+    yield _directory("cache", None if cache is None else str(Path(cache).parent))
+    yield _directory("plugins", plugins_directory())
+
+
+def _directory(subject: str, directory: str | None) -> Look:
+    if directory is None:
+        return Look(subject, "warning", "the environment names no such directory", 'export HOME="…"')
+    name = place(directory)
+    try:
+        if not Path(directory).exists():
+            return Look(subject, "optional", f"{name} is not there", f"mkdir -p -m 700 {word(directory)}")
+        exposed = exposure(directory)
+    except OSError as error:
+        return Look(subject, "broken", f"{name} can not be looked at ({type(error).__name__})")
+    if not Path(directory).is_dir():
+        return Look(subject, "broken", f"{name} is no directory", f"mv {word(directory)} {word(directory + '.old')}")
+    if exposed is not None:
+        return Look(subject, "broken", f"{name}: {exposed.reason}", _kept(exposed))
+    if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        return Look(subject, "broken", f"{name} can not be written to", f"chmod u+rwx {word(directory)}")
+    return Look(subject, "ok", name)
+
+
+def policy(options: Namespace) -> Iterator[Look]:
+    """Look whether the policy file that is in use can be read, and by whom it may be written."""
+    file = file_of(vars(options))
+    if file is None:
+        yield Look("policy", "ok", "no file: tools run that need nothing, and what the words of a command permit")
+        return
+    from neuroscript.config.policy_file import load_policy
+
+    name = place(file)
+    try:
+        load_policy(file, profile=options.profile)
+        exposed = exposure(file)
+    except (NeuroScriptError, OSError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        yield Look("policy", "broken", lines[0], f"neuroscript policy check --policy {word(file)}")
+        return
+    if exposed is not None:
+        yield Look("policy", "broken", exposed.reason, _kept(exposed))
+    else:
+        yield Look("policy", "ok", f"{name} is in use")

@@ -1,0 +1,196 @@
+"""Looks at what is installed: versions, extras, plugins, and the programs that plugins use."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Any, Final
+
+from neuroscript import RUNTIME_API, __version__
+from neuroscript._imports import mending
+from neuroscript.cli.doctor.check import Look
+from neuroscript.cli.env.choices import ONLY, choice
+from neuroscript.discovery.bundles import BUNDLES, EXTRAS
+from neuroscript.discovery.catalog import checked, chosen
+from neuroscript.discovery.installed import Distribution, distributions, normalised
+from neuroscript.errors import PluginError
+
+CORE: Final = ("attrs", "cattrs", "pluggy", "platformdirs")
+"""What the core depends on."""
+
+LIBRARIES: Final = {
+    "cli": ("rich", "argcomplete"),
+    "functions": ("docstring-parser",),
+    "llm": ("llm", "openai"),
+    "anthropic": ("anthropic", "llm", "llm-anthropic"),
+    "durable": ("dbos",),
+    "fastmcp": ("fastmcp", "mcp", "jsonschema-rs"),
+    "inspect-ai": ("inspect-ai",),
+    "langchain": ("langchain-core",),
+    "mcp": ("mcp", "jsonschema-rs"),
+    "openai-agents": ("openai-agents",),
+    "pydantic-ai": ("pydantic-ai-slim",),
+    "otel": ("opentelemetry-api",),
+}
+"""The extras that bring libraries, and which."""
+
+GIT_SECONDS: Final = 5.0
+"""How long git may take to say its version."""
+
+CONFINEMENT: Final = """\
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from neuroscript_shell.confinement import check
+print(json.dumps(check()))
+"""
+"""Prints whether no program can outlive its call, and why."""
+
+CONFINEMENT_SECONDS: Final = 15.0
+"""How long that may take."""
+
+TAKEN: Final = ("plugin.duplicate", "plugin.entry", "plugin.shadow")
+"""What is wrong with a distribution only because of another one."""
+
+
+def versions(options: Namespace) -> Iterator[Look]:
+    """Look at Python, ourselves and the libraries of the core."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Look("Python", "ok", f"{python}, {sys.implementation.name} on {sys.platform}")
+    yield Look("neuroscript", "ok", f"{__version__}, runtime API {'.'.join(map(str, RUNTIME_API))}")
+    wanted = _wanted()
+    for name in CORE:
+        found, least = _version(name), wanted.get(name, "")
+        mend = f'pip install "{name}>={least}"' if least else f"pip install {name}"
+        if found is None:
+            yield Look(name, "broken", "is not installed", mend)
+        elif _numbers(found) < _numbers(least):
+            yield Look(name, "broken", f"{found}, and {least} or later is needed", mend)
+        else:
+            yield Look(name, "ok", found)
+
+
+def _wanted() -> dict[str, str]:
+    """Return which version of each library the core needs at least, as far as its metadata are there."""
+    try:
+        lines = requires("neuroscript") or []
+    except PackageNotFoundError:
+        lines = []
+    found = (re.match(r"([\w.-]+)>=([\d.]+)", line) for line in lines if ";" not in line)
+    return {normalised(each[1]): each[2] for each in found if each is not None}
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    numbers = re.match(r"[\d.]*", version)
+    return tuple(int(each) for each in (numbers[0] if numbers else "").split(".") if each)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def extras(options: Namespace) -> Iterator[Look]:
+    """Look which extras are installed."""
+    for extra, names in {**{extra: (name,) for extra, name in EXTRAS.items()}, **LIBRARIES}.items():
+        found = {name: _version(name) for name in names}
+        lacking = [name for name, number in found.items() if number is None]
+        if lacking:
+            is_are = "is" if len(lacking) == 1 else "are"
+            yield Look(extra, "optional", f"{' and '.join(lacking)} {is_are} not installed", mending(extra))
+        else:
+            yield Look(extra, "ok", ", ".join(f"{name} {number}" for name, number in found.items()))
+
+
+def plugins(options: Namespace) -> Iterator[Look]:
+    """Load each plugin that is chosen in a process of its own, and look what came of it."""
+    try:
+        found, missing = _chosen(options)
+    except PluginError:
+        yield Look(ONLY, "broken", f"names a bundle that there is not; there are {', '.join(BUNDLES)}", f"unset {ONLY}")
+        return
+    yield from _missing(missing)
+    if not found and not missing:
+        yield Look("plugins", "warning", "none is chosen, so there are no tools", mending("std"))
+    elif found:
+        from neuroscript.discovery.probe import LIMIT
+
+        yield from map(_probed, checked(found, options.seconds or LIMIT))
+
+
+def _chosen(options: Namespace) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
+    keywords = choice(vars(options))
+    only = keywords.get("plugins")
+    return chosen(distributions(), [] if only == "none" else only, keywords.get("without", ()))
+
+
+def _missing(errors: Sequence[PluginError]) -> Iterator[Look]:
+    """Tell of what the environment names and is not there; but for our own names, not what it says."""
+    ours = {name: extra for extra, name in EXTRAS.items()}
+    known = [normalised(error.distribution) for error in errors if normalised(error.distribution) in ours]
+    for name in known:
+        yield Look(name, "broken", "is chosen, and is not installed", mending(ours[name]))
+    others = len(errors) - len(known)
+    if others:
+        text = f"names {others} distribution{'s' * (others != 1)} that can not be found"
+        yield Look(ONLY, "broken", text, "neuroscript plugins list")
+
+
+def _probed(report: Any) -> Look:
+    name = str(report.distribution)
+    if report.is_usable:
+        counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
+        told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "brings nothing"
+        return Look(name, "ok", f"{told}; {report.reason}" if report.reason else told)
+    action = "uninstall" if report.code in TAKEN else "install --upgrade"
+    return Look(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
+
+
+def programs(options: Namespace) -> Iterator[Look]:
+    """Check what the chosen toolsets need to run programs."""
+    try:
+        found, _ = _chosen(options)
+    except PluginError:
+        return
+    keys = {each.key for each in found}
+    if EXTRAS["git"] in keys:
+        yield _git()
+    if EXTRAS["shell"] in keys and hasattr(os, "killpg"):
+        yield _confinement()
+
+
+def _confinement() -> Look:
+    """Ask neuroscript-shell, in a process of its own, whether a program can outlive its call on this machine."""
+    import json
+
+    from neuroscript.cli.terminal.subprocess import ended
+
+    words = [sys.executable, "-P", "-c", CONFINEMENT, json.dumps(sys.path)]
+    code, out, _ = ended(words, CONFINEMENT_SECONDS, {})
+    if code != 0:
+        return Look("shell.execute", "broken", "cannot run a program", mending("shell"))
+    is_promised, text = json.loads(out)
+    return Look("shell.execute", "ok" if is_promised else "warning", text)
+
+
+def _git() -> Look:
+    import shutil
+    import subprocess
+
+    folders = [each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117
+    program = shutil.which("git", path=os.pathsep.join(folders))
+    if program is None:
+        return Look("git", "broken", "is not there, and neuroscript-git needs it", "apt-get install git")
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=GIT_SECONDS)  # noqa: S603
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return Look("git", "broken", f"can not be run ({type(error).__name__})", "apt-get install --reinstall git")
+    said = re.search(r"\d+(?:\.\d+)+", done.stdout)
+    if done.returncode != 0 or said is None:
+        return Look("git", "broken", "does not say its version", "apt-get install --reinstall git")
+    return Look("git", "ok", said[0])

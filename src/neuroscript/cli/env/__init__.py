@@ -1,0 +1,1 @@
+"""The engine of a command, made from options, files and environment variables."""

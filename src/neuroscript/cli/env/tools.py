@@ -1,0 +1,105 @@
+"""The tools that a command tells of: by the indexes of what is installed, or of an engine where more brings them."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from neuroscript.cli.env.choices import NO_AUTOLOAD, choice, files, may_name_servers, warn
+from neuroscript.cli.terminal.exit_codes import UsageError
+from neuroscript.cli.terminal.output import Output
+from neuroscript.discovery.package_index import IndexedTool
+from neuroscript.errors import PluginError, SpecError
+from neuroscript.io.user_cache import plugins_directory
+
+
+class Gathered(NamedTuple):
+    """Tools in the order of their names, and old names with those that they have now.
+
+    Each tool is a `ToolInfo`.
+    """
+
+    tools: list[Any]
+    aliases: dict[str, str]
+
+
+def gathered(options: Namespace, output: Output, make_engine: Any) -> Gathered:
+    """Return the tools whose canonical names match the pattern, all without one; whether they may be called or not.
+
+    Raises:
+        UsageError: None does.
+    """
+    found = (
+        _of_indexes(options, output) if is_indexed(options, make_engine) else _of_engine(options, output, make_engine)
+    )
+    names = [tool.spec.full_name for tool in found.tools]
+    tools = [tool for tool in found.tools if matches(tool.spec.full_name, options.pattern)]
+    if not tools:
+        raise UsageError(nothing(options.pattern, names))
+    return Gathered(sorted(tools, key=lambda tool: tool.spec.full_name), found.aliases)
+
+
+def is_indexed(options: Namespace, make_engine: Any) -> bool:
+    """Tell whether nothing but installed distributions brings tools, and no engine has to look at them."""
+    settings = vars(options)
+    if make_engine is not None or settings.get("locked") is not None:
+        return False
+    own = None if os.environ.get(NO_AUTOLOAD) else plugins_directory()
+    is_more = files(settings) or settings.get("plugins_dir") or (own and os.path.isdir(own))  # noqa: PTH112
+    return not (is_more or may_name_servers(settings, is_own=True))
+
+
+def indexed(settings: Mapping[str, Any], output: Output) -> Iterator[tuple[IndexedTool, str, list[str]]]:
+    """Yield each tool of installed distributions, as its index tells of it, with the distribution and its old names."""
+    from neuroscript.discovery.catalog import offered
+
+    keywords = choice(settings)
+    without = keywords.get("without", [])
+    warn(without, output)
+    only = keywords.get("plugins")
+    for found in offered([] if only == "none" else only, without):
+        if isinstance(found, PluginError):
+            output.say(f"warning: {found}")
+            continue
+        for tool in (tool for entry in found.entries for tool in entry.tools):
+            aliases = sorted(old for old, name in found.aliases.items() if name == tool.name)
+            yield tool, str(found.distribution), aliases
+
+
+def matches(name: str, pattern: str | None) -> bool:
+    """Tell whether the name of a tool is meant by a pattern; None means each."""
+    return pattern is None or fnmatchcase(name, pattern.lower())
+
+
+def nothing(pattern: str | None, names: Iterable[str]) -> str:
+    """Return what is said where no tool of *names* is meant by a pattern."""
+    from neuroscript.cli.terminal.tool_hints import no_match
+
+    return no_match(pattern, tuple(names))
+
+
+def _of_indexes(options: Namespace, output: Output) -> Gathered:
+    from neuroscript.policy.tool_policy import ToolPolicy
+    from neuroscript.runtime.interfaces import ToolInfo
+    from neuroscript.tools.serialization import spec_from_data
+
+    tools: list[Any] = []
+    aliases: dict[str, str] = {}
+    for tool, origin, old in indexed(vars(options), output):
+        try:
+            tools.append(ToolInfo(spec_from_data(tool.spec), ToolPolicy(**tool.policy), origin))
+        except (SpecError, TypeError):
+            output.say(f"warning: {origin}: {tool.name} is not what its index says; it is left out")
+        aliases |= dict.fromkeys(old, tool.name)
+    return Gathered(tools, aliases)
+
+
+def _of_engine(options: Namespace, output: Output, make_engine: Any) -> Gathered:
+    from neuroscript.cli.env.engine import opened
+    from neuroscript.runtime.interfaces import ToolInfo
+
+    with opened(make_engine, output, options) as engine:
+        return Gathered([ToolInfo(tool.spec, tool.policy, "") for tool in engine.tools.values()], dict(engine.aliases))

@@ -1,0 +1,1 @@
+"""``neuroscript mcp``: tools served and used over MCP."""

@@ -1,0 +1,153 @@
+"""``neuroscript mcp tools``: the tools of a server, what is different from what was accepted, and ``--accept``."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.cli.env.choices import file_in_use
+from neuroscript.cli.env.mcp_servers import lent, tables
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line, reason_of
+from neuroscript.cli.terminal.printing import show
+from neuroscript.config.mcp_servers import ServerTable
+from neuroscript.errors import LISTED
+from neuroscript.interop.foreign import LONGEST
+from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference, differences, read, write
+from neuroscript.interop.mcp.client.servers import looked_at
+from neuroscript.io.near_names import near
+from neuroscript.io.text import first, one_line, shown, shown_path
+from neuroscript.names import word_of
+
+GROUP: Final = "mcp"
+"""The group of tools that are only looked at, unless another one is named."""
+
+CLAIMS: Final = {"readOnlyHint": "reads only", "destructiveHint": "destroys", "idempotentHint": "idempotent"}
+"""What a server may say of a tool, in our words."""
+
+
+def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
+    """Tell of the tools of a server, and return the exit code: 0 where all are as accepted, or are accepted now.
+
+    Args:
+        options: ``name``, that of a server in the policy file ``policy``, or None; else ``server``, the program and its
+            arguments, or ``url``; ``group``; ``file``, that of what was accepted, or None, and one that is not there
+            yet holds nothing; ``accept``, whether to write it anew; ``timeout`` in seconds; ``json``.
+
+    Raises:
+        UsageError: There is no such server; the file can not be written, or there is none to write.
+        SpecError: The file can not be read, or the options name no server.
+        PluginError: The server can not be asked.
+    """
+    table = _table(options, make_engine is None, output)
+    if options.accept and not table.accepted:
+        raise UsageError("--accept needs a file to write")
+    old = read(table.accepted) if table.accepted and os.path.lexists(table.accepted) else {}
+    with looked_at(table, lent([table])) as server:
+        now, skipped = server.definitions, server.skipped
+    found = differences(old, now) if table.accepted else ()
+    if options.accept:
+        _write(table.accepted, now)
+    ok = options.accept or not found
+    if options.json:
+        output.json({"ok": ok, "tools": _data(now, found, table.group), "gone": _gone(found), "skipped": [*skipped]})
+    else:
+        show(_blocks(now, found, skipped, table, options.accept), output)
+    return OK if ok else FAILED
+
+
+def _table(options: Namespace, is_own: bool, output: Output) -> ServerTable:
+    """Return what is stated of the server, by the file or by the options."""
+    timed = {} if options.timeout is None else {"timeout": options.timeout}
+    if options.name is None:
+        places = {"command": tuple(options.server), "url": options.url, "accepted": options.file or ""}
+        return ServerTable("", options.group or GROUP, **places, **timed)
+    if options.server or options.url or options.group or options.file:
+        raise UsageError("NAME says which server; give it alone, or a program or --url, --group and --file")
+    found = {each.name: each for each in tables(vars(options), is_own, output)}
+    if options.name not in found:
+        raise UsageError(_unknown(options, found, is_own))
+    return attrs.evolve(found[options.name], **timed)
+
+
+def _unknown(options: Namespace, found: Iterable[str], is_own: bool) -> str:
+    if file_in_use(vars(options), is_own) is None:
+        return "a server by its name stands in a policy file, and there is none; name it with --policy"
+    alike = near(options.name, found)
+    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+    return f"no server is called {shown(options.name)} in the policy file{hint}"
+
+
+def _write(file: str, now: Mapping[str, Definition]) -> None:
+    try:
+        write(file, now)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"can not write {shown_path(file)}: {reason_of(error)}") from None
+
+
+def _gone(found: Sequence[Difference]) -> list[str]:
+    return [each.name for each in found if each.kind == "gone"]
+
+
+def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str) -> list[dict[str, Any]]:
+    by_name = {each.name: each for each in found}
+    return [
+        {
+            "name": name,
+            "tool": f"{group}.{word_of(name)}",
+            "description": one_line(each.data.get("description"), LONGEST),
+            "claims": _claims(each),
+            "digest": each.digest,
+            "state": by_name[name].kind if name in by_name else "same",
+            "changed": [*by_name[name].parts] if name in by_name else [],
+        }
+        for name, each in now.items()
+    ]
+
+
+def _claims(definition: Definition) -> list[str]:
+    """Return what a server says of a tool."""
+    said = definition.data.get("annotations", {})
+    return [word for key, word in CLAIMS.items() if said.get(key) is True]
+
+
+def _blocks(
+    now: Mapping[str, Definition],
+    found: Sequence[Difference],
+    skipped: Sequence[str],
+    table: ServerTable,
+    accepts: bool,
+) -> Iterator[Rows]:
+    """Yield what a person reads: the tools, what differs, what can not be taken, and what can be done."""
+    rows = [
+        (cell(each["tool"], "name"), cell(", ".join(each["claims"])), cell(each["description"]))
+        for each in _data(now, found, table.group)
+    ]
+    if rows:
+        yield Rows(tuple(rows))
+    if skipped:
+        yield EMPTY
+        yield from (line(f"can not be taken: {each}", "bad") for each in first(skipped, LISTED))
+    if found:
+        yield EMPTY
+        yield from (line(str(each), "bad" if each.kind == "changed" else "mended") for each in found)
+    yield EMPTY
+    yield line(_summary(len(now), len(found), table.accepted, accepts))
+    if found and not accepts:
+        yield line("read what is new, and take it with --accept")
+
+
+def _summary(count: int, changed: int, accepted: str, accepts: bool) -> str:
+    tools = f"{count} tool{'s' * (count != 1)}"
+    if not accepted:
+        return tools
+    file = shown_path(accepted)
+    if accepts:
+        return f"{tools} written to {file}"
+    if not changed:
+        return f"{tools}, all as in {file}"
+    return f"{tools}; {changed} not as in {file}"

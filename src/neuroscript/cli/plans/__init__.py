@@ -1,0 +1,1 @@
+"""Commands for plans: ``run``, ``plan``, ``trace``, ``worker`` and ``runs``."""

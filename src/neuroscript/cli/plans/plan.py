@@ -1,0 +1,49 @@
+"""``neuroscript plan``: a goal in words into a plan that a model makes, checked and not run.
+
+Source: issue "Plans", a planner.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+
+from neuroscript.cli.chat.conversation import reached
+from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.terminal.exit_codes import OK, USAGE, UsageError
+from neuroscript.cli.terminal.inputs import STDIN, text_of
+from neuroscript.cli.terminal.output import Output
+from neuroscript.cli.terminal.spinner import Waiting
+from neuroscript.errors import SpecError
+from neuroscript.workflow.plan.file import plan_to_data
+from neuroscript.workflow.plan.planner import planned
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Have a model make a plan, write it, and return the exit code.
+
+    Raises:
+        UsageError: There is no goal, or it can not be read.
+        LLMError: There is no model, or it gives no answer.
+    """
+    goal = text_of(STDIN) if options.goal == STDIN else options.goal
+    if not goal.strip():
+        raise UsageError("the goal is empty (see neuroscript plan --help)")
+    waiting = Waiting(not options.json)
+    with reached(options) as model, opened(make_engine, output, options, llm=model) as engine:
+        waiting.start()
+        try:
+            plan = planned(engine, model, goal, tools=options.tools or "*", attempts=options.attempts)
+        except SpecError as error:
+            waiting.stop()
+            for problem in error.problems:
+                output.say(f"no plan: {problem}")
+            return USAGE
+        finally:
+            waiting.stop()
+    data = plan_to_data(plan)
+    if options.json:
+        output.json(data)
+    else:
+        output.text(json.dumps(data, indent=2))
+    return OK

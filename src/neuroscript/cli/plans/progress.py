@@ -1,0 +1,194 @@
+"""What a terminal shows while a plan runs: each node that does, for how long, and how many are done.
+
+It is drawn below whatever tools write there, gives way to it and to questions, and is gone when the plan has ended.
+Nothing is drawn where nobody looks; a terminal that can not be steered gets a line for each node that has ended.
+
+Source: issue "Plans", a live progress display.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from threading import Event, RLock, Thread
+from time import monotonic
+from typing import Any, Final, TextIO
+
+from neuroscript.approval.request import ApprovalRequest, Approver
+from neuroscript.io.text import is_terminal
+from neuroscript.runtime.prompter import TERMINAL
+from neuroscript.workflow.plan.model import Plan
+from neuroscript.workflow.runner import Step
+
+TICK: Final = 0.1
+"""Seconds between two looks at the clock."""
+
+USUAL: Final = (80, 24)
+"""The columns and rows of a terminal that does not tell them."""
+
+
+def display_of(plan: Plan) -> Display | None:
+    """Return what shows a run on the terminal of the sentences, or None where there is none."""
+    return Display(sys.stderr, len(plan.nodes)) if is_terminal(sys.stderr) else None
+
+
+class Display:
+    """The lines of a run on a terminal.
+
+    One that can not be steered gets a line for each node that has ended.
+
+    Args:
+        stream: Where they are drawn.
+        total: How many nodes there are.
+    """
+
+    def __init__(self, stream: TextIO, total: int) -> None:
+        self._stream = stream
+        self._total = total
+        self._done = 0
+        self._running: dict[tuple[str, int | None], float] = {}
+        self._drawn: list[str] = []
+        self._is_at_start = True
+        self._lock = RLock()
+        self._over = Event()
+        self._is_away = False
+        self._is_steered = os.environ.get("TERM", "dumb") not in ("", "dumb")
+
+    def watch(self, step: Step) -> None:
+        """Take a step of the run; what it changes is seen at the next tick."""
+        if not self._is_steered:
+            if step.kind == "finished":
+                self._write(f"{step.node} {step.code}, {step.done} of {step.total} done\n")
+            return
+        with self._lock:
+            self._done = step.done
+            match step.kind:
+                case "started":
+                    self._running[step.node, step.item] = monotonic()
+                case "ended":
+                    self._running.pop((step.node, step.item), None)
+
+    @contextmanager
+    def drawn(self) -> Iterator[None]:
+        """Draw the lines as long as this lasts; what is written to a terminal meanwhile stands above them."""
+        if not self._is_steered:
+            yield
+            return
+        ticker = Thread(target=self._tick, name="neuroscript-progress", daemon=True)
+        out = Above(sys.stdout, self) if is_terminal(sys.stdout) else sys.stdout
+        try:
+            with redirect_stdout(out), redirect_stderr(Above(self._stream, self)):
+                ticker.start()
+                yield
+        finally:
+            self._over.set()
+            ticker.join()
+            with self._lock:
+                self._erase()
+
+    def asked_by(self, approver: Approver | None) -> Approver | None:
+        """Return what asks as an approver does, and has the terminal to itself meanwhile."""
+        if approver is None:
+            return None
+
+        def asking(request: ApprovalRequest) -> Any:
+            with self._away():
+                return approver(request)
+
+        return asking
+
+    @contextmanager
+    def _away(self) -> Iterator[None]:
+        with self._lock:
+            self._erase()
+            self._is_away = True
+        try:
+            yield
+        finally:
+            self._is_away = False
+
+    def above(self, stream: TextIO, text: str) -> int:
+        """Write a text to a stream of the same terminal, where the lines stand; they are drawn again below it."""
+        with self._lock:
+            self._erase()
+            if text:
+                self._is_at_start = text.endswith("\n")
+            written = stream.write(text)
+            stream.flush()
+            return written
+
+    def _tick(self) -> None:
+        while not self._over.wait(TICK):
+            if not TERMINAL.acquire(blocking=False):  # a question stands there
+                continue
+            try:
+                with self._lock:
+                    self._draw()
+            finally:
+                TERMINAL.release()
+
+    def _draw(self) -> None:
+        lines = self._lines()
+        if self._is_away or not self._is_at_start or lines == self._drawn:
+            return
+        text = "".join(f"{line}\n" for line in lines)
+        self._write(f"{self._erasing()}{text}")
+        self._drawn = lines
+
+    def _lines(self) -> list[str]:
+        """Return what is to be seen, no wider and no higher than the terminal."""
+        (columns, rows), now = self._size(), monotonic()
+        room = max(1, rows - 3)
+        running = list(self._running.items())
+        lines = [_line(_name(*which), f"  {int(now - began)} s", columns - 1) for which, began in running[:room]]
+        if len(running) > room:
+            lines.append(f"  and {len(running) - room} more")
+        lines.append(f"{self._done} of {self._total} done")
+        return [line[: max(1, columns - 1)] for line in lines]
+
+    def _size(self) -> tuple[int, int]:
+        """Return the columns and the rows of the terminal, which the output need not go to."""
+        try:
+            size = os.get_terminal_size(self._stream.fileno())
+        except (OSError, ValueError):  # nobody looks any more
+            return USUAL
+        return size.columns or USUAL[0], size.lines or USUAL[1]
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._write(self._erasing())
+            self._drawn = []
+
+    def _erasing(self) -> str:
+        return f"\x1b[{len(self._drawn)}A\r\x1b[J" if self._drawn else ""
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # nobody looks any more
+            self._stream.write(text)
+            self._stream.flush()
+
+
+def _name(node: str, item: int | None) -> str:
+    return node if item is None else f"{node}[{item}]"
+
+
+def _line(name: str, seconds: str, room: int) -> str:
+    """Return the line of a call; where it is too long its name is cut, for by its seconds one sees that it goes on."""
+    return f"  {name[: max(1, room - 2 - len(seconds))]}{seconds}"
+
+
+class Above:
+    """A stream to a terminal whose texts stand above the lines of a display; in all else it is that stream."""
+
+    def __init__(self, stream: TextIO, display: Display) -> None:
+        self._stream = stream
+        self._display = display
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._display.above(self._stream, text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,1 @@
+"""Commands for plugins and their publishers."""

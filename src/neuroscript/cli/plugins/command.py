@@ -1,0 +1,168 @@
+"""``neuroscript plugins``: what is installed, and whether an engine takes it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from neuroscript.cli.env.choices import choice, warn
+from neuroscript.cli.env.engine import MakeEngine
+from neuroscript.cli.plugins.options import ACTIONS
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
+from neuroscript.cli.terminal.printing import show
+from neuroscript.discovery.catalog import checked, chosen
+from neuroscript.discovery.installed import PLUGINS, TOOLSETS, Distribution, known, normalised
+from neuroscript.errors import PluginError
+from neuroscript.io.near_names import near
+from neuroscript.io.text import shown
+
+INDENT: Final = 2
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Carry out one action, and return the exit code.
+
+    Raises:
+        UsageError: There is no such action, or no such plugin.
+    """
+    if options.action is None:
+        raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript plugins --help)")
+    found = known()
+    keywords = choice(vars(options))
+    warn(keywords.get("without", []), output)
+    taken, missing = _taken(found, keywords)
+    for error in missing:
+        output.say(f"warning: {error}")
+    match options.action:
+        case "list":
+            return _list(found, taken, options, output)
+        case "show":
+            return _show(named(found, options.name), taken, options, output)
+        case "lock":
+            from neuroscript.cli.plugins.lock import lock
+
+            names = [named(taken, name).key for name in options.names]
+            return lock(taken, keywords.get("without", ()), names, options, output)
+        case "diff":
+            from neuroscript.cli.plugins.lock import diff
+
+            return diff(found, taken, keywords.get("without", ()), options, output)
+        case _:
+            wanted = [named(found, name).key for name in options.names]
+            return _check([each for each in taken if not wanted or each.key in wanted], options, output)
+
+
+def _taken(
+    found: Sequence[Distribution], keywords: dict[str, Any]
+) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
+    """Return the distributions that the user's engine would load, in order, and the names that mean none."""
+    only = keywords.get("plugins")
+    return chosen(found, [] if only == "none" else only, keywords.get("without", ()))
+
+
+def named(found: Sequence[Distribution], name: str) -> Distribution:
+    """Return the distribution that *name* means, or raise a `UsageError` with names that are spelt alike."""
+    for each in found:
+        if each.key == normalised(name):
+            return each
+    short = [each.name for each in found if each.key == normalised(f"neuroscript-{name}")]
+    alike = short or near(name, [each.name for each in found])
+    hint = f"; did you mean {' or '.join(map(shown, alike))}?" if alike else ""
+    raise UsageError(f"no plugin is called {shown(name)}{hint}")
+
+
+def _list(found: Sequence[Distribution], taken: Sequence[Distribution], options: Namespace, output: Output) -> int:
+    keys = {each.key for each in taken}
+    if options.json:
+        output.json([_data(each, keys) for each in found])
+    elif found:
+        rows = [
+            (cell(each.name, "name"), cell(each.version), cell(_state(each, keys)), cell(_offers(each), "dim"))
+            for each in found
+        ]
+        show([Rows(tuple(rows), wrapped=False)], output)
+    else:
+        output.say("nothing is installed that offers tools; the distribution neuroscript-std brings the first ones")
+    return OK
+
+
+def _state(each: Distribution, keys: set[str]) -> str:
+    return "on" if each.key in keys else "off"
+
+
+def _offers(each: Distribution) -> str:
+    return ", ".join(entry.name for entry in each.entry_points)
+
+
+def _data(each: Distribution, keys: set[str]) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "version": each.version,
+        "on": each.key in keys,
+        "toolsets": [entry.name for entry in each.entry_points if entry.group == TOOLSETS],
+        "plugins": [entry.name for entry in each.entry_points if entry.group == PLUGINS],
+    }
+
+
+def _show(each: Distribution, taken: Sequence[Distribution], options: Namespace, output: Output) -> int:
+    keys = {one.key for one in taken}
+    if options.json:
+        entries = [{"group": one.group, "name": one.name, "target": str(one)} for one in each.entry_points]
+        data = {"name": each.name, "version": each.version, "on": each.key in keys}
+        output.json({**data, "folder": each.folder, "entry_points": entries})
+        return OK
+    rows = [(cell(one.group), cell(one.name, "name"), cell(str(one))) for one in each.entry_points]
+    blocks = [line(str(each), "title"), line(f"{_state(each, keys)}, in {each.folder}", indent=INDENT)]
+    show([*blocks, EMPTY, Rows(tuple(rows), indent=INDENT)], output)
+    return OK
+
+
+def _check(found: Sequence[Distribution], options: Namespace, output: Output) -> int:
+    from neuroscript.discovery.probe import LIMIT
+
+    reports = [*checked(found, options.seconds or LIMIT)]
+    broken = sum(not each.is_usable for each in reports)
+    if options.json:
+        output.json({"ok": not broken, "plugins": [_report_data(each) for each in reports]})
+    else:
+        show(_blocks(reports, broken), output)
+    return FAILED if broken else OK
+
+
+def _report_data(each: Any) -> dict[str, Any]:
+    return {
+        "name": each.distribution.name,
+        "version": each.distribution.version,
+        "ok": each.is_usable,
+        "code": each.code,
+        "reason": each.reason,
+        "seconds": each.seconds,
+        "tools": [*each.tools],
+        "hooks": [*each.hooks],
+    }
+
+
+def _blocks(reports: Sequence[Any], broken: int) -> Iterator[Rows]:
+    if reports:
+        rows = (
+            (cell(str(each.distribution), "name"), cell(each.code or "ok", _style(each)), cell(_told(each)))
+            for each in reports
+        )
+        yield Rows(tuple(rows))
+        yield EMPTY
+    plugins = f"{len(reports)} plugin{'s' * (len(reports) != 1)}"
+    yield line(f"{plugins}: {len(reports) - broken} can be used, {broken} can not")
+
+
+def _style(each: Any) -> Any:
+    return "good" if not each.code else "mended" if each.is_usable else "bad"
+
+
+def _told(each: Any) -> str:
+    """Return the reason, or what a sound distribution brings."""
+    if each.reason:
+        return str(each.reason)
+    counts = ((len(each.tools), "tool"), (len(each.hooks), "hook"))
+    return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "brings nothing"

@@ -1,0 +1,62 @@
+"""``neuroscript index``: write what a distribution ships of its tools, so that no engine has to load it first."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from neuroscript.cli.plugins.command import named
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.output import Output, reason_of
+from neuroscript.discovery.installed import Distribution, known
+from neuroscript.discovery.package_index import FILE, is_computed, written
+from neuroscript.discovery.probe import LIMIT, Report, probed
+from neuroscript.io.text import shown_path
+from neuroscript.io.text_files import write_whole
+from neuroscript.io.user_cache import read_json
+
+
+def run(options: Namespace, output: Output, make_engine: Any) -> int:
+    """Write the index of an installed distribution, or look whether the one that is there is what it would be.
+
+    Raises:
+        UsageError: There is no such distribution, no place for its index, or it can not be written.
+        PluginError: An engine could not use the distribution.
+    """
+    distribution = named(known(), options.name)
+    if is_computed(distribution):
+        raise UsageError(f"{distribution} computes its toolsets; an index of them is made where they are used")
+    (report,) = probed([distribution], LIMIT)
+    if not report.is_usable:
+        raise report.error()
+    file = Path(options.output) if options.output is not None else _place(distribution, report)
+    index = written(distribution, report.entries)
+    is_current = read_json(str(file)) == index
+    if not (options.check or is_current):
+        _write(file, index)
+    if options.json:
+        output.json({"file": str(file), "tools": len(report.tools), "was_current": is_current})
+    elif options.check:
+        output.write(f"{shown_path(str(file))} {'is current' if is_current else 'is not what the code says'}\n")
+    else:
+        output.write(f"{shown_path(str(file))}: {len(report.tools)} tools\n")
+    return FAILED if options.check and not is_current else OK
+
+
+def _place(distribution: Distribution, report: Report) -> Path:
+    """Return where the index belongs: in the package, with which it is shipped."""
+    for root in report.roots:
+        if os.path.isdir(root):  # noqa: PTH112
+            return Path(root, FILE)
+    raise UsageError(f"{distribution} has no package to put its index in; name a file with --output")
+
+
+def _write(file: Path, index: Any) -> None:
+    import json
+
+    try:
+        write_whole(file, f"{json.dumps(index, indent=1)}\n")
+    except OSError as error:
+        raise UsageError(f"can not write {shown_path(str(file))}: {reason_of(error)}") from None

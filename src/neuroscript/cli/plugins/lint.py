@@ -1,0 +1,41 @@
+"""``neuroscript lint``: what the sources of a toolset tell."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import attrs
+
+from neuroscript.cli.env.engine import MakeEngine
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.output import Output, Rows, cell, reason_of
+from neuroscript.cli.terminal.printing import show
+from neuroscript.io.text import shown_path
+from neuroscript.publishing.lint.check import Linted, lint
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Tell what is found, and return the exit code.
+
+    Raises:
+        UsageError: There is no such path, or no file of Python in it.
+    """
+    try:
+        found = lint(Path(options.path))
+    except FileNotFoundError:
+        raise UsageError(f"{shown_path(options.path)}: there is no file of Python") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{shown_path(options.path)} can not be read: {reason_of(error)}") from None
+    if options.json:
+        data = [attrs.asdict(each) for each in found.findings]
+        output.json({"ok": not data, "files": found.files, "tools": found.tools, "findings": data})
+    else:
+        rows = tuple((cell(str(each)),) for each in found.findings)
+        show([*([Rows(rows, wrapped=False)] if rows else []), Rows(((cell(_summary(found)),),))], output)
+    return FAILED if found.findings else OK
+
+
+def _summary(found: Linted) -> str:
+    counts = ((found.files, "file"), (found.tools, "tool"), (len(found.findings), "finding"))
+    return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts)

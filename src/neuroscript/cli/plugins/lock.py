@@ -1,0 +1,215 @@
+"""``neuroscript plugins lock`` and ``diff``: what is installed, pinned in a file, and what is not as it was then."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line, reason_of
+from neuroscript.cli.terminal.printing import show
+from neuroscript.config.lock_file import Lock
+from neuroscript.config.pinned import Difference, Pinned, compared, counted, counts_of
+from neuroscript.discovery.catalog import offered
+from neuroscript.discovery.installed import Distribution
+from neuroscript.errors import PluginError
+from neuroscript.io.text import shown_path
+
+INDENT: Final = 2
+
+
+@attrs.frozen
+class Found:
+    """One distribution that differs.
+
+    Attributes:
+        state: ``"changed"``, ``"new"`` where it is not in the file, ``"missing"``, or ``"unusable"``.
+        old: What is locked of it, or None.
+        new: What is installed of it, or None where that is missing or can not be used.
+        differences: Of one that is in both places.
+        error: Why it can not be used.
+    """
+
+    state: str
+    old: Pinned | None = None
+    new: Pinned | None = None
+    differences: tuple[Difference, ...] = ()
+    error: PluginError | None = None
+
+
+def lock(
+    taken: Sequence[Distribution], without: Collection[str], names: Collection[str], options: Namespace, output: Output
+) -> int:
+    """Write down what is installed, and return the exit code.
+
+    Args:
+        taken: What the user's engine would load.
+        without: What it leaves out.
+        names: The keys of those that are locked anew; what else the file holds stays in it. None means all of them.
+
+    Raises:
+        UsageError: The file can not be written.
+        SpecError: *names* are given, and what is there is no lock file.
+    """
+    pins, errors = _pinned(taken, without)
+    chosen = [each for each in pins if not names or each.key in names]
+    broken = [error for key, error in errors.items() if not names or key in names]
+    kept = _kept(options.output, names)
+    if not broken:
+        _write(Lock((*kept, *chosen)), options.output)
+    if options.json:
+        output.json({"ok": not broken, "file": options.output, **_locked_data(chosen, broken)})
+    elif broken:
+        for error in broken:
+            output.say(str(error))
+        output.say(f"{shown_path(options.output)} was not written")
+    else:
+        output.text(_told(chosen, options.output))
+    return FAILED if broken else OK
+
+
+def _kept(file: str, names: Collection[str]) -> list[Pinned]:
+    """Return what stays in the file."""
+    if not names or not os.path.lexists(file):
+        return []
+    return [each for each in Lock.read(file).distributions if each.key not in names]
+
+
+def _write(lock: Lock, file: str) -> None:
+    try:
+        lock.write(file)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"can not write {shown_path(file)}: {reason_of(error)}") from None
+
+
+def _locked_data(chosen: Sequence[Pinned], broken: Sequence[PluginError]) -> dict[str, Any]:
+    return {
+        "locked": [{"name": each.name, "version": each.version, "tools": [*each.tools]} for each in chosen],
+        "errors": [_error_data(error) for error in broken],
+    }
+
+
+def _error_data(error: PluginError) -> dict[str, str]:
+    return {"distribution": error.distribution, "code": error.code, "reason": error.reason}
+
+
+def _told(chosen: Sequence[Pinned], file: str) -> str:
+    tools = sum(len(each.tools) for each in chosen)
+    return f"locked {_some(len(chosen), 'distribution')} with {_some(tools, 'tool')} in {shown_path(file)}"
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def diff(
+    found: Sequence[Distribution],
+    taken: Sequence[Distribution],
+    without: Collection[str],
+    options: Namespace,
+    output: Output,
+) -> int:
+    """Tell what is not as the file says, and return the exit code: 0 where nothing differs, else 1.
+
+    Args:
+        found: All that is installed.
+        taken: What of it the user's engine would load; the rest is not looked at.
+        without: What it leaves out.
+
+    Raises:
+        SpecError: The file can not be read, or is no lock file.
+    """
+    lock = Lock.read(options.file)
+    left_out = {each.key for each in found} - {each.key for each in taken}
+    pins, errors = _pinned(taken, without)
+    differing = [*_differing(lock, {each.key: each for each in pins}, errors, left_out)]
+    if options.json:
+        output.json({"ok": not differing, "file": options.file, **_data(differing)})
+    else:
+        show(_blocks(differing, options.file), output)
+    return FAILED if differing else OK
+
+
+def _differing(
+    lock: Lock, pins: dict[str, Pinned], errors: dict[str, PluginError], left_out: Collection[str]
+) -> Iterator[Found]:
+    old = {each.key: each for each in lock.distributions}
+    for key in sorted({*old, *pins, *errors} - {*left_out}):
+        if key in errors:
+            yield Found("unusable", old.get(key), error=errors[key])
+        elif key not in pins:
+            yield Found("missing", old[key])
+        elif key not in old:
+            yield Found("new", new=pins[key])
+        elif differences := compared(old[key], pins[key]):
+            yield Found("changed", old[key], pins[key], differences)
+
+
+def _data(differing: Sequence[Found]) -> dict[str, Any]:
+    counts = counted(each for one in differing for each in one.differences)
+    return {**counts, "distributions": [_found_data(each) for each in differing]}
+
+
+def _found_data(each: Found) -> dict[str, Any]:
+    changes = [{"tool": one.tool, **attrs.asdict(one.change)} for one in each.differences]
+    known = each.old or each.new
+    return {
+        "name": known.name if known else each.error and each.error.distribution,
+        "state": each.state,
+        "locked": each.old and each.old.version,
+        "installed": each.new and each.new.version,
+        "error": each.error and _error_data(each.error),
+        "changes": changes,
+    }
+
+
+def _blocks(differing: Sequence[Found], file: str) -> Iterator[Rows]:
+    for each in differing:
+        yield line(_title(each), "title")
+        if each.differences:
+            yield Rows(tuple(_row(one) for one in each.differences), indent=INDENT)
+        yield EMPTY
+    if not differing:
+        yield line(f"all is as it is in {shown_path(file)}")
+        return
+    differences = [one for each in differing for one in each.differences]
+    verb = "is" if len(differing) == 1 else "are"
+    text = f"{_some(len(differing), 'distribution')} {verb} not as in {shown_path(file)}"
+    yield line(f"{text}: {counts_of(differences)}" if differences else text)
+
+
+def _title(each: Found) -> str:
+    match each.state:
+        case "unusable":
+            return f"{each.error}"
+        case "missing":
+            return f"{each.old} is not installed"
+        case "new":
+            return f"{each.new} is not locked"
+        case _:
+            return str(each.new)
+
+
+def _row(difference: Difference) -> tuple[Cell, ...]:
+    is_breaking = difference.change.kind == "breaking"
+    kind = cell(difference.change.kind, "bad" if is_breaking else "mended")
+    return kind, cell(difference.tool, "name"), cell(str(difference.change))
+
+
+def _pinned(taken: Sequence[Distribution], without: Collection[str]) -> tuple[list[Pinned], dict[str, PluginError]]:
+    """Return what the distributions bring, and by its key each that an engine does not take."""
+    keys = {str(each): each.key for each in taken}
+    pins: list[Pinned] = []
+    errors: dict[str, PluginError] = {}
+    for found in offered(list(keys.values()), without):
+        try:
+            if isinstance(found, PluginError):
+                raise found
+            pins.append(Pinned.of(found))
+        except PluginError as error:
+            errors[keys[error.distribution]] = error
+    return pins, errors

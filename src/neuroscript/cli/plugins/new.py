@@ -1,0 +1,43 @@
+"""``neuroscript new``: a distribution to begin with."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from neuroscript.cli.env.engine import MakeEngine
+from neuroscript.cli.plugins.publisher_options import KINDS
+from neuroscript.cli.terminal.exit_codes import OK, UsageError
+from neuroscript.cli.terminal.output import Output, reason_of
+from neuroscript.errors import SpecError
+from neuroscript.io.text import shown_path
+from neuroscript.publishing.scaffold import create, named
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Write the distribution, say what comes next, and return the exit code.
+
+    Raises:
+        UsageError: No kind is named, or it can not be written.
+        SpecError: It can not be called so, or not be written there; with every reason.
+    """
+    if options.kind is None:
+        raise UsageError(f"a kind is missing: {', '.join(KINDS)} (see neuroscript new --help)")
+    directory = None if options.directory is None else Path(options.directory)
+    try:
+        root = create(options.name, directory, group=options.group, author=options.author)
+    except SpecError:
+        raise
+    except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
+        where = shown_path(options.directory or options.name)
+        raise UsageError(f"{where} can not be written: {reason_of(error)}") from None
+    files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+    names = named(options.name, options.group)
+    if options.json:
+        data = {"distribution": names.distribution, "module": names.module, "group": names.group}
+        output.json({"directory": str(root), **data, "files": files})
+        return OK
+    place = options.directory or names.distribution
+    output.text(f"{place}: {len(files)} files, with the package {names.module} and the tools {names.group}.*")
+    output.text(f"next: cd {place} && pip install -e '.[test]' && pytest")
+    return OK

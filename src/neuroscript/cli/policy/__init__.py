@@ -1,0 +1,1 @@
+"""``neuroscript policy``: what a policy permits, and why."""

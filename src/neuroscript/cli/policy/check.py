@@ -1,0 +1,227 @@
+"""``neuroscript policy check``: rules that have no effect, and tools that can never run.
+
+Source: issue "Authority", policy as a file.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import product
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from neuroscript.cli.env.choices import file_of
+from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.terminal.exit_codes import FAILED, OK
+from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
+from neuroscript.cli.terminal.printing import show
+from neuroscript.coercion.types import ELEMENTS
+from neuroscript.io.near_names import near
+from neuroscript.policy.capabilities import parts
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.scopes import is_exact_tool
+from neuroscript.policy.templates import may_cover
+from neuroscript.tools.tool import ToolImplementation
+
+INDENT: Final = 2
+Tools = Mapping[str, ToolImplementation]
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Tell what is wrong with the policy of the options, and return 1 if a rule has no effect, else 0."""
+    file = file_of(vars(options))
+    with opened(make_engine, output, options) as engine:
+        names = frozenset(engine.tools)
+        found = looked_at(engine.policy, engine.tools, engine.aliases)
+    if options.json:
+        output.json({"file": file, "profile": options.profile, **attrs.asdict(found)})
+    else:
+        title = "the options alone" if file is None else file
+        title = title if options.profile is None else f"{title}, profile {options.profile}"
+        show(_blocks(title, found, names), output)
+    return FAILED if found.idle else OK
+
+
+@attrs.frozen
+class Idle:
+    """A rule that has no effect.
+
+    Attributes:
+        where: What it is part of, such as ``deny``.
+        rule: Its text.
+        text: Why.
+    """
+
+    where: str
+    rule: str
+    text: str
+
+
+@attrs.frozen
+class Never:
+    """A tool that can never run.
+
+    Attributes:
+        tool: Its canonical name.
+        code: Of the refusal of each call, or ``""`` where that is the ledger's to say.
+        rule: What decides it.
+        need: What it needs and can not have, or ``""``.
+        text: Why.
+        remedy: What would let it run, or ``""``.
+    """
+
+    tool: str
+    code: str
+    rule: str
+    need: str
+    text: str
+    remedy: str = ""
+
+
+@attrs.frozen
+class Found:
+    """What is to be said of a policy.
+
+    Attributes:
+        tools: How many tools there are.
+        idle: The rules without effect.
+        never: The tools that can never run.
+    """
+
+    tools: int
+    idle: tuple[Idle, ...]
+    never: tuple[Never, ...]
+
+
+def looked_at(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})) -> Found:
+    """Return what is to be said of *policy* where there are these *tools*.
+
+    Args:
+        aliases: Old names, and the canonical names that they mean.
+    """
+    refusals = (
+        never(policy, tool, [old for old, now in aliases.items() if now == name])
+        for name, tool in sorted(tools.items())
+    )
+    idle = dict.fromkeys((*_unmatched(policy, tools, aliases), *_unused(policy, tools), *_vain(policy, tools)))
+    return Found(len(tools), tuple(idle), tuple(each for each in refusals if each is not None))
+
+
+def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]) -> Iterator[Idle]:
+    for layer in policy.layers:
+        unmatched = frozenset(layer.unmatched(tools, aliases)) - {"*"}
+        for where, rules in _patterns(layer):
+            for rule in rules:
+                if rule in unmatched:
+                    alike = near(rule, tools) if is_exact_tool(rule) else ()
+                    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+                    yield Idle(where, rule, f"matches no tool{hint}")
+
+
+def _patterns(layer: ExecutionPolicy) -> Iterator[tuple[str, Iterable[str]]]:
+    yield from (("allow", layer.allow), ("deny", layer.deny), ("preapproved", layer.preapproved))
+    if layer.limits is not None:
+        yield from (("limits.tool_calls", layer.limits.tool_calls), ("limits.rates", layer.limits.rates))
+
+
+def _unused(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
+    needs = [need for tool in tools.values() for need in tool.policy.capabilities]
+    for layer in policy.layers:
+        yield from (Idle("grants", str(grant), "covers nothing that a tool needs") for grant in layer.unused(needs))
+
+
+def _vain(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
+    """Yield the patterns of *allow* that match tools of which none can run, whatever is stated within that policy."""
+    for layer in policy.layers:
+        running = [name for name, tool in tools.items() if never(layer, tool) is None]
+        for pattern in layer.allow:
+            alone = ExecutionPolicy(allow=(pattern,))
+            if pattern != "*" and any(map(alone.allowing, tools)) and not any(map(alone.allowing, running)):
+                yield Idle("allow", pattern, "matches only tools that can never run")
+
+
+def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] = ()) -> Never | None:
+    """Return why no call of a tool can run, whatever its arguments are, or None.
+
+    Args:
+        old: Names that it had before.
+    """
+    denials = (policy.denial(name, tool.name) for name in old)
+    refusal = policy.verdict(tool.name, tool.policy) or next((each for each in denials if each is not None), None)
+    if refusal is not None:
+        return Never(tool.name, refusal.code, refusal.rule, refusal.need, refusal.text, refusal.remedy)
+    for layer in policy.layers:
+        rule = _zero(layer, tool.name)
+        if rule:
+            return Never(tool.name, "", rule, "", "is limited to no call at all")
+    for need, layer in product(_needs(tool), policy.layers):
+        if not any(may_cover(grant, need) for grant in layer.grants):
+            return Never(tool.name, "policy.capability", "grants", need, f"needs {need}, which no grant can cover")
+    return None
+
+
+def _zero(layer: ExecutionPolicy, name: str) -> str:
+    """Return the limit that is zero calls of a tool, or ``""``."""
+    if layer.limits is None:
+        return ""
+    if layer.limits.calls == 0:
+        return "limits.calls"
+    return "limits.tool_calls" if layer.limits.tool_calls.get(name) == 0 else ""
+
+
+def _needs(tool: ToolImplementation) -> Iterator[str]:
+    """Yield the single needs that each call of a tool has; of a list that may be empty, a call may have none."""
+    spec = tool.spec
+    last = spec.args[-1] if spec.variadic else None
+    lists = [arg.name for arg in spec.args if arg.type in ELEMENTS or arg is last]
+    slots = [f"{{{name}{attribute}}}" for name in lists for attribute in ("", ".host")]
+    for text in tool.policy.capabilities:
+        resource, verbs, scopes = parts(text)
+        for verb in verbs:
+            if not scopes:
+                yield f"{resource}:{verb}"
+            for scope in scopes:
+                if not any(slot in scope for slot in slots):
+                    yield f"{resource}:{verb}:{scope}"
+
+
+def _blocks(title: str, found: Found, names: Collection[str]) -> Iterator[Rows]:
+    yield line(title, "title")
+    if found.idle:
+        yield from (EMPTY, line("rules without effect", "title"))
+        rows = ((cell(each.where), cell(each.rule, "name"), cell(each.text, "bad")) for each in found.idle)
+        yield Rows(tuple(rows), indent=INDENT)
+    if found.never:
+        yield from (EMPTY, line("tools that can never run", "title"))
+        yield from _never_blocks(found.never, names)
+    yield from (EMPTY, line(_in_numbers(found)))
+
+
+def _never_blocks(refused: Iterable[Never], names: Collection[str]) -> Iterator[Rows]:
+    """Yield each tool with its reason, and those that are only not allowed, as most are, by their names or groups."""
+    others = {each.tool for each in refused if each.code == "policy.not_allowed"}
+    rows = [(cell(each.tool, "name"), cell(_why(each))) for each in refused if each.tool not in others]
+    if rows:
+        yield Rows(tuple(rows), indent=INDENT)
+    if others:
+        allowed = {_group(name) for name in names if name not in others}
+        told = dict.fromkeys(name if _group(name) in allowed else f"{_group(name)}.*" for name in sorted(others))
+        yield line(f"no pattern of allow matches {', '.join(told)}", indent=INDENT)
+
+
+def _group(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _why(each: Never) -> str:
+    return f"{each.text} ({each.rule})" if each.rule not in ("grants", "trust", "approval") else each.text
+
+
+def _in_numbers(found: Found) -> str:
+    never, idle = len(found.never), len(found.idle)
+    tools = f"{found.tools} tool{'s' * (found.tools != 1)}"
+    rules = f"{idle} rules have" if idle != 1 else "1 rule has"
+    return f"{tools}: {found.tools - never} can run, {never} never; {rules} no effect"

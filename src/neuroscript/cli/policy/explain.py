@@ -1,0 +1,251 @@
+"""``neuroscript policy explain``: what each gate says of a call, and which rule decides.
+
+Source: issue "Authority", policy as a file; contract section 2.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+import attrs
+
+from neuroscript.cli.calls.call import file_arguments, worded
+from neuroscript.cli.calls.dry_run import decided, decision_to_data, foreseen
+from neuroscript.cli.env.engine import MakeEngine, found, old_names, opened
+from neuroscript.cli.policy.check import never
+from neuroscript.cli.terminal.exit_codes import OK
+from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
+from neuroscript.cli.terminal.printing import show
+from neuroscript.cli.terminal.remedies import action, advice
+from neuroscript.coercion.context import LAX, Coercion
+from neuroscript.engine.engine import Engine
+from neuroscript.errors import ArgumentError
+from neuroscript.policy.capabilities import Capability, Grant, singles
+from neuroscript.policy.execution_policy import Decision, ExecutionPolicy
+from neuroscript.policy.limits import Limits
+from neuroscript.policy.refusals import filled_text
+from neuroscript.policy.templates import may_cover, named_in
+from neuroscript.runtime.interfaces import ToolCall, ToolResult
+from neuroscript.spec.binding import arguments_of, bound
+from neuroscript.tools.tool import ToolImplementation
+
+Word = Literal["passes", "refuses", "asks", "open"]
+"""What a gate says; *open* where that depends on arguments that are not known."""
+
+STYLES: Final[dict[Word, Style]] = {"passes": "good", "refuses": "bad", "asks": "mended", "open": "dim"}
+INDENT: Final = 2
+
+
+@attrs.frozen
+class Gate:
+    """What one gate says of a call, whatever the others say.
+
+    Attributes:
+        name: Of the gate.
+        says: Whether it lets the call pass.
+        rule: What decides: a pattern, grants, or a word.
+        text: Why.
+    """
+
+    name: str
+    says: Word
+    rule: str = ""
+    text: str = ""
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Show what each gate says of a call, and what becomes of it, and return 0, for it could be told.
+
+    Raises:
+        ToolNotFound: There is no such tool.
+    """
+    text = file_arguments(options)
+    with opened(make_engine, output, options) as engine:
+        tool = found(engine, options.name, is_own=make_engine is None)
+        call = _call(tool, options, text)
+        decision = _outcome(engine, tool, call)
+        gates = tuple(explained(engine.policy, tool, _values(tool, call, options.strict), decision))
+    if options.json:
+        output.json({"tool": tool.name, "gates": [*map(attrs.asdict, gates)], "outcome": decision_to_data(decision)})
+    else:
+        show(_blocks(tool, gates, foreseen(decision) if call is not None else _sentence(decision)), output)
+        if action(decision):
+            output.text(advice(decision))
+    return OK
+
+
+def _call(tool: ToolImplementation, options: Namespace, text: str | None) -> ToolCall | ToolResult | None:
+    """Return the call that is asked about, or None where it is the tool, whatever its arguments are."""
+    if text is not None:
+        return ToolCall(tool.name, text)
+    if tool.spec.args and not options.words and not options.values:
+        return None
+    return worded(tool, options)
+
+
+def _outcome(engine: Engine, tool: ToolImplementation, call: ToolCall | ToolResult | None) -> Decision:
+    if isinstance(call, ToolCall):
+        return decided(engine, call)
+    refused = never(engine.policy, tool, old_names(engine, tool))
+    if refused is not None:
+        decision = Decision(tool.name, False, refused.rule, refused.code, refused.need, refused.text, "host")
+        return attrs.evolve(decision, remedy=refused.remedy)
+    if call is not None:
+        return decided(engine, call)
+    asks = tool.policy.requires_approval and bool(engine.policy.approvers(tool.name))
+    return Decision(tool.name, True, rule=engine.policy.allowing(tool.name), asks=asks)
+
+
+def _sentence(decision: Decision) -> str:
+    if not decision.allowed:
+        return f"{decision.tool}: can never run: {decision.text}"
+    asks = ", and each call is asked about" if decision.asks else ""
+    return f"{decision.tool}: may run, as far as its arguments permit{asks}"
+
+
+Values = tuple[Any, ...] | ArgumentError | None
+"""The exact values of a call, or why it has none, or None where no call is asked about."""
+
+
+def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict: bool) -> Values:
+    if call is None:
+        return None
+    try:
+        if isinstance(call, ToolResult):
+            assert call.error is not None
+            raise call.error
+        given = arguments_of(call.arguments, tool.name)
+        return bound(tool.spec, Coercion("strict") if strict else LAX, given, by_name=isinstance(given, dict))
+    except ArgumentError as error:
+        return error
+
+
+def explained(policy: ExecutionPolicy, tool: ToolImplementation, values: Values, decision: Decision) -> Iterator[Gate]:
+    """Yield what each gate says, in the order in which a call meets them.
+
+    Args:
+        decision: What becomes of the call, which alone knows what is used up of the limits.
+    """
+    yield Gate("found", "passes", text="there is such a tool")
+    yield _trust(policy, tool)
+    yield _deny(policy, tool)
+    yield _allow(policy, tool)
+    yield _fits(values)
+    yield from _needs(policy, tool, values)
+    yield _approval(policy, tool)
+    yield _limits(policy, tool, decision)
+
+
+def _trust(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+    if not tool.policy.requires_trust:
+        return Gate("trust", "passes", text="requires none")
+    if all(layer.trusted for layer in policy.layers):
+        return Gate("trust", "passes", "trusted", "requires trust, and has it")
+    return Gate("trust", "refuses", "trust", "requires trust")
+
+
+def _deny(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+    patterns = [pattern for layer in policy.layers for pattern in layer.deny]
+    matching = next((each for each in patterns if ExecutionPolicy(allow=(each,)).allowing(tool.name)), None)
+    if matching is None:
+        return Gate("deny", "passes", text="no pattern matches it")
+    return Gate("deny", "refuses", matching, "matches it")
+
+
+def _allow(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+    patterns = [layer.allowing(tool.name) for layer in policy.layers]
+    if not all(patterns):
+        return Gate("allow", "refuses", "allow", "no pattern matches it")
+    return Gate("allow", "passes", ", ".join(dict.fromkeys(patterns)), "matches it")
+
+
+def _fits(values: Values) -> Gate:
+    if values is None:
+        return Gate("fits", "open", text="no arguments were given")
+    if isinstance(values, ArgumentError):
+        return Gate("fits", "refuses", "arguments", str(values).removeprefix(f"{values.tool}: "))
+    return Gate("fits", "passes", text="the arguments fit")
+
+
+def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) -> Iterator[Gate]:
+    """Yield a gate for each need, filled from the values where there are any."""
+    if not tool.templates:
+        yield Gate("needs", "passes", text="nothing")
+    for template in tool.templates:
+        if isinstance(values, tuple):
+            is_hidden = not tool.spec.secret_names.isdisjoint(named_in(template.text))
+            yield from _filled(policy, template, values, is_hidden)
+        else:
+            yield _template(policy, template.text)
+
+
+def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Gate]:
+    try:
+        needs: tuple[Capability, ...] = template.fill(values)
+    except ArgumentError as error:
+        yield Gate("needs", "refuses", "arguments", str(error))
+        return
+    if not needs:
+        yield Gate("needs", "passes", text=f"nothing (of {template.text})")
+    for need in (each for whole in needs for each in singles(whole)):
+        covering = [_first(layer.grants, need) for layer in policy.layers]
+        said = f"{filled_text(need, is_hidden=is_hidden)} (of {template.text})"
+        if None in covering:
+            yield Gate("needs", "refuses", "grants", f"{said}, which no grant covers")
+        else:
+            yield Gate("needs", "passes", ", ".join(dict.fromkeys(map(str, covering))), said)
+
+
+def _first(grants: Sequence[Grant], need: Capability) -> Grant | None:
+    return next((grant for grant in grants if grant.covers(need)), None)
+
+
+def _template(policy: ExecutionPolicy, text: str) -> Gate:
+    covering = [[str(grant) for grant in layer.grants if may_cover(grant, text)] for layer in policy.layers]
+    if not all(covering):
+        return Gate("needs", "refuses", "grants", f"{text}, which no grant can cover")
+    grants = dict.fromkeys(grant for layer in covering for grant in layer)
+    return Gate("needs", "open", ", ".join(grants), f"{text}, which may be covered")
+
+
+def _approval(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+    if not tool.policy.requires_approval:
+        return Gate("approval", "passes", text="requires none")
+    approvers = policy.approvers(tool.name)
+    if approvers is None:
+        return Gate("approval", "refuses", "approval", "each call is to be approved, and nobody here can do that")
+    if approvers:
+        return Gate("approval", "asks", "approval", "each call is to be approved")
+    return Gate("approval", "passes", "preapproved", "needs not be asked about")
+
+
+def _limits(policy: ExecutionPolicy, tool: ToolImplementation, decision: Decision) -> Gate:
+    counting = [text for layer in policy.layers if layer.limits for text in _counting(layer.limits, tool.name)]
+    text = ", ".join(dict.fromkeys(counting)) or "none"
+    if decision.rule.startswith("limits"):
+        return Gate("limits", "refuses", decision.rule, f"{text}: {decision.text}")
+    return Gate("limits", "passes", text=text)
+
+
+def _counting(limits: Limits, name: str) -> Iterator[str]:
+    """Yield the limits that count for a tool."""
+    if name in limits.tool_calls:
+        yield f"tool_calls {limits.tool_calls[name]}"
+    yield from (f"rates {pattern} {limits.rates[pattern]}" for pattern in limits.rates_of(name))
+    for each, value in attrs.asdict(limits, recurse=False).items():
+        if each in ("money", "money_per_call"):
+            yield from (f"{each} {currency} {most}" for currency, most in value.items())
+        elif each not in ("tool_calls", "rates") and value is not None:
+            yield f"{each} {value}"
+
+
+def _blocks(tool: ToolImplementation, gates: Sequence[Gate], outcome: str) -> Iterator[Rows]:
+    yield line(tool.name, "name")
+    yield Rows(tuple(map(_row, gates)), indent=INDENT)
+    yield from (EMPTY, line(outcome))
+
+
+def _row(gate: Gate) -> tuple[Cell, ...]:
+    return cell(gate.name), cell(gate.says, STYLES[gate.says]), cell(gate.rule, "name"), cell(gate.text)

@@ -1,0 +1,1 @@
+"""What every command uses: output, input and exit codes."""

@@ -1,0 +1,111 @@
+"""An argparse parser that raises, and errors that name the nearest command, action or option."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from neuroscript.cli.terminal.exit_codes import UsageError
+from neuroscript.io.text import shown
+
+LONGEST: Final = 200
+"""How many characters of a sentence are shown; it may repeat words of the caller."""
+
+OTHER_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("describe", "info", "inspect"), "show"),
+    **dict.fromkeys(("tools", "search", "find"), "list"),
+    "invoke": "call",
+    "version": "--version",
+}
+"""Words that users of other command lines type, and what they mean here."""
+
+
+class HelpAsked(Exception):
+    """The user asked for help, which is the text of this exception."""
+
+
+class NothingAsked(UsageError):
+    """There are no words at all; the text is the help."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser that raises where others print and exit."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a `UsageError` with *message* and where to read on."""
+        cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
+        raise UsageError(f"{cut} (see {self.prog} --help)")
+
+    def print_help(self, file: object = None) -> NoReturn:
+        """Raise the help."""
+        raise HelpAsked(self.format_help())
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Return the options, and raise a `UsageError` with the first word that this parser does not know."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            option = next((word for word in unknown if word.startswith("-")), None)
+            self.error(f"unexpected argument {unknown[0]}" if option is None else self.unknown_option(option))
+        return found, []
+
+    def unknown_option(self, word: str) -> str:
+        """Return what is said of an option that this parser does not know, without its value."""
+        option = word.partition("=")[0]
+        return f"unknown option {option}{near_option(option, self._option_string_actions)}"
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise an error that names the nearest choice; argparse calls this for each value."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(each) for each in action.choices]
+        if action.option_strings:
+            raise argparse.ArgumentError(
+                action, f"expected one of {', '.join(choices)}{did_you_mean(str(value), choices)}"
+            )
+        hint = did_you_mean(str(value), choices) or f"; there are {', '.join(choices)}"
+        what = str(action.metavar or action.dest).lower()
+        raise argparse.ArgumentError(None, f"unknown {what} {value}{hint}")
+
+
+def unknown_command(word: str, commands: Sequence[str], todo: str = "call") -> UsageError:
+    """Return the error for a word that is no command.
+
+    Args:
+        todo: The command that takes a tool, if the word looks like one.
+    """
+    name = shown(word)
+    if "." in word.strip(".") or "__" in word.strip("_"):
+        return UsageError(
+            f"{name} is not a command; to {todo} a tool: neuroscript {todo} {name} (see neuroscript --help)"
+        )
+    other = OTHER_NAMES.get(word.lower())
+    hint = did_you_mean(word, commands) if other is None else f"; did you mean {other}?"
+    return UsageError(f"no command is called {name}{hint} (see neuroscript --help)")
+
+
+def near_option(option: str, known: Iterable[str]) -> str:
+    """Return a question that names the nearest of the known options, or ``""``; dashes are not compared.
+
+    >>> near_option("--jsn", ["--json", "--help"])
+    '; did you mean --json?'
+    """
+    names = {each.lstrip("-"): each for each in known}
+    return did_you_mean(option.lstrip("-"), names, names.__getitem__)
+
+
+def did_you_mean(word: str, known: Iterable[str], shows: Callable[[str], str] = str) -> str:
+    """Return a question that names the nearest of the known words, or ``""``.
+
+    Args:
+        shows: Returns a known word as it is shown.
+
+    >>> did_you_mean("lst", ["show", "list"])
+    '; did you mean list?'
+    """
+    from neuroscript.io.near_names import near
+
+    alike = [shows(each) for each in near(word, known)]
+    return f"; did you mean {' or '.join(alike)}?" if alike else ""

@@ -1,0 +1,29 @@
+"""Pages to the results: with colours where a person looks at them and rich is installed, else as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from neuroscript.cli.terminal.output import WIDEST, Output, Rows, aligned, laid_out
+
+
+def show(blocks: Iterable[Rows], output: Output) -> None:
+    """Write blocks to the results, with colours where a person looks at them and rich is installed."""
+    if output.is_terminal:
+        try:
+            from neuroscript.cli.terminal.rich_pages import styled
+        except ModuleNotFoundError:
+            pass
+        else:
+            output.write(styled(blocks, output))
+            return
+    for block in blocks:
+        is_table = not (output.is_terminal or block.wrapped)
+        lines = aligned(block) if is_table else laid_out(block, block.fitted(_columns()))
+        output.write("".join(f"{each}\n" for each in lines))
+
+
+def _columns() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size((WIDEST, 24)).columns

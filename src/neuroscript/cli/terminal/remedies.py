@@ -1,0 +1,66 @@
+"""What a person at the command line can change so that a refused or failed call succeeds, as options to type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuroscript.errors import CallError
+from neuroscript.policy.execution_policy import Decision
+
+Refused = CallError | Decision
+
+
+def advice(error: Refused, *, shows_tracebacks: bool = True) -> str:
+    """Return what is wrong with a call and what to type to permit it, in one sentence, or ``""``.
+
+    Args:
+        shows_tracebacks: Whether the traceback of a failed tool is printed anyway.
+    """
+    todo = action(error, shows_tracebacks=shows_tracebacks)
+    return f"{_what(error)}; {todo}" if todo else error.remedy
+
+
+def action(error: Refused, *, shows_tracebacks: bool = True) -> str:
+    """Return what to type to permit a call, or ``""`` if nothing that is typed helps."""
+    grants = getattr(error, "grants", ())
+    match error.code:
+        case "policy.capability" if grants:
+            return f"grant it with {options('--grant', grants)}"
+        case "policy.trust":
+            return "pass --trusted"
+        case "policy.approval":
+            return f"answer at a terminal, or pass {options('--preapproved', [error.tool])}"
+        case "policy.not_allowed":
+            return f"add {quoted(error.tool)} to allow in the policy file, and to --allow if you pass that"
+        case _ if not shows_tracebacks and getattr(error, "is_logged", False):
+            return "--traceback shows where"
+    return ""
+
+
+def _what(error: Refused) -> str:
+    if error.code == "policy.capability":
+        return error.remedy.removesuffix(f"; {_python_grants(error)}")
+    if error.code == "policy.approval":
+        return f"{error.tool}: needs an approval"
+    if error.code == "policy.not_allowed":
+        return f"{error.tool}: no pattern of allow matches it"
+    return str(error) if isinstance(error, CallError) else f"{error.tool}: {error.text}"
+
+
+def _python_grants(error: Refused) -> str:
+    return f"grant it with grants={getattr(error, 'grants', ())!r}"
+
+
+def options(name: str, values: Sequence[str]) -> str:
+    """Return an option with each of several values, quoted for a shell.
+
+    >>> print(options("--grant", ["fs:read:a/**", r"fs:read:it's\\*"]))
+    --grant 'fs:read:a/**' --grant 'fs:read:it'"'"'s\\*'
+    """
+    return " ".join(f"{name} {quoted(each)}" for each in values)
+
+
+def quoted(word: str) -> str:
+    """Return a word in single quotes, as a shell reads it."""
+    inner = word.replace("'", "'\"'\"'")
+    return f"'{inner}'"

@@ -1,0 +1,51 @@
+"""Pages with colours; the only one that knows rich, which is loaded for terminals alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from neuroscript._imports import missing
+from neuroscript.cli.terminal.output import GAP, Cell, Output, Rows, Style
+
+try:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+except ImportError as error:
+    raise missing("pages with colours need rich", "cli", error) from None
+
+STYLES: Final[dict[Style, str]] = {
+    "": "",
+    "title": "bold",
+    "name": "bold cyan",
+    "dim": "dim",
+    "good": "green",
+    "mended": "yellow",
+    "bad": "red",
+}
+
+
+def styled(blocks: Iterable[Rows], output: Output) -> str:
+    """Return blocks as text with colours for the terminal of *output*, as far as it and NO_COLOR permit them."""
+    console = Console(file=output.results, highlight=False, markup=False, emoji=False)
+    with console.capture() as captured:
+        for block in blocks:
+            room = block.fitted(console.width)
+            console.print(Padding(_table(block, room), (0, 0, 0, block.indent)), width=room)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _table(block: Rows, room: int) -> Table:
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    for width in block.columns(room):
+        table.add_column(width=width, overflow="fold")
+    table.add_column(overflow="fold")
+    for row in block.rows:
+        table.add_row(*map(_text, row))
+    return table
+
+
+def _text(each: Cell) -> Text:
+    return Text(each.text, STYLES[each.style])

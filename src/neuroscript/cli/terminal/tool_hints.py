@@ -1,0 +1,88 @@
+"""What else there is to say about the name of a tool that is unknown: a group, or a distribution to install."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from neuroscript._imports import mending
+from neuroscript.cli.terminal.argument_parser import did_you_mean
+from neuroscript.discovery.bundles import EXTRAS
+from neuroscript.discovery.catalog import owner_of
+from neuroscript.io.text import shown
+from neuroscript.names import from_wire
+
+STANDARD: Final = "std"
+"""The extra that brings the first tools, which need no grants."""
+
+
+def tool_hints(name: str, known: Collection[str], words: Sequence[str] = (), *, is_own: bool) -> list[str]:
+    """Return at most one sentence that helps the user who typed the unknown name of a tool.
+
+    Args:
+        name: In any spelling.
+        known: The canonical names of all tools.
+        words: The words after the name.
+        is_own: Whether the command is ours; the command of a host loads what the host decides.
+    """
+    name = from_wire(name)
+    if is_own and _is_absent(name, known):
+        return [_brings(name)]
+    if is_own and not known:
+        return [_no_tools()]
+    if any(each.startswith(f"{name}.") for each in known):
+        tool = f"{name}.{words[0].lower()}" if words else ""
+        if tool in known:
+            return [f"write the group and the name as one word: neuroscript call {tool}"]
+        return [f"{name} is a group of tools: neuroscript list '{name}.*'"]
+    return []
+
+
+def no_match(pattern: str | None, known: Collection[str]) -> str:
+    """Return what is said where a pattern matches none of the known tools."""
+    if pattern is None:
+        return _no_tools()
+    name = pattern.lower().rstrip(".")
+    if _is_absent(name, known):
+        hint = f"; {_brings(name)}"
+    elif not known:
+        hint = f"; {_no_tools()}"
+    elif any(each.startswith(f"{name}.") for each in known):
+        hint = f"; did you mean '{name}.*'?"
+    elif name.endswith(".*"):
+        hint = _near_group(name[:-2], known)
+    else:
+        hint = did_you_mean(name, _standard_first(known)) or _near_group(name, known)
+    return f"no tool matches {shown(pattern)}{hint}"
+
+
+def _is_absent(name: str, known: Iterable[str]) -> bool:
+    """Tell whether a name is in a group of our own distributions of which no tool is known."""
+    return owner_of(name) is not None and not any(_group(each) == _group(name) for each in known)
+
+
+def _near_group(name: str, known: Iterable[str]) -> str:
+    return did_you_mean(name, sorted({_group(each) for each in known}), lambda group: f"'{group}.*'")
+
+
+def _group(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _standard_first(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda each: owner_of(each) != EXTRAS[STANDARD])
+
+
+def _no_tools() -> str:
+    return f"there are no tools; {EXTRAS[STANDARD]} brings the first ones: {mending(STANDARD)}"
+
+
+def _brings(name: str) -> str:
+    from neuroscript.discovery.installed import known
+
+    owner = owner_of(name)
+    extra = next(extra for extra, distribution in EXTRAS.items() if distribution == owner)
+    brings = f"{owner} brings the tools of {_group(name)} and is"
+    if any(each.key == owner for each in known()):
+        return f"{brings} installed, but it is not loaded: neuroscript plugins list"
+    return f"{brings} not installed: {mending(extra)}"

@@ -1,0 +1,97 @@
+"""``neuroscript docs``: a page of Markdown for each group of tools."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from neuroscript.cli.env.tools import Gathered, gathered
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.inputs import Written, counted, existing_text, is_current, write
+from neuroscript.cli.terminal.output import Output, reason_of
+from neuroscript.formats.markdown import MARK, page
+from neuroscript.io.text import shown_path
+
+
+def run(options: Namespace, output: Output, make_engine: Any) -> int:
+    """Write the pages, or look whether those that are there are current, and return the exit code.
+
+    Raises:
+        UsageError: No tool matches, or a page can not be written; a file of somebody else stands in its place.
+    """
+    if options.check and options.output is None:
+        raise UsageError("--check needs the directory that is to be looked at; name it with --output")
+    if options.output == "":
+        raise UsageError("the name of the directory is empty; name one with --output")
+    directory = Path(options.output or "")
+    pages = [*_pages(gathered(options, output, make_engine), directory)]
+    if options.output is None:
+        _print(pages, options, output)
+        return OK
+    stale = [each.file for each in pages if not is_current(each)]
+    left = [] if options.pattern else [*_left_over(directory, pages)]
+    if not options.check:
+        _refuse_others(pages)
+        write(each for each in pages if each.file in stale)
+    _tell(directory, pages, stale, left, options, output)
+    return FAILED if options.check and (stale or left) else OK
+
+
+def _pages(found: Gathered, directory: Path) -> Iterator[Written]:
+    tools = sorted(found.tools, key=lambda tool: (tool.spec.group, tool.spec.name))
+    for group, members in groupby(tools, key=lambda tool: tool.spec.group):
+        yield Written(directory / f"{group}.md", page(group, members, found.aliases))
+
+
+def _print(pages: Sequence[Written], options: Namespace, output: Output) -> None:
+    if options.json:
+        output.json({"pages": [{"file": each.file.name, "text": each.text} for each in pages]})
+    else:
+        output.write("\n".join(each.text for each in pages))
+
+
+def _left_over(directory: Path, pages: Sequence[Written]) -> Iterator[Path]:
+    """Yield the pages that an earlier run has written, of groups that are no longer there."""
+    files = {each.file for each in pages}
+    try:
+        found = sorted(directory.glob("*.md"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"can not read {shown_path(str(directory))}: {reason_of(error)}") from None
+    yield from (file for file in found if file not in files and file.is_file() and _is_ours(file))
+
+
+def _is_ours(file: Path) -> bool:
+    return (existing_text(file) or "").startswith(f"{MARK}\n")
+
+
+def _refuse_others(pages: Sequence[Written]) -> None:
+    for each in pages:
+        if each.file.is_symlink() or (existing_text(each.file) is not None and not _is_ours(each.file)):
+            where = shown_path(str(each.file))
+            raise UsageError(f"{where} was not written by neuroscript docs; move it, or name another directory")
+
+
+def _tell(
+    directory: Path,
+    pages: Sequence[Written],
+    stale: Sequence[Path],
+    left: Sequence[Path],
+    options: Namespace,
+    output: Output,
+) -> None:
+    if options.json:
+        names = {"files": [each.file for each in pages], "stale": stale, "left_over": left}
+        output.json({"directory": str(directory), **{key: [each.name for each in names[key]] for key in names}})
+        return
+    for file in left:
+        output.say(f"{shown_path(str(file))} is left over; there are no tools of that group, so remove it")
+    if not options.check:
+        output.text(f"{shown_path(str(directory))}: {counted(len(pages), 'page')}, {len(stale)} written")
+        return
+    for file in stale:
+        output.text(f"{shown_path(str(file))} is not current")
+    if not stale and not left:
+        output.text(f"{shown_path(str(directory))}: {counted(len(pages), 'page')}, all current")

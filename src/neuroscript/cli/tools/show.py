@@ -1,0 +1,99 @@
+"""``neuroscript show``: all of one tool, for a person who wants to call it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from neuroscript.cli.env.engine import MakeEngine, found, old_names, opened
+from neuroscript.cli.terminal.exit_codes import OK
+from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
+from neuroscript.cli.terminal.printing import show
+from neuroscript.errors import UNSET
+from neuroscript.formats.one_line import asked, returned, signature, written
+from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
+from neuroscript.tools.serialization import policy_to_data, spec_to_data
+from neuroscript.tools.tool import ToolImplementation
+
+INDENT = 2
+
+
+def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
+    """Show one tool and return the exit code.
+
+    Raises:
+        ToolNotFound: There is no such tool.
+    """
+    with opened(make_engine, output, options) as engine:
+        tool = found(engine, options.name, is_own=make_engine is None)
+        if options.json:
+            aliases = {"aliases": old} if (old := old_names(engine, tool)) else {}
+            output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy), **aliases})
+        else:
+            show(_blocks(tool, old_names(engine, tool)), output)
+    return OK
+
+
+def _blocks(tool: ToolImplementation, old: list[str]) -> Iterator[Rows]:
+    spec = tool.spec
+    yield line(f"{spec.full_name}{signature(spec)}", "name")
+    if spec.description:
+        yield line(spec.description)
+    if spec.deprecated:
+        yield line(f"deprecated: {spec.deprecated}", "mended")
+    if old:
+        yield line(f"alias: {', '.join(old)}")
+    if spec.args:
+        yield from _titled("arguments", Rows(tuple(_arguments(spec)), indent=INDENT))
+    returns = f"{returned(spec)}: {spec.return_help}" if spec.return_help else returned(spec)
+    yield from _titled("returns", line(returns, indent=INDENT))
+    for title, text in (("when to use", spec.when_to_use), ("errors", spec.error_conditions)):
+        if text:
+            yield from _titled(title, line(text, indent=INDENT))
+    yield from _titled("policy", Rows(tuple(_policy(tool.policy)), indent=INDENT))
+    if spec.examples:
+        yield from _titled("examples", Rows(tuple(map(_example, spec.examples)), indent=INDENT))
+
+
+def _titled(title: str, block: Rows) -> Iterator[Rows]:
+    yield from (EMPTY, line(title, "title"), block)
+
+
+def _arguments(spec: ToolSpec) -> Iterator[tuple[Cell, ...]]:
+    for index, arg in enumerate(spec.args):
+        further = spec.variadic and index == len(spec.args) - 1
+        yield (cell(arg.name, "name"), cell(asked(arg, further)), cell(arg.description, "dim"))
+        yield from _keys(arg.keys, arg.name)
+
+
+def _keys(keys: tuple[ArgSpec, ...], above: str) -> Iterator[tuple[Cell, ...]]:
+    for key in keys:
+        path = f"{above}.{key.name}"
+        yield (cell(path, "name"), cell(asked(key)), cell(key.description, "dim"))
+        yield from _keys(key.keys, path)
+
+
+def _policy(policy: ToolPolicy) -> Iterator[tuple[Cell, Cell]]:
+    needs = [*(["trust"] if policy.requires_trust else []), *policy.capabilities]
+    needs.extend(["approval of each call"] if policy.requires_approval else [])
+    yield cell("needs"), cell(", ".join(needs) or "nothing", "mended" if needs else "good")
+    yield cell("effects"), cell(", ".join(policy.effects) or "not said")
+    if policy.timeout is not None:
+        yield cell("timeout"), cell(f"{policy.timeout:g} s")
+
+
+def _example(example: Example) -> tuple[Cell, Cell]:
+    note = f"  ({example.note})" if example.note else ""
+    return cell(_given(example.args)), cell(f"{_outcome(example)}{note}", "bad" if example.error else "good")
+
+
+def _given(args: Any) -> str:
+    return written(args) if isinstance(args, dict) else written(list(args))
+
+
+def _outcome(example: Example) -> str:
+    if example.error:
+        return f"fails: {example.error}"
+    return "differs from call to call" if example.result is UNSET else f"gives {written(example.result)}"

@@ -1,0 +1,434 @@
+"""A JSON Schema that others wrote: whether it can be taken, and whether it asks more than a spec can say.
+
+Only what is at hand is looked at: a reference to another document is refused and never fetched. A schema that is too
+large, too deep, or that refers to itself without coming to another value, is refused with all that is wrong with it.
+
+Source: issue "Authoring", schemas; JSON Schema 2020-12 and draft 7.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+import attrs
+
+from neuroscript.io.text import shown
+
+MARK: Final = "x-neuroscript"
+"""The one keyword of ours: what a spec says and JSON Schema has no word for."""
+
+DEPTH: Final = 64
+NODES: Final = 50_000
+TEXT: Final = 2**20
+"""How deep a schema may nest, how many values it may have, and how many characters of text."""
+
+MAX_DIGITS: Final = 1_000
+"""How many digits a whole number may have; Python turns much longer ones into text only slowly, or not at all."""
+
+LONG_NUMBER: Final = f"#: holds a number of more than {MAX_DIGITS} digits"
+
+STRANGE: Final = "#: holds something that JSON has no word for"
+"""What is said of what is no JSON at all."""
+
+UNFOLDED: Final = 20_000
+"""How many schemas there may be when each reference is replaced by what it names."""
+
+MAX_SCHEMAS_OF_ONE_VALUE: Final = 2_000
+"""How many schemas may describe one value where a schema refers to itself: checking takes the square of that."""
+
+MAX_CHAIN_SCHEMAS: Final = 64
+"""How many schemas of one value may follow each other, by ``$ref``, ``anyOf`` and the like."""
+
+DRAFTS: Final = frozenset(
+    {
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    }
+)
+
+ONE: Final = (
+    *("additionalProperties", "additionalItems", "items", "contains", "propertyNames", "contentSchema"),
+    *("unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"),
+)
+MANY: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+NAMED: Final = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+HOLDING: Final = frozenset({*ONE, *MANY, *NAMED})
+SHELVES: Final = frozenset({"$defs", "definitions"})
+"""Keywords that hold one schema, a list of them, or schemas by name; all of these; and those that references need."""
+
+SAME_VALUE: Final = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+)
+"""Keywords whose schemas speak of the same value."""
+
+TYPES: Final = ("null", "boolean", "object", "array", "number", "integer", "string")
+"""The words of ``type``."""
+
+REFUSED: Final = {
+    "$dynamicRef": "write $ref",
+    "$recursiveRef": "write $ref",
+}
+
+
+@attrs.frozen
+class Found:
+    """What a look at a schema has found.
+
+    Attributes:
+        faults: Why it can not be taken, one sentence with a path each; none where it can.
+        is_recursive: Whether a schema in it refers to itself.
+        asks_more: Whether it asks more than the spec that is read off it.
+        is_object: Whether it describes an object, as the arguments of a tool are.
+    """
+
+    faults: tuple[str, ...] = ()
+    is_recursive: bool = False
+    asks_more: bool = False
+    is_object: bool = True
+
+    @property
+    def tool_faults(self) -> tuple[str, ...]:
+        """Why it cannot describe the arguments of a tool, one sentence each."""
+        return self.faults or (() if self.is_object else (NO_OBJECT,))
+
+
+NO_OBJECT: Final = "#: a tool takes an object; write type: object"
+
+
+@functools.lru_cache(maxsize=1024)
+def looked_at(text: str) -> Found:
+    """Return what is found in a schema that is kept as JSON text."""
+    try:
+        return found_in(json.loads(text))
+    except (ValueError, RecursionError):
+        return Found(("the schema is no JSON",))
+
+
+def found_in(schema: object) -> Found:
+    """Return what is found in a schema as plain data."""
+    faults = tuple(size_faults(schema))
+    if faults:
+        return Found(faults)
+    if not isinstance(schema, dict):
+        return Found((NO_OBJECT,))
+    faults = tuple(_faults(schema))
+    if faults:
+        return Found(faults)
+    whole = _Traversal(schema)
+    whole.visit(schema)
+    faults = tuple(_unfolding_faults(schema, whole, whole.of_same_values() if whole.is_cyclic else whole))
+    return Found(faults, whole.is_cyclic, not _is_plain_root(schema), _is_object(schema))
+
+
+def _unfolding_faults(root: dict[str, Any], whole: _Traversal, same: _Traversal) -> Iterator[str]:
+    if same.is_cyclic:
+        yield "#: a $ref comes back to itself without coming to another value"
+    elif max(same.heights.values()) > MAX_CHAIN_SCHEMAS:
+        yield f"#: more than {MAX_CHAIN_SCHEMAS} schemas of one value follow each other by $ref, anyOf and the like"
+    elif whole.is_cyclic and max(same.sizes.values()) > MAX_SCHEMAS_OF_ONE_VALUE:
+        yield f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas of one value in a schema that refers to itself"
+    elif not whole.is_cyclic and whole.sizes[id(root)] > UNFOLDED:
+        yield f"#: more than {UNFOLDED} schemas when its references are replaced by what they name"
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type", "object") == "object" or (type(schema["type"]) is list and "object" in schema["type"])
+
+
+def size_faults(schema: object) -> Iterator[str]:
+    """Yield why a thing is no JSON, or too much of it; it is not followed beyond the limits."""
+    rest: list[tuple[Any, int]] = [(schema, 1)]
+    nodes = text = 0
+    strange = has_long_number = False
+    while rest:
+        each, depth = rest.pop()
+        nodes += 1
+        if depth > DEPTH:
+            yield f"#: nests deeper than {DEPTH} levels"
+            return
+        match each:
+            case dict():
+                text += sum(len(key) if type(key) is str else 0 for key in each)
+                strange = strange or any(type(key) is not str for key in each)
+                rest.extend((inner, depth + 1) for inner in each.values())
+            case list() | tuple():
+                strange = strange or isinstance(each, tuple)
+                if depth < DEPTH and {*map(type, each)} == {str}:  # as a long enum has them
+                    nodes += len(each)
+                    text += sum(map(len, each))
+                else:
+                    rest.extend((inner, depth + 1) for inner in each)
+            case str():
+                text += len(each)
+            case float():
+                strange = strange or not math.isfinite(each)
+            case int() if each.bit_length() > MAX_DIGITS * 10 // 3:
+                has_long_number = True
+            case _:
+                strange = strange or not (each is None or isinstance(each, int))
+        if nodes + len(rest) > NODES or text > TEXT:
+            yield f"#: more than {NODES} values or {TEXT} characters"
+            return
+    if has_long_number:
+        yield LONG_NUMBER
+    if strange:
+        yield STRANGE
+
+
+def parts(schema: Any) -> Iterator[tuple[str, str | int | None, Any]]:
+    """Yield each schema in a schema, with the keyword that holds it, and its name or index there."""
+    if not isinstance(schema, dict):
+        return
+    for keyword, value in schema.items():
+        if keyword not in HOLDING:
+            continue
+        if keyword in ONE and isinstance(value, (dict, bool)):
+            yield keyword, None, value
+        elif keyword in MANY and isinstance(value, list):
+            yield from ((keyword, index, each) for index, each in enumerate(value))
+        elif keyword in NAMED and isinstance(value, dict):
+            for name, each in value.items():
+                if not (keyword == "dependencies" and isinstance(each, list)):
+                    yield keyword, name, each
+
+
+def _step(keyword: str, name: str | int | None) -> str:
+    return keyword if name is None else f"{keyword}/{shown(str(name))}"
+
+
+def _faults(root: dict[str, Any]) -> Iterator[str]:
+    draft = root.get("$schema", "")
+    if draft != "" and (not isinstance(draft, str) or draft.removesuffix("#") not in DRAFTS):
+        yield "#/$schema: only JSON Schema 2020-12, 2019-09 and draft 7 are understood"
+    rest: list[tuple[str, Any]] = [("#", root)]
+    seen: set[int] = set()
+    while rest:
+        path, schema = rest.pop()
+        if isinstance(schema, bool) or id(schema) in seen:
+            continue
+        if not isinstance(schema, dict):
+            yield f"{path}: expected a schema, got {type(schema).__name__}"
+            continue
+        seen.add(id(schema))
+        rest.extend((f"{path}/{_step(keyword, name)}", each) for keyword, name, each in parts(schema))
+        yield from (f"{path}/{fault}" for fault in _keyword_faults(root, schema, path))
+        if isinstance(schema.get("$ref"), str):
+            rest.append((shown(schema["$ref"]), pointed(root, schema["$ref"]) or True))
+
+
+def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> Iterator[str]:
+    for keyword, instead in REFUSED.items():
+        if keyword in schema:
+            yield f"{keyword}: is not understood; {instead}"
+    if path != "#" and "$id" in schema:
+        yield "$id: a schema within another may have no base of its own"
+    reference = schema.get("$ref", "#")
+    if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
+        yield "$ref: only references into the schema itself are followed, as in #/$defs/name"
+    elif not isinstance(pointed(root, reference), (dict, bool)):
+        yield "$ref: names no schema in here"
+    for keyword in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
+        if not isinstance(schema.get(keyword, {}), dict):
+            yield f"{keyword}: expected schemas by name"
+    required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
+        yield "required: expected a list of names"
+    words = schema.get("type", "object")
+    if isinstance(words, list) and len(words) > len(TYPES):
+        yield f"type: expected at most {len(TYPES)} words"
+    elif not all(isinstance(each, str) for each in (words if isinstance(words, list) else [words])):
+        yield "type: expected a word, or a list of words"
+    if not isinstance(schema.get("enum", []), list):
+        yield "enum: expected a list"
+
+
+def pointed(root: Any, reference: str) -> Any:
+    """Return what a reference such as ``#/$defs/name`` names, or None where it names nothing."""
+    found = root
+    for step in reference.split("/")[1:]:
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isdecimal() and name.isascii() and len(name) < 6:
+            found = found[int(name)] if int(name) < len(found) else None
+        else:
+            return None
+    return found
+
+
+ALONE: Final = frozenset({"type", "properties", "required", "additionalProperties", "$schema", *SHELVES})
+"""Keywords at the root that ask nothing of several arguments together."""
+
+
+def without(text: str, names: Collection[str]) -> str | None:
+    """Return a schema of fewer properties, as JSON text; None where it asks something of several together."""
+    schema = json.loads(text)
+    if [word for word in schema if word not in ALONE | NOTES and not word.startswith("x-")]:
+        return None
+    properties = schema.get("properties", {})
+    schema["properties"] = {name: each for name, each in properties.items() if name not in names}
+    if "required" in schema:
+        schema["required"] = [name for name in schema["required"] if name not in names]
+    return json.dumps(schema)
+
+
+class _Traversal:
+    """A depth-first traversal of schemas, without recursion: a hostile schema has more levels than Python has frames.
+
+    Args:
+        root: What references point into.
+        only_same: Whether to follow only schemas of the same value.
+
+    Attributes:
+        sizes: How many schemas each one unfolds to, itself included, by identity; at most one more than `UNFOLDED`. A
+            schema that is met within itself counts once.
+        heights: How many schemas of the same value the longest chain from each one has, by identity.
+        is_cyclic: Whether a schema is met within itself.
+    """
+
+    def __init__(self, root: dict[str, Any], *, only_same: bool = False) -> None:
+        self._root = root
+        self._only_same = only_same
+        self._schemas: list[dict[str, Any]] = []
+        self.sizes: dict[int, int] = {}
+        self.heights: dict[int, int] = {}
+        self.is_cyclic = False
+
+    def visit(self, start: dict[str, Any]) -> None:
+        """Measure a schema, and each one that follows it."""
+        path: dict[int, tuple[list[Any], list[Any], Iterator[Any]]] = {}
+        rest = [start] if id(start) not in self.sizes else []
+        while rest:
+            schema = rest[-1]
+            if id(schema) not in path:
+                same, every = self._following(schema)
+                path[id(schema)] = same, every, iter(every)
+            same, every, left = path[id(schema)]
+            for each in left:
+                self.is_cyclic = self.is_cyclic or id(each) in path
+                if isinstance(each, dict) and id(each) not in path and id(each) not in self.sizes:
+                    rest.append(each)
+                    break
+            else:
+                del path[id(rest.pop())]
+                self._schemas.append(schema)
+                self.sizes[id(schema)] = min(UNFOLDED + 1, 1 + sum(self.sizes.get(id(each), 1) for each in every))
+                self.heights[id(schema)] = 1 + max((self.heights.get(id(each), 1) for each in same), default=0)
+
+    def _following(self, schema: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+        """Return the schemas that describe the same value as a schema, and with them those of its parts."""
+        same: list[Any] = [pointed(self._root, schema["$ref"])] if "$ref" in schema else []
+        of_parts: list[Any] = []
+        for keyword, _, each in parts(schema):
+            if keyword in SAME_VALUE:
+                same.append(each)
+            elif keyword not in SHELVES and not self._only_same:
+                of_parts.append(each)
+        return same, [*same, *of_parts]
+
+    def of_same_values(self) -> _Traversal:
+        """Return a traversal of all schemas that were visited, by the same value alone."""
+        found = _Traversal(self._root, only_same=True)
+        for each in self._schemas:
+            found.visit(each)
+        return found
+
+
+NOTES: Final = frozenset(
+    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment"}
+)
+"""Keywords that ask nothing of a value."""
+
+PLAIN: Final[Mapping[str, frozenset[str]]] = {
+    "string": frozenset({"minLength", "maxLength", "enum"}),
+    "integer": frozenset({"minimum", "maximum", "enum"}),
+    "number": frozenset({"minimum", "maximum", "enum"}),
+    "boolean": frozenset({"enum"}),
+    "object": frozenset({"properties", "required", "additionalProperties"}),
+    "array": frozenset({"items", "minItems", "maxItems"}),
+}
+"""For each type the keywords that a spec says as well as a schema does."""
+
+SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+
+
+def _is_plain_root(schema: dict[str, Any]) -> bool:
+    """Tell whether a spec says all that a schema asks of the arguments of a tool."""
+    properties = schema.get("properties", {})
+    known = {"type", "properties", "required", "additionalProperties", "$schema"} | NOTES
+    return (
+        not [word for word in schema if word not in known and not word.startswith("x-")]
+        and schema.get("type") == "object"
+        and type(schema.get("additionalProperties", False)) is bool
+        and set(schema.get("required", ())) <= properties.keys()
+        and all(map(_is_plain, properties.values()))
+    )
+
+
+def _is_plain(schema: Any, *, is_part: bool = False) -> bool:
+    """Tell whether a spec says all that a schema asks; None is let in for what may be left out."""
+    if not isinstance(schema, dict):
+        return False
+    words = schema.get("type")
+    kinds = [each for each in words if each != "null"] if type(words) is list else [words]
+    if len(kinds) != 1 or type(kinds[0]) is not str or kinds[0] not in PLAIN or MARK in schema:
+        return False
+    kind, has_null = kinds[0], type(words) is list and "null" in words
+    asked = {word for word in schema if word not in NOTES and word != "type" and not word.startswith("x-")}
+    if not asked <= PLAIN[kind] or (is_part and (asked or has_null)):
+        return False
+    if kind == "object":
+        return _is_plain_map(schema)
+    if kind == "array" and "items" in schema and not _is_plain_item(schema["items"]):
+        return False
+    return _has_plain_bounds(schema, kind) and _has_plain_choices(schema, kind, has_null)
+
+
+def _is_plain_item(schema: Any) -> bool:
+    """Tell whether a spec says all that is asked of each item; it has no word for lists of lists."""
+    return _is_plain_scalar(schema) or (
+        isinstance(schema, dict) and schema.get("type") == "object" and _is_plain(schema)
+    )
+
+
+def _is_plain_scalar(schema: Any) -> bool:
+    return _is_plain(schema, is_part=True) and type(schema["type"]) is str and schema["type"] in SCALARS
+
+
+def _is_plain_map(schema: dict[str, Any]) -> bool:
+    properties, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+    if not set(schema.get("required", ())) <= properties.keys():
+        return False
+    if properties:
+        return type(rest) is bool and all(map(_is_plain, properties.values()))
+    return rest is True or _is_plain_scalar(rest)
+
+
+def _has_plain_bounds(schema: dict[str, Any], kind: str) -> bool:
+    for low, high in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
+        bounds = [schema[word] for word in (low, high) if word in schema]
+        numbers = (int, float) if low == "minimum" else (int,)
+        if any(type(each) not in numbers or abs(each) > 2**53 for each in bounds) or bounds != sorted(bounds):
+            return False
+    return True
+
+
+def _has_plain_choices(schema: dict[str, Any], kind: str, has_null: bool) -> bool:
+    choices = schema.get("enum")
+    if choices is None:
+        return "enum" not in schema
+    nulls = choices.count(None)
+    is_exact = {*map(type, choices)} <= {*SCALARS.get(kind, ()), type(None)}
+    return is_exact and nulls < len(choices) and nulls <= 1 and (nulls == 0 or has_null)

@@ -1,0 +1,240 @@
+"""What a parameter takes: checks that name the parameter, what to pass, and the type that was received.
+
+Public constructors, and public methods off the hot path, check their parameters before they use any of them::
+
+    require("session", id=(id, STRING), variables=(variables, optional(BY_NAME)))
+
+A `SpecError` lists every parameter that is wrong. It names types, and no values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import islice
+from math import inf
+from typing import Any, Final
+
+from neuroscript.errors import LISTED, SpecError
+from neuroscript.io.text import shown, type_name
+
+
+class Form:
+    """What a value has to be. It is a plain class, because every process makes it when it starts.
+
+    Attributes:
+        words: What to pass; they follow "must be".
+        accepts: Whether a value has the right type.
+        fits: Whether a value of the right type is in range, or has the right form.
+        items: What each item has to be; of a mapping, each value.
+        hint: How to make such a value, where the words do not say it.
+        rule: What a value of the right type has to be, where the words do not say it.
+    """
+
+    __slots__ = ("accepts", "fits", "hint", "items", "rule", "words")
+
+    def __init__(
+        self,
+        words: str,
+        accepts: Callable[[Any], bool],
+        fits: Callable[[Any], bool] | None = None,
+        items: Form | None = None,
+        hint: str = "",
+        rule: str = "",
+    ) -> None:
+        self.words = words
+        self.rule = rule or words
+        self.accepts = accepts
+        self.fits = fits
+        self.items = items
+        self.hint = hint
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value is right."""
+        if not self.accepts(value) or (self.fits is not None and not self.fits(value)):
+            return False
+        return self.items is None or not value or all(map(self.items.holds, _items(value)))
+
+    def problems(self, name: str, value: Any) -> Iterator[str]:
+        """Yield a sentence for each thing that is wrong with the value of the parameter *name*."""
+        hint = self.hint and f"; {self.hint}"
+        if not self.accepts(value):
+            yield f"{name} must be {self.words}, not {type_name(value)}{hint}"
+        elif self.fits is not None and not self.fits(value):
+            yield f"{name} must be {self.rule}{hint}"
+        elif self.items is not None and value is not None:
+            yield from self._item_problems(name, value)
+
+    def _item_problems(self, name: str, value: Any) -> Iterator[str]:
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, item in items:
+            yield from self.items.problems(f"{name}[{_key(key)}]", item)  # type: ignore[union-attr]
+
+
+def problems(**parts: tuple[Any, Form]) -> Iterator[str]:
+    """Yield a sentence for each thing that is wrong.
+
+    Args:
+        parts: By the name of a parameter its value and what that has to be.
+    """
+    for name, (value, form) in parts.items():
+        if not form.holds(value):  # which is much faster than to look for problems
+            yield from form.problems(name, value)
+
+
+def require(subject: str, /, **parts: tuple[Any, Form]) -> None:
+    """Check parameters, as `problems` does.
+
+    Args:
+        subject: What is called or made, as the error begins.
+
+    Raises:
+        SpecError: With everything that is wrong, up to `LISTED` problems.
+    """
+    _refuse(subject, problems(**parts))
+
+
+def field_problems(thing: object, /, **forms: Form) -> Iterator[str]:
+    """Yield a sentence for each thing that is wrong with the fields of an object; *forms* are by name of a field."""
+    for name, form in forms.items():
+        value = getattr(thing, name)
+        if not form.holds(value):
+            yield from form.problems(name, value)
+
+
+def require_fields(subject: str, thing: object, /, **forms: Form) -> None:
+    """Check the fields of an object, as `require` does."""
+    _refuse(subject, field_problems(thing, **forms))
+
+
+def _refuse(subject: str, found: Iterator[str]) -> None:
+    listed = [*islice(found, LISTED)]
+    if listed:
+        raise SpecError(subject, listed)
+
+
+# Forms
+
+
+@cache
+def instance(kind: type, hint: str = "") -> Form:
+    """Return the form of an instance of a class."""
+    return Form(f"{_article(kind.__name__)} {kind.__name__}", lambda value: isinstance(value, kind), hint=hint)
+
+
+def shaped(words: str, *methods: str) -> Form:
+    """Return the form of an object with these methods; a class is none."""
+    return Form(
+        f"{words} (an object with {_listed(methods, 'and')})",
+        lambda value: not isinstance(value, type) and all(callable(getattr(value, each, None)) for each in methods),
+    )
+
+
+def one_of(*choices: str) -> Form:
+    """Return the form of a string that is one of some."""
+    return Form(_listed([repr(each) for each in choices], "or"), _is(str), lambda value: value in choices)
+
+
+@cache
+def optional(form: Form) -> Form:
+    """Return the form of a value that may be None."""
+    fits = form.fits
+    return Form(
+        f"{form.words}, or None",
+        lambda value: value is None or form.accepts(value),
+        None if fits is None else lambda value: value is None or fits(value),
+        form.items,
+        form.hint,
+        form.rule if form.rule != form.words else "",
+    )
+
+
+def sequence(form: Form, words: str) -> Form:
+    """Return the form of a list or a tuple; *words* name its items, as in "strings"."""
+    return Form(f"a list or tuple of {words}", _is(list, tuple), items=form, hint=form.hint)
+
+
+def collection(form: Form, words: str) -> Form:
+    """Return the form of a list, a tuple, a set or the like; a string, a mapping and an iterator are none."""
+    return Form(f"a collection of {words}", _is_collection, items=form, hint=form.hint)
+
+
+def mapping(form: Form, words: str) -> Form:
+    """Return the form of a mapping with strings as keys; *words* name its values."""
+    return Form(f"a mapping of strings to {words}", _is_by_name, items=form, hint=form.hint)
+
+
+def as_tuple(values: Any) -> Any:
+    """Return what an iterable yields as a tuple, and anything else as it is, for a check to refuse."""
+    return tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, bytes)) else values
+
+
+def _items(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, Mapping) else value
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
+def _is_exactly(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) in kinds
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is an int or a float, or of a subclass such as numpy.float64; a bool is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_collection(value: object) -> bool:
+    if type(value) in (tuple, list, set, frozenset):  # as nearly all are; the classes below are slow to ask
+        return True
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, Iterator))
+
+
+def _is_by_name(value: object) -> bool:
+    return (type(value) is dict or isinstance(value, Mapping)) and all(isinstance(key, str) for key in value)
+
+
+def _is_nameable(path: Any) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except (TypeError, ValueError):  # of `__fspath__`, or for lone surrogates
+        return False
+
+
+def _article(name: str) -> str:
+    return "an" if name[0] in "AEIOU" else "a"
+
+
+def _listed(words: Iterable[str], last: str) -> str:
+    *rest, final = words
+    return f"{', '.join(rest)} {last} {final}" if rest else final
+
+
+def _key(key: object) -> str:
+    return repr(shown(key)) if isinstance(key, str) else str(key)
+
+
+STRING: Final = Form("a string", _is(str))
+WORD: Final = Form("a string that is not empty", _is(str), bool)
+STRINGS: Final = collection(STRING, "strings")
+BYTES: Final = Form("bytes", _is(bytes, bytearray))
+PATH: Final = Form(
+    "a path (a string or os.PathLike)",
+    _is(str, os.PathLike),
+    _is_nameable,
+    rule="a path that the system can open, without null characters and lone surrogates",
+)
+PATHS: Final = collection(PATH, "paths")
+FLAG: Final = Form("True or False", _is_exactly(bool))
+WHOLE: Final = Form("a whole number, 0 or more", _is_exactly(int), lambda value: value >= 0)
+COUNT: Final = Form("a whole number above 0", _is_exactly(int), lambda value: value > 0)
+NUMBER: Final = Form("a number", is_number)
+DURATION: Final = Form("a number of seconds, 0 or more", is_number, lambda value: value >= 0)
+SECONDS: Final = Form("a finite number of seconds above 0", is_number, lambda value: 0 < value < inf)
+FUNCTION: Final = Form("a function", callable)
+BY_NAME: Final = Form("a mapping with strings as keys", _is_by_name)
+INPUT: Final = shaped("a text stream", "readline")
+OUTPUT: Final = shaped("a text stream", "write")

@@ -1,0 +1,153 @@
+"""What an argument must be, in words: its type with its bounds, its length, its choices and its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
+from neuroscript.io.text import LONGEST, shown
+
+MAX_LISTED: Final = 20
+"""How many choices or keys an error names; of the others it gives the number."""
+
+
+class Rule(Protocol):
+    """What is asked of one argument or key; an `ArgSpec` is one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> ArgType: ...
+    @property
+    def required(self) -> bool | None: ...
+    @property
+    def default(self) -> Any: ...
+    @property
+    def nullable(self) -> bool: ...
+    @property
+    def choices(self) -> tuple[Any, ...]: ...
+    @property
+    def keys(self) -> tuple[Any, ...]: ...
+    @property
+    def extra_keys(self) -> bool: ...
+    @property
+    def secret(self) -> bool: ...
+    @property
+    def minimum(self) -> float | None: ...
+    @property
+    def maximum(self) -> float | None: ...
+    @property
+    def min_length(self) -> int | None: ...
+    @property
+    def max_length(self) -> int | None: ...
+
+
+def described(rule: Rule) -> str:
+    """Return the type of an argument with its bounds, its length and all its choices, but without its keys.
+
+    >>> from neuroscript import ArgSpec
+    >>> described(ArgSpec("size", "int", minimum=1, maximum=9))
+    'int from 1 to 9'
+    """
+    return _together(rule, f"{_bounds(rule)}{_choices(rule, len(rule.choices))}")
+
+
+def expected(rule: Rule) -> str:
+    """Return the whole rule of an argument, as an error says it after "expected".
+
+    >>> from neuroscript import ArgSpec
+    >>> expected(ArgSpec("place", "map", keys=(ArgSpec("town", "string"), ArgSpec("zip", "int", required=False))))
+    'map with keys town, zip (optional)'
+    """
+    return _together(rule, f"{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}")
+
+
+def expected_element(rule: Rule) -> str:
+    """Return what each element of a list must be."""
+    return f"{worded(ELEMENTS[rule.type])}{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}"
+
+
+def expected_values(rule: Rule) -> str:
+    """Return what the list of the further values of a variadic tool must be."""
+    return _list_of(rule.type, f"{_length(rule)}{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}")
+
+
+def expected_names(names: Sequence[str]) -> str:
+    """Return which names may be given."""
+    return f"only {_listed(names[:MAX_LISTED], len(names))}" if names else "nothing"
+
+
+def counted(count: int, kind: ArgType) -> str:
+    """Return a number of characters, bytes, items or keys.
+
+    >>> counted(1, ArgType.STRING), counted(2, ArgType.SLICE_INT)
+    ('1 character', '2 items')
+    """
+    return f"{count} {_unit(count, kind)}"
+
+
+def written_choice(choice: object) -> str:
+    """Return a choice as an error shows it, with at most `LONGEST` characters of a string."""
+    if type(choice) is str and len(choice) > LONGEST:
+        choice = f"{choice[:LONGEST]}…"
+    return repr(choice)
+
+
+def _unit(count: int, kind: ArgType) -> str:
+    unit = "key" if kind in VALUES else _UNITS.get(kind, "item")
+    return unit if count == 1 else f"{unit}s"
+
+
+_UNITS: Final = {ArgType.STRING: "character", ArgType.BLOB: "byte"}
+
+
+def _together(rule: Rule, asked: str) -> str:
+    """Return the type and length of a value with what is asked of it, or of each of its elements."""
+    head = f"{worded(rule.type)}{_length(rule)}"
+    return f"{head}{_of_each(asked)}" if rule.type in ELEMENTS else f"{head}{asked}"
+
+
+def _list_of(kind: ArgType, asked: str) -> str:
+    return f"list of {worded(kind)}{_of_each(asked)}"
+
+
+def _of_each(asked: str) -> str:
+    return f", each{asked.removeprefix(',')}" if asked else ""
+
+
+def _bounds(rule: Rule) -> str:
+    return _span(rule.minimum, rule.maximum, "from", "of")
+
+
+def _length(rule: Rule) -> str:
+    low, high = rule.min_length, rule.max_length
+    if low is None and high is None:
+        return ""
+    word = "of" if rule.type in _UNITS else "with"
+    unit = _unit(high if high is not None else low or 0, rule.type)
+    return f" {word} {low} {unit}" if low == high else f"{_span(low, high, word, word)} {unit}"
+
+
+def _span(low: float | None, high: float | None, between: str, beyond: str) -> str:
+    if low is None:
+        return "" if high is None else f" {beyond} at most {high}"
+    return f" {beyond} at least {low}" if high is None else f" {between} {low} to {high}"
+
+
+def _choices(rule: Rule, most: int) -> str:
+    choices = rule.choices
+    return f", one of {_listed([*map(written_choice, choices[:most])], len(choices))}" if choices else ""
+
+
+def _keys(rule: Rule) -> str:
+    if not rule.keys:
+        return ""
+    names = [shown(key.name) if key.required else f"{shown(key.name)} (optional)" for key in rule.keys[:MAX_LISTED]]
+    others = " and others" if rule.extra_keys else ""
+    return f"{',' if _length(rule) else ''} with keys {_listed(names, len(rule.keys))}{others}"
+
+
+def _listed(texts: Sequence[str], count: int) -> str:
+    """Return texts with commas between them, and how many there are besides."""
+    return f"{', '.join(texts)} and {count - len(texts)} more" if count > len(texts) else ", ".join(texts)

@@ -1,0 +1,355 @@
+"""A value into the exact value of its type: decided by ``type(x) is T``, and without running code of the value's own.
+
+A subclass of a built-in is read through the base type's own slots; everything that is no built-in is refused.
+Containers are built anew at every level. What does not fit is noted with its place, and the walk goes on.
+
+Source: contract section 3.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from array import array
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from neuroscript.coercion import scalars
+from neuroscript.coercion.context import FAILED, Walk, Where, type_name
+from neuroscript.coercion.scalars import Handle, Misfit, flattened
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
+from neuroscript.io.text import NotJSON, parsed
+
+FLOAT32_MAX: Final = 3.4028235677973362e38
+"""The largest number that rounds to a finite float of 32 bits."""
+
+PIECE: Final = 2**12
+"""How many ints are looked at together: few enough for memory that the allocator has at hand."""
+
+_WHOLE: Final = slice(None)
+
+
+def exact(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    """Return *value* as the exact value of *kind*, or `FAILED`; None only where `any` and `nil` take it."""
+    if walk.terms.adapters:
+        value = adapted(walk, value)
+    reading = walk.terms.readings.get(kind)
+    if reading is None:
+        return _COMPOUND[kind](walk, kind, value, where)
+    result = reading(value)
+    if type(result) is Misfit:
+        return walk.note(where, result, type(value))
+    walk.spend(where, 1, _bytes_in(result))
+    return result
+
+
+def element(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    """Return the exact value of one element of a container, which is None only where `any` takes it."""
+    if value is None and kind is not ArgType.ANY:
+        return walk.note(where, Misfit("coercion.null_element", worded(kind)), "None")
+    return exact(walk, kind, value, where)
+
+
+def adapted(walk: Walk, value: Any) -> Any:
+    """Return what the host's adapter makes of a value, or the value itself."""
+    for cls, adapt in walk.terms.adapters if walk.terms.mode == "lax" else ():
+        if type(value) is cls:
+            try:
+                return adapt(value)
+            except Exception:  # what it can not adapt is refused for what it is
+                return value
+    return value
+
+
+def items_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    """Return a list of our own with the items of a list or tuple, or of a text that is a JSON array."""
+    value = adapted(walk, value)
+    cls = type(value)
+    if cls is list:
+        return value[:]
+    if walk.terms.mode != "strict" and issubclass(cls, list):
+        return list.__getitem__(value, _WHOLE)
+    if walk.terms.mode != "strict" and issubclass(cls, tuple):
+        return [*tuple.__getitem__(value, _WHOLE)]
+    return _decoded(walk, kind, value, list, where)
+
+
+def pairs_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    """Return the pairs of a dict, or of a text that is a JSON object; no key is hashed."""
+    value = adapted(walk, value)
+    cls = type(value)
+    if cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict)):
+        return [*dict.items(value)]
+    decoded = _decoded(walk, kind, value, dict, where)
+    return decoded if decoded is FAILED else [*decoded.items()]
+
+
+def _decoded(walk: Walk, kind: ArgType, value: Any, wanted: type, where: Where) -> Any:
+    text = flattened(value)
+    if walk.terms.mode != "lax" or type(text) is not str:
+        return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+    if len(text) > walk.text_left:
+        raise walk.too_much_text(where)
+    try:
+        decoded = parsed(text, walk.nodes_left)
+    except NotJSON as error:
+        if error.code == "limit.nodes":
+            raise walk.too_many_values(where) from None
+        return walk.note(where, _broken(kind, text, error), "str")
+    return decoded if type(decoded) is wanted else walk.note(where, _no_container(kind), "str")
+
+
+def _broken(kind: ArgType, text: str, error: NotJSON) -> Misfit:
+    """Return what is wrong with a text: where its JSON is broken, or, of other text, how to write JSON."""
+    if error.code != "arg.not_json":
+        return Misfit(error.code, worded(kind), error.hint)
+    is_meant = text.lstrip(scalars.BLANKS)[:1] in ("[", "{")
+    return Misfit("coercion.type", worded(kind), error.hint) if is_meant else _no_container(kind)
+
+
+def _no_container(kind: ArgType) -> Misfit:
+    what = "object" if kind in VALUES else "array"
+    return Misfit("coercion.type", worded(kind), f"write a JSON {what}, such as {_EXAMPLES.get(kind, _LIST_EXAMPLE)}")
+
+
+_LIST_EXAMPLE: Final = '["a", 1]'
+
+_EXAMPLES: Final[Mapping[ArgType, str]] = {
+    ArgType.SLICE_STRING: '["a", "b"]',
+    ArgType.SLICE_INT: "[1, 2]",
+    ArgType.SLICE_FLOAT: "[0.5, 1.5]",
+    ArgType.SLICE_BOOL: "[true, false]",
+    ArgType.SLICE_MAP: '[{"key": "value"}]',
+    ArgType.EMBEDDING: "[0.5, 1.5]",
+    **dict.fromkeys(VALUES, '{"key": "value"}'),
+    ArgType.MAP_STRING_INT: '{"key": 1}',
+    ArgType.MAP_STRING_FLOAT: '{"key": 0.5}',
+    ArgType.MAP_STRING_BOOL: '{"key": true}',
+}
+"""The JSON form of each container. An error shows it in place of a text that a caller sent, which it never repeats."""
+
+
+def by_text(walk: Walk, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
+    """Return pairs as a dict with exact texts as keys; a key that is none is noted."""
+    text = bulk_text(ArgType.STRING, [key for key, _ in pairs])
+    if text >= 0:
+        walk.spend(where, 0, text)
+        return dict(pairs)
+    found: dict[str, Any] = {}
+    for key, each in pairs:
+        _put(walk, found, _key(walk, key, where), each, where)
+    return found
+
+
+def _key(walk: Walk, key: Any, where: Where) -> Any:
+    text = key if walk.terms.mode == "strict" else flattened(key)
+    if type(text) is not str:
+        return walk.note(where, Misfit("coercion.key", "texts as keys"), f"{type_name(key)} as a key")
+    if not scalars.is_unicode(text):
+        return walk.note(where, Misfit("coercion.encoding", "keys of valid Unicode"), "lone surrogates")
+    walk.spend(where, 0, _bytes_in(text))
+    return text
+
+
+def _any_key(walk: Walk, key: Any, where: Where) -> Any:
+    plain = key if walk.terms.mode == "strict" else flattened(key)
+    if plain is None or type(plain) is bool or any(type(plain) is base for base, _ in _LEAVES):
+        return exact(walk, ArgType.ANY, plain, where)
+    return walk.note(where, Misfit("coercion.key", "plain values as keys"), f"{type_name(key)} as a key")
+
+
+def _put(walk: Walk, target: dict[Any, Any], key: Any, value: Any, where: Where) -> None:
+    if key is FAILED:
+        return
+    if key in target:
+        walk.note(where, Misfit("coercion.key_collision", "each key once"), "one key twice")
+    target[key] = value
+
+
+def _slice(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    items = items_of(walk, kind, value, where)
+    return FAILED if items is FAILED else walk.within(where, _elements, ELEMENTS[kind], items)
+
+
+def _elements(walk: Walk, kind: ArgType, items: list[Any], where: Where) -> list[Any]:
+    text = bulk_text(kind, items)
+    if text >= 0:
+        walk.spend(where, len(items), text)
+        return items
+    reading = walk.terms.readings.get(kind)
+    if reading is not None and not walk.terms.adapters:
+        read = [reading(item) for item in items]
+        if not [each for each in read if type(each) is Misfit]:
+            walk.spend(where, len(items), sum(map(_bytes_in, read)))
+            return read
+    return [element(walk, kind, item, (where, index)) for index, item in enumerate(items)]
+
+
+def _map(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    pairs = pairs_of(walk, kind, value, where)
+    return FAILED if pairs is FAILED else walk.within(where, _entries, kind, pairs)
+
+
+def _entries(walk: Walk, kind: ArgType, pairs: list[tuple[Any, Any]], where: Where) -> dict[Any, Any]:
+    keys = bulk_text(ArgType.STRING, [key for key, _ in pairs])
+    values = bulk_text(VALUES[kind], [each for _, each in pairs])
+    if keys >= 0 and values >= 0:
+        walk.spend(where, len(pairs), keys + values)
+        return dict(pairs)
+    entries: dict[Any, Any] = {}
+    for key, each in pairs:
+        name = _any_key(walk, key, where) if kind is ArgType.MAP_ANY_ANY else _key(walk, key, where)
+        _put(walk, entries, name, element(walk, VALUES[kind], each, (where, name)), where)
+    return entries
+
+
+def _any(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    cls = type(value)
+    if value is None or cls is bool or cls is Handle or _is_plain_time(value):
+        walk.spend(where, 1)
+        return value
+    if issubclass(cls, (list, tuple)):
+        return _slice(walk, ArgType.SLICE_ANY, value, where)
+    if issubclass(cls, dict):
+        return _map(walk, ArgType.MAP, value, where)
+    for base, leaf in _LEAVES:
+        if issubclass(cls, base):
+            return exact(walk, leaf, value, where)
+    return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+
+
+def _is_plain_time(value: Any) -> bool:
+    """Tell whether a value is a datetime that holds no code of others: naive, or with a fixed offset."""
+    if type(value) is not datetime.datetime:
+        return False
+    return value.tzinfo is None or type(value.tzinfo) is datetime.timezone
+
+
+def _nil(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+    return None if value is None else walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+
+
+def _entityid(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    if (walk.terms.mode == "strict" and type(value) is not dict) or not issubclass(type(value), dict):
+        return _identity(walk, value, where)
+    found = _identity(walk, scalars.entry(value, "id"), (where, "id"))
+    return FAILED if found is FAILED else _map(walk, ArgType.MAP, value, where)
+
+
+def _identity(walk: Walk, value: Any, where: Where) -> Any:
+    result = scalars.strict_entityid(value if walk.terms.mode == "strict" else flattened(value))
+    if type(result) is Misfit:
+        return walk.note(where, result, type(value))
+    walk.spend(where, 1, _bytes_in(result))
+    return result
+
+
+def _embedding(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+    lax = walk.terms.mode == "lax"
+    if type(value) is array and (value.typecode == "f" or (lax and value.typecode not in "uw")):
+        return walk.within(where, _components, value.tolist())
+    if not lax or type(value) is array:
+        return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+    numbers = items_of(walk, kind, value, where)
+    return FAILED if numbers is FAILED else walk.within(where, _components, numbers)
+
+
+def _components(walk: Walk, numbers: list[Any], where: Where) -> Any:
+    walk.spend(where, len(numbers))
+    components = [_component(walk, number, (where, index)) for index, number in enumerate(numbers)]
+    return FAILED if FAILED in components else array("f", components)
+
+
+def _component(walk: Walk, value: object, where: Where) -> Any:
+    number = flattened(value)
+    if type(number) is not int and type(number) is not float:
+        return walk.note(where, Misfit("coercion.type", "number"), type(value))
+    if not -FLOAT32_MAX <= number <= FLOAT32_MAX:
+        return walk.note(where, Misfit("coercion.range", "a number of 32-bit floats"), type(value))
+    return number
+
+
+_LEAVES: Final = ((str, ArgType.STRING), (int, ArgType.INT), (float, ArgType.FLOAT), (bytes, ArgType.BLOB))
+
+_COMPOUND: Final[Mapping[ArgType, Callable[[Walk, ArgType, Any, Where], Any]]] = {
+    **dict.fromkeys(ELEMENTS, _slice),
+    **dict.fromkeys(VALUES, _map),
+    ArgType.ANY: _any,
+    ArgType.NIL: _nil,
+    ArgType.VOID: _nil,
+    ArgType.ENTITYID: _entityid,
+    ArgType.EMBEDDING: _embedding,
+}
+"""The way through each type that has no reading."""
+
+
+def _bytes_in(value: Any) -> int:
+    if type(value) is str:
+        return len(value) if value.isascii() else len(value.encode())
+    return len(value) if type(value) is bytes else 0
+
+
+def bulk_text(element: ArgType, items: list[Any]) -> int:
+    """Return how many bytes of text *items* hold if each is exact and needs no further look, else -1.
+
+    It speaks for whole lists, mostly in C; -1 is no refusal. The types are compared by identity: a metaclass may have
+    an ``__eq__`` of its own, which ``list.count`` would run.
+    """
+    if element is ArgType.ANY:
+        return _text_of_leaves(items)
+    builtin, kind_of = _BULK.get(element), type  # as a local name `type` costs 5 % less
+    if builtin is None or [item for item in items if kind_of(item) is not builtin]:
+        return -1
+    if builtin is str:
+        text = "".join(items)
+        return len(text) if text.isascii() else -1
+    if builtin is int:
+        return 0 if _are_64_bits(items) else -1
+    total = sum(items)
+    return 0 if total - total == 0.0 else -1
+
+
+def _text_of_leaves(items: list[Any]) -> int:
+    """Return how many bytes of text *items* hold if each is a plain text, number, truth value or None, else -1."""
+    text = 0
+    for item in items:
+        kind = type(item)
+        if kind is str and item.isascii():
+            text += len(item)
+        elif not (
+            kind is bool
+            or item is None
+            or (kind is int and scalars.INT_MIN <= item <= scalars.INT_MAX)
+            or (kind is float and item - item == 0.0)
+        ):
+            return -1
+    return text
+
+
+def _are_64_bits(items: list[int]) -> bool:
+    """Tell whether all ints are of 64 bits; where C's ``ssize_t`` has 32, larger ones are left to a closer look."""
+    try:
+        for start in range(0, len(items), PIECE):
+            piece = items if len(items) <= PIECE else items[start : start + PIECE]
+            struct.pack(f"{len(piece)}n", *piece)
+    except struct.error:
+        return False
+    return True
+
+
+_BULK: Final[Mapping[ArgType, type]] = {
+    ArgType.STRING: str,
+    ArgType.INT: int,
+    ArgType.FLOAT: float,
+    ArgType.BOOL: bool,
+}
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a value made of exact built-ins that shares no container with it."""
+    kind = type(value)
+    if kind is list:
+        return [copied(each) for each in value]
+    if kind is dict:
+        return {key: copied(each) for key, each in value.items()}
+    return value[:] if kind is array else value

@@ -1,0 +1,1 @@
+"""Configuration files: policies, locks and MCP servers."""

@@ -1,0 +1,253 @@
+"""What a host has looked at and takes, as a file: distributions, versions, and the whole definition of each tool.
+
+It is JSON, for definitions hold None, which TOML can not say, and all of it is ASCII, so that no letter passes for
+another one. Whatever is wrong is said at once, each with its name. Two sides are compared as `Pinned` values: what the
+file holds, and what is installed.
+
+Source: issue "Plugins", lock file; reliability.md part 4.3; peers.md part 2, row 2.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.coercion.context import type_name
+from neuroscript.coercion.parameters import (
+    PATH,
+    STRING,
+    STRINGS,
+    as_tuple,
+    collection,
+    instance,
+    require,
+    require_fields,
+)
+from neuroscript.config.pinned import Pinned, PinnedTool, compared, summed
+from neuroscript.discovery.catalog import Offer
+from neuroscript.discovery.installed import known, normalised
+from neuroscript.errors import PluginError, SpecError
+from neuroscript.io.near_names import near
+from neuroscript.io.text import NotJSON, parsed, shown_path
+from neuroscript.io.text_files import text_of, write_whole
+from neuroscript.io.toml import Place
+from neuroscript.io.toml_errors import named
+from neuroscript.tools.fingerprints import digest_of
+
+FILE: Final = "neuroscript.lock"
+"""How a lock file is called where nobody says another name."""
+
+SCHEMA: Final = 1
+"""The version of the format; another one is refused."""
+
+LONGEST: Final = 16 * 1024 * 1024
+"""How many bytes a file may have."""
+
+
+PINNED: Final = collection(instance(Pinned), "Pinned distributions")
+
+
+def _in_order(distributions: Iterable[Pinned]) -> tuple[Pinned, ...]:
+    found = as_tuple(distributions)
+    require("lock", distributions=(found, PINNED))
+    return tuple(sorted(found, key=lambda each: each.key))
+
+
+@attrs.frozen
+class Lock:
+    """What a host has looked at and takes.
+
+    Attributes:
+        distributions: In the order of their names.
+        source: What errors call it.
+    """
+
+    distributions: tuple[Pinned, ...] = attrs.field(converter=_in_order)
+    source: str = attrs.field(default=FILE, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("lock", self, source=STRING)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Lock:
+        """Return what a file holds.
+
+        Raises:
+            SpecError: It can not be read, or with everything that is wrong with it.
+        """
+        require("lock", path=(path, PATH))
+        name = shown_path(os.fspath(path))
+        return cls.of_text(text_of(path, name, LONGEST), name)
+
+    @classmethod
+    def of_text(cls, text: str, source: str = FILE) -> Lock:
+        """Return what a text holds, which errors call *source*; raises as `read` does."""
+        require("lock", text=(text, STRING), source=(source, STRING))
+        try:
+            data = parsed(text)
+        except NotJSON as error:
+            raise SpecError(source, [error.hint]) from None
+        reader = _Reader()
+        found = reader.lock(data)
+        if reader.faults:
+            raise SpecError(source, reader.faults)
+        return cls(found, source)
+
+    @property
+    def text(self) -> str:
+        """All of it as text; equal locks have one text."""
+        import json
+
+        found = {each.name: _data(each) for each in self.distributions}
+        return f"{json.dumps({'lock': SCHEMA, 'distributions': found}, indent=1)}\n"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file anew, whole or not at all.
+
+        Raises:
+            OSError: It can not be written; what was there is there still.
+        """
+        require("lock", path=(path, PATH))
+        write_whole(path, self.text)
+
+    def of(self, name: str) -> Pinned | None:
+        """Return what is locked of the distribution that any spelling of its name means, or None."""
+        require("lock", name=(name, STRING))
+        return next((each for each in self.distributions if each.key == normalised(name)), None)
+
+    def check(self, offer: Offer) -> None:
+        """Compare what a distribution brings with what is locked.
+
+        Raises:
+            PluginError: It is something else.
+        """
+        require("lock", offer=(offer, instance(Offer)))
+        error = self.refusal(Pinned.of(offer))
+        if error is not None:
+            raise error
+
+    def refusal(self, found: Pinned) -> PluginError | None:
+        """Return why a distribution, as it is installed, is not taken, or None where it is what the lock holds."""
+        require("lock", found=(found, instance(Pinned)))
+        old = self.of(found.name)
+        if old is None:
+            return PluginError(str(found), f"is not in {self.source}", code="plugin.locked")
+        differences = compared(old, found)
+        if not differences:
+            return None
+        return PluginError(str(found), f"is not what {self.source} holds: {summed(differences)}", code="plugin.locked")
+
+    def missing(self, without: Iterable[str] = ()) -> tuple[PluginError, ...]:
+        """Return an error for each locked distribution that is not installed, but for those of these names."""
+        names = as_tuple(without)
+        require("lock", without=(names, STRINGS))
+        keys = {*(each.key for each in known()), *map(normalised, names)}
+        gone = (each for each in self.distributions if each.key not in keys)
+        reason = f"is in {self.source}, and is not installed"
+        return tuple(PluginError(str(each), reason, code="plugin.missing") for each in gone)
+
+
+def _data(pinned: Pinned) -> dict[str, Any]:
+    data: dict[str, Any] = {"version": pinned.version}
+    if pinned.hooks:
+        data["hooks"] = sorted(pinned.hooks)
+    if pinned.aliases:
+        data["aliases"] = dict(sorted(pinned.aliases.items()))
+    tools = sorted(pinned.tools.items())
+    data["tools"] = {name: {"fingerprint": tool.fingerprint, **tool.data} for name, tool in tools}
+    return data
+
+
+class _Reader:
+    """One look at the data of a file.
+
+    Attributes:
+        faults: What is wrong, each a sentence that begins with its place.
+    """
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+
+    def lock(self, data: object) -> tuple[Pinned, ...]:
+        """Return the distributions of a file."""
+        if not isinstance(data, dict):
+            self.faults.append(f"must be a JSON object, and is {type_name(data)}")
+            return ()
+        if type(data.get("lock")) is not int or data["lock"] != SCHEMA:
+            self.faults.append(f"lock: must be {SCHEMA}, the version of the format that is read here")
+            return ()
+        self._known((), data, ("lock", "distributions"))
+        place: Place = ("distributions",)
+        found = tuple(self._pinned((*place, name), name, each) for name, each in self._map(data, place).items())
+        counted = Counter(each.key for each in found)
+        for each in found:
+            if counted[each.key] > 1:
+                self._note((*place, each.name), "is there twice, in two spellings of its name")
+        return found
+
+    def _pinned(self, place: Place, name: str, data: object) -> Pinned:
+        table = self._table(place, data)
+        self._known(place, table, ("version", "hooks", "aliases", "tools"))
+        version = table.get("version")
+        if not isinstance(version, str):
+            self._note((*place, "version"), "must be a text")
+        place_of_tools = (*place, "tools")
+        tools = {
+            each: self._tool((*place_of_tools, each), each, tool)
+            for each, tool in self._map(table, place_of_tools).items()
+        }
+        aliases = self._aliases((*place, "aliases"), table.get("aliases", {}), tools)
+        return Pinned(name, str(version), tools, aliases, self._hooks((*place, "hooks"), table.get("hooks", [])))
+
+    def _tool(self, place: Place, name: str, data: object) -> PinnedTool:
+        table = self._table(place, data)
+        self._known(place, table, ("fingerprint", "spec", "policy"))
+        tool = PinnedTool(str(table.get("fingerprint")), {key: table.get(key) for key in ("spec", "policy")})
+        try:
+            definition = tool.definition
+        except (SpecError, RecursionError) as error:
+            for problem in error.problems if isinstance(error, SpecError) else ["nests too deeply"]:
+                self._note(place, problem)
+            return tool
+        if definition.spec.full_name != name:
+            self._note(place, "holds the definition of another tool")
+        elif tool.fingerprint != digest_of(tool.data):
+            self._note(place, "its definition does not have this fingerprint; one of the two was edited")
+        return tool
+
+    def _aliases(self, place: Place, data: object, tools: Mapping[str, PinnedTool]) -> dict[str, str]:
+        table = self._table(place, data)
+        for name, target in table.items():
+            if not isinstance(target, str) or target not in tools:
+                self._note((*place, name), "must be the name of a tool of this distribution")
+        return {name: str(target) for name, target in table.items()}
+
+    def _hooks(self, place: Place, data: object) -> tuple[str, ...]:
+        if not isinstance(data, list) or not all(isinstance(each, str) for each in data) or len({*data}) != len(data):
+            self._note(place, "must be an array of texts, each once")
+            return ()
+        return tuple(data)
+
+    def _map(self, data: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+        """Return a table that has to be there."""
+        return self._table(place, data.get(str(place[-1])))
+
+    def _table(self, place: Place, data: object) -> Mapping[str, Any]:
+        if isinstance(data, dict):
+            return data
+        self._note(place, "must be a JSON object")
+        return {}
+
+    def _known(self, place: Place, data: Mapping[str, Any], known: tuple[str, ...]) -> None:
+        for key in data:
+            if key not in known:
+                alike = near(key, known)
+                hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+                self._note((*place, key), f"is not known{hint}")
+
+    def _note(self, place: Place, text: str) -> None:
+        self.faults.append(f"{named(place)}: {text}")

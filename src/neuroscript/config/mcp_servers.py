@@ -1,0 +1,251 @@
+"""The servers that a host's file names: tables ``mcp.NAME``, with what is started or reached, and how it is trusted.
+
+Looked at here is what stands there. Nothing is started, and what speaks to servers is not known here.
+
+Source: issue "MCP", ``[mcp.NAME]`` in the configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import SpecError
+from neuroscript.io.text import shown
+from neuroscript.io.toml import Place
+from neuroscript.io.toml_errors import Faults
+from neuroscript.names import canonical, is_group_name
+from neuroscript.policy.scopes import is_tool_pattern
+from neuroscript.tools.injection_sources import Secret
+
+URL: Final = re.compile(r"(https?)://([^/?#@\\\s]+)(?:[/?][!-~]*)?", re.IGNORECASE)
+"""A whole URL, without a name or password in it: its scheme, and where it leads."""
+
+BREAKS: Final = re.compile(r"[\0\r\n]")
+NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+VARIABLE: Final = re.compile(r"[^=\0]+")
+HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+SECONDS: Final = 30.0
+"""How long a call may take, and the opening of a connection, where nothing else is said."""
+
+
+@attrs.frozen
+class ServerTable:
+    """What a table ``mcp.NAME`` states of a server; the words are those of `neuroscript.interop.mcp.from_mcp`.
+
+    Attributes:
+        name: That of the table.
+        group: The group of the tools.
+        command: The program and its arguments, or nothing.
+        url: The address, or ``""``.
+        env: Texts by name, and secrets of the host.
+        headers: Likewise.
+        cwd: The program's working directory: that of the file, unless another one is stated.
+        timeout: In seconds.
+        trusted: Whether its tools need no approval.
+        trust_annotations: Whether what it says of its tools is believed.
+        select: Patterns of the tools to take, or None.
+        skip: Whether tools that can not be taken are left out.
+        accepted: The file of the definitions that were accepted.
+        plain_http: Whether secrets may go to another machine unencrypted.
+    """
+
+    name: str
+    group: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str | Secret] = attrs.field(factory=dict, repr=False)
+    headers: Mapping[str, str | Secret] = attrs.field(factory=dict, repr=False)
+    cwd: str = ""
+    timeout: float = SECONDS
+    trusted: bool = False
+    trust_annotations: bool = False
+    select: tuple[str, ...] | None = None
+    skip: bool = False
+    accepted: str = ""
+    plain_http: bool = False
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The names of the secrets that it takes."""
+        given = (*self.env.values(), *self.headers.values())
+        return frozenset(each.name for each in given if isinstance(each, Secret))
+
+
+def tables_in(faults: Faults, place: Place, value: object, directory: str) -> tuple[ServerTable, ...]:
+    """Return the servers that the tables of a table state, in order; what is wrong with any of them is noted.
+
+    Args:
+        directory: That of the file, which relative paths in it begin at.
+    """
+    found: list[ServerTable] = []
+    groups: dict[str, Place] = {}
+    for name, each in faults.table(place, value).items():
+        here = (*place, name)
+        if not NAME.fullmatch(name):
+            faults.note(here, "a server is called by letters of ASCII, digits, - and _ alone")
+        made = _table(faults, here, faults.table(here, each), directory)
+        other = groups.setdefault(made.group, here)
+        if other is not here:
+            faults.note((*here, "group"), f"{shown(made.group)} is that of {shown(str(other[-1]))} too")
+        found.append(made)
+    return tuple(found)
+
+
+def _table(faults: Faults, here: Place, table: Mapping[str, Any], directory: str) -> ServerTable:
+    name = str(here[-1])
+    stated: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in TAKERS:
+            stated[key] = TAKERS[key](faults, (*here, key), value)
+        elif key not in CHECKS:
+            faults.unknown((*here, key), KEYS)
+        elif CHECKS[key][0](value):
+            stated[key] = value
+        else:
+            faults.note((*here, key), CHECKS[key][1])
+    for problem in _problems(name, table):
+        faults.note(here, problem)
+    places = {key: os.path.join(directory, stated.get(key, default)) for key, default in _paths(name)}  # noqa: PTH118
+    group = canonical(stated.get("group", name.replace("-", "_")))
+    numbers = {"timeout": float(stated["timeout"])} if "timeout" in stated else {}
+    command = tuple(stated.get("command", ()))
+    return ServerTable(**{**stated, "name": name, "group": group, "command": command, **places, **numbers})
+
+
+def _problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with a table as a whole."""
+    if ("command" in table) == ("url" in table):
+        yield "give a command or a url, one of the two"
+    elif "url" in table:
+        yield from (f"{key} is for a program, and there is a url" for key in ("env", "cwd") if key in table)
+    elif "headers" in table:
+        yield "headers are for a url, and there is a program"
+    if NAME.fullmatch(name) and "group" not in table and not is_group(name.replace("-", "_")):
+        yield "does not make the name of a group; give one with group"
+
+
+def _paths(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys that are paths, and what they are otherwise."""
+    yield "cwd", ""
+    yield "accepted", f"{name}.mcp.json"
+
+
+# What each key may hold
+
+
+def is_command(value: object) -> bool:
+    """Tell whether a value is a program with its arguments."""
+    is_list = isinstance(value, (list, tuple)) and bool(value)
+    return is_list and all(isinstance(each, str) and "\0" not in each for each in value) and bool(value[0])  # type: ignore[attr-defined, index]
+
+
+def is_url(value: object) -> bool:
+    """Tell whether a value is a whole address, without a password in it."""
+    return isinstance(value, str) and URL.fullmatch(value) is not None
+
+
+def is_group(value: object) -> bool:
+    """Tell whether a value is the name of a group, in any spelling."""
+    return isinstance(value, str) and is_group_name(canonical(value))
+
+
+def is_seconds(value: object) -> bool:
+    """Tell whether a value is a finite number of seconds above 0."""
+    if isinstance(value, bool):
+        return False
+    try:
+        return 0 < float(value) < float("inf")  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def is_line(value: object) -> bool:
+    """Tell whether a value is a text of one line."""
+    return isinstance(value, str) and not BREAKS.search(value)
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, str) and is_seconds(value)
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and is_line(value)
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+TRUTH: Final = (_is_bool, "must be true or false")
+
+CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "command": (is_command, "must be an array of texts, the program and its arguments"),
+    "url": (is_url, "must be an address such as http://127.0.0.1:8000/mcp, without a password in it"),
+    "cwd": (_is_path, "must be the path of a directory, in quotes"),
+    "timeout": (_is_number, "must be a finite number of seconds above 0"),
+    "trusted": TRUTH,
+    "trust_annotations": TRUTH,
+    "skip": TRUTH,
+    "plain_http": TRUTH,
+    "group": (is_group, "must be the name of a group, such as files"),
+    "accepted": (_is_path, "must be the path of a file, in quotes"),
+}
+"""What tells whether a value is right, and what is said where it is not; no value is said."""
+
+
+def _texts(faults: Faults, place: Place, value: object) -> dict[str, str | Secret]:
+    """Return texts by name, or secrets in their places; a value may be secret, so none is said."""
+    found: dict[str, str | Secret] = {}
+    names = VARIABLE if place[-1] == "env" else HEADER
+    for name, each in faults.table(place, value).items():
+        here = (*place, name)
+        if not names.fullmatch(name):
+            faults.note(here, "is no name of such a text")
+        elif is_line(each):
+            found[name] = each
+        elif (secret := _secret(each)) is not None:
+            found[name] = secret
+        else:
+            faults.note(here, 'must be a text of one line, in quotes, or {secret = "NAME"}')
+    return found
+
+
+def _secret(value: object) -> Secret | None:
+    if not isinstance(value, dict) or value.keys() != {"secret"}:
+        return None
+    try:
+        return Secret(value["secret"])
+    except SpecError:
+        return None
+
+
+def _patterns(faults: Faults, place: Place, value: object) -> tuple[str, ...]:
+    """Return patterns of tools; one alone may stand without brackets."""
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list) or not given:
+        faults.note(place, "must be an array of patterns such as files.read_*, in brackets")
+        return ()
+    found: list[str] = []
+    for index, each in enumerate(given):
+        if isinstance(each, str) and is_tool_pattern(canonical(each)):
+            found.append(each)
+        else:
+            here = place if given is not value else (*place, index)
+            faults.note(here, "must be the name of a tool, or a pattern such as files.read_*")
+    return tuple(found)
+
+
+TAKERS: Final[Mapping[str, Callable[[Faults, Place, object], Any]]] = {
+    "env": _texts,
+    "headers": _texts,
+    "select": _patterns,
+}
+"""What takes values that hold others."""
+
+KEYS: Final = (*CHECKS, *TAKERS)

@@ -1,0 +1,1 @@
+"""Which plugins are installed, and how they are loaded."""

@@ -1,0 +1,151 @@
+"""What an entry point means, imported: whole, or not at all; what is wrong with it is named.
+
+Source: contract section 7, level A; reliability.md part 4.3; peers.md, lessons of plugin hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import attrs
+
+from neuroscript._version import FIRST_API, misfit
+from neuroscript.coercion.context import type_name
+from neuroscript.discovery.installed import TOOLSETS, Distribution, EntryPoint
+from neuroscript.errors import PluginError, RegistryError, SpecError
+from neuroscript.io.text import shown
+from neuroscript.io.tracebacks import error_summary
+from neuroscript.tools.tool import ToolImplementation
+from neuroscript.tools.toolset import Toolset
+
+
+@attrs.frozen(eq=False, repr=False)
+class Loaded:
+    """What an entry point brings.
+
+    Attributes:
+        entry: It.
+        sets: Its toolsets.
+        tools: Copies of its tools, in order.
+        aliases: Old names of its tools, with the names that they have now.
+        api: The versions of the Runtime that its toolsets and its plugin were made for.
+        plugin: Its plugin of hooks, or None.
+    """
+
+    entry: EntryPoint
+    sets: tuple[Toolset, ...]
+    tools: tuple[ToolImplementation, ...]
+    aliases: Mapping[str, str]
+    api: tuple[tuple[int, int], ...]
+    plugin: object
+
+
+def loaded_entry(distribution: Distribution, entry: EntryPoint) -> Loaded:
+    """Import what an entry point of a distribution means, and return what it brings when all of it is sound.
+
+    Raises:
+        PluginError: Something of it is not; a KeyboardInterrupt passes.
+    """
+    offered = _offered(distribution, entry)
+    plugin: object = None
+    own: tuple[Any, ...] = ()
+    if entry.group != TOOLSETS:
+        plugin, toolsets = offered, _computed(distribution, entry, offered)
+        own = (getattr(plugin, "runtime_api", FIRST_API),)
+    elif isinstance(offered, Toolset):
+        toolsets = (offered,)
+    else:
+        _refuse(distribution, entry, "plugin.object", f"is no Toolset but a {type_name(offered)}")
+    return Loaded(
+        entry,
+        toolsets,
+        tuple(tool for each in toolsets for tool in _copies(distribution, entry, each)),
+        {old: name for each in toolsets for old, name in each.aliases.items()},
+        (*own, *(each.runtime_api for each in toolsets)),
+        plugin,
+    )
+
+
+def _refuse(
+    distribution: Distribution, entry: EntryPoint, code: str, reason: str, cause: BaseException | None = None
+) -> NoReturn:
+    text = f"entry point {shown(entry.name)} {reason}"
+    raise PluginError(str(distribution), text, code=code) from cause
+
+
+def _offered(distribution: Distribution, entry: EntryPoint) -> Any:
+    """Import the object that an entry point means."""
+    from importlib import import_module
+
+    if not entry.module:
+        _refuse(distribution, entry, "plugin.object", "is not written as module:object")
+    try:
+        offered: Any = import_module(entry.module)
+        for name in filter(None, entry.attribute.split(".")):
+            offered = getattr(offered, name)
+    except KeyboardInterrupt:
+        raise
+    except (SpecError, RegistryError) as error:
+        code = "plugin.spec" if isinstance(error, SpecError) else "plugin.duplicate"
+        _refuse(distribution, entry, code, f"cannot be loaded: {error}", error)
+    except BaseException as error:
+        code = "plugin.import" if isinstance(error, Exception) else "plugin.exit"
+        _refuse(distribution, entry, code, f"cannot be loaded: {error_summary(error)}", error)
+    return offered
+
+
+def _computed(distribution: Distribution, entry: EntryPoint, plugin: object) -> tuple[Toolset, ...]:
+    """Return the toolsets that a plugin of hooks computes."""
+    _check_api(distribution, entry, getattr(plugin, "runtime_api", FIRST_API))
+    try:
+        return computed((plugin,))
+    except PluginError as error:
+        _refuse(distribution, entry, "plugin.hook", f"cannot be used: {error.reason}", error)
+
+
+def computed(plugins: Iterable[object]) -> tuple[Toolset, ...]:
+    """Return the toolsets that plugins bring by their hook ``neuroscript_toolsets``, in the order of the hooks.
+
+    Raises:
+        PluginError: One is no plugin, or its hook fails or gives something else.
+        SpecError: *plugins* are none, but something else.
+    """
+    from neuroscript.tools import hookspecs
+
+    toolsets: list[Toolset] = []
+    for hook, function in hookspecs.Plugins(plugins).of(hookspecs.TOOLSETS).items():
+        try:
+            given = [*function()]
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise PluginError(hook.plugin, f"{hook.name} failed: {_summary(error)}", code="plugin.hook") from error
+        wrong = [type_name(each) for each in given if not isinstance(each, Toolset)]
+        if wrong:
+            raise PluginError(hook.plugin, f"{hook.name} gave no Toolset but a {wrong[0]}", code="plugin.hook")
+        toolsets += given
+    return tuple(toolsets)
+
+
+def _summary(error: BaseException) -> str:
+    """Return our own errors in full, and any other with its message, file and line."""
+    return str(error) if isinstance(error, (SpecError, RegistryError)) else error_summary(error)
+
+
+def _copies(distribution: Distribution, entry: EntryPoint, toolset: Toolset) -> tuple[ToolImplementation, ...]:
+    """Return the tools of a set, as they are at this moment and stay."""
+    try:
+        _check_api(distribution, entry, toolset.runtime_api)
+        return toolset.copies()
+    except (KeyboardInterrupt, PluginError):
+        raise
+    except BaseException as error:
+        _refuse(distribution, entry, "plugin.spec", f"cannot be used: {_summary(error)}", error)
+
+
+def _check_api(distribution: Distribution, entry: EntryPoint, declared: Any) -> None:
+    """Refuse what was made for a Runtime of another major version, or for members that this one has not."""
+    reason = misfit(declared)
+    if reason:
+        _refuse(distribution, entry, "plugin.api", reason)

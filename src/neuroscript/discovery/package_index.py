@@ -1,0 +1,195 @@
+"""The index of a distribution: all that an engine has to know of its tools before one of them is called.
+
+A file of JSON, ``neuroscript.json``, that a publisher ships in the metadata of the distribution or in its package. What
+is no such index, or is not that of the distribution beside it, is none: then the distribution is read.
+
+Source: contract section 7; issue "Plugins", discovery.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from neuroscript._version import is_api
+from neuroscript.discovery.installed import TOOLSETS, Distribution, normalised
+from neuroscript.io.user_cache import read_json
+from neuroscript.names import canonical, is_group_name
+
+FORMAT: Final = 1
+"""The version of the shape of an index."""
+
+FILE: Final = "neuroscript.json"
+"""What it is called, in the package of a distribution or below its metadata."""
+
+METADATA: Final = "extra_metadata"
+"""The folder below a distribution's metadata for what build hooks add to them."""
+
+SHAPE: Final[Mapping[str, type]] = {
+    "group": str,
+    "name": str,
+    "target": str,
+    "api": list,
+    "plugin": str,
+    "hooks": dict,
+    "toolsets": list,
+    "aliases": dict,
+    "tools": list,
+}
+"""What an index says of each entry point."""
+
+TOOL: Final[Mapping[str, type]] = {
+    "name": str,
+    "signature": str,
+    "is_coroutine": bool,
+    "spec": dict,
+    "policy": dict,
+    "fingerprint": str,
+}
+"""What it says of each tool."""
+
+
+PLACES: Final[Mapping[str, type]] = {"tryfirst": bool, "trylast": bool}
+"""What it says of each hook."""
+
+
+class IndexedTool(NamedTuple):
+    """A tool as an index tells of it.
+
+    Attributes:
+        name: Its canonical name.
+        signature: Its arguments and its result in one line.
+        is_coroutine: Whether its function is to be awaited.
+        spec: Its spec as plain data, see `neuroscript.spec_to_data`.
+        policy: The fields of its `ToolPolicy` that say something.
+        fingerprint: Of its whole definition.
+    """
+
+    name: str
+    signature: str
+    is_coroutine: bool
+    spec: Mapping[str, Any]
+    policy: Mapping[str, Any]
+    fingerprint: str
+
+
+class IndexedEntry(NamedTuple):
+    """An entry point as an index tells of it.
+
+    Attributes:
+        group: Its group.
+        name: Its name there.
+        target: The object that it means, as `EntryPoint` writes it.
+        api: The versions of the Runtime that its toolsets and plugins were made for.
+        plugin: What its plugin of hooks is called, or ``""`` where it is a toolset.
+        hooks: The hooks of its plugin, and whether each wants to be the first or the last.
+        toolsets: The names of its toolsets.
+        aliases: Old names of its tools, with the names that they have now.
+        tools: Its tools, in order.
+    """
+
+    group: str
+    name: str
+    target: str
+    api: list[list[int]]
+    plugin: str
+    hooks: Mapping[str, Mapping[str, Any]]
+    toolsets: list[str]
+    aliases: Mapping[str, str]
+    tools: tuple[IndexedTool, ...]
+
+
+def shipped(distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
+    """Return the index that came with a distribution, or None where it brought none that is its own.
+
+    A distribution whose sources lie elsewhere, as an editable one's do, is read anew: nobody builds it again when a
+    line is changed. So is one that computes its toolsets, for they may be others on another machine.
+    """
+    if is_computed(distribution):
+        return None
+    for file in _places(distribution):
+        entries = entries_of(read_json(file), distribution)
+        if entries is not None:
+            return entries
+    return None
+
+
+def is_computed(distribution: Distribution) -> bool:
+    """Tell whether a distribution has plugins of hooks, which may bring other tools on each machine."""
+    return any(each.group != TOOLSETS for each in distribution.entry_points)
+
+
+def _places(distribution: Distribution) -> Iterator[str]:
+    """Yield where an index may lie, below the metadata and in each package, if all of these lie beside them."""
+    if not distribution.folder.endswith(".dist-info"):  # as older tools make them, beside live sources
+        return
+    site = os.path.dirname(distribution.folder)
+    modules = dict.fromkeys(each.module.partition(".")[0] for each in distribution.entry_points)
+    places = [os.path.join(site, module) for module in modules]
+    if all(os.path.exists(f"{place}.py") or os.path.isdir(place) for place in places):
+        yield os.path.join(distribution.folder, METADATA, FILE)
+        yield from (os.path.join(place, FILE) for place in places)
+
+
+def written(distribution: Distribution, entries: tuple[IndexedEntry, ...]) -> dict[str, Any]:
+    """Return an index as plain data."""
+    return {
+        "format": FORMAT,
+        "distribution": distribution.name,
+        "version": distribution.version,
+        "entry_points": [{**each._asdict(), "tools": [tool._asdict() for tool in each.tools]} for each in entries],
+    }
+
+
+def entries_of(data: Any, distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
+    """Return what plain data say of the entry points of a distribution, in its order, or None where they do not."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        return None
+    if normalised(str(data.get("distribution"))) != distribution.key or data.get("version") != distribution.version:
+        return None
+    found = data.get("entry_points")
+    if not isinstance(found, list):
+        return None
+    by_name = {(each.group, each.name): each for each in map(_entry, found) if each is not None}
+    points = distribution.entry_points
+    entries = ((by_name.get((point.group, point.name)), str(point)) for point in points)
+    own = tuple(entry for entry, target in entries if entry is not None and entry.target == target)
+    return own if len(own) == len(points) else None
+
+
+def _entry(data: Any) -> IndexedEntry | None:
+    if not _has_shape(data, SHAPE):
+        return None
+    tools = tuple(IndexedTool(**each) for each in data["tools"] if _has_shape(each, TOOL))
+    names = (*data["toolsets"], *data["aliases"], *data["aliases"].values(), *(tool.name for tool in tools))
+    is_whole = len(tools) == len(data["tools"]) and all(map(_is_name, names)) and all(map(_is_api, data["api"]))
+    if not is_whole or not (_has_no_hook if data["group"] == TOOLSETS else _has_hooks)(data):
+        return None
+    return IndexedEntry(**{**data, "tools": tools})
+
+
+def _is_name(data: Any) -> bool:
+    """Tell whether something is the name of a toolset or a tool, as it would be if it had been made."""
+    return isinstance(data, str) and data == canonical(data) and is_group_name(data)
+
+
+def _is_api(data: Any) -> bool:
+    return isinstance(data, list) and is_api(tuple(data))
+
+
+def _has_no_hook(data: Mapping[str, Any]) -> bool:
+    return not data["plugin"] and not data["hooks"]
+
+
+def _has_hooks(data: Mapping[str, Any]) -> bool:
+    is_named: bool = data["plugin"] != "" and data["plugin"].isprintable()
+    return is_named and all(_has_shape(each, PLACES) for each in data["hooks"].values())
+
+
+def _has_shape(data: Any, shape: Mapping[str, type]) -> bool:
+    return (
+        isinstance(data, dict)
+        and data.keys() == shape.keys()
+        and all(type(data[name]) is kind for name, kind in shape.items())
+    )

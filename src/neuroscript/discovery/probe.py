@@ -1,0 +1,242 @@
+"""Distributions loaded, each in a process of its own that has a time limit, so that whatever they do is only told of.
+
+What a process answers is read from a file; what it prints goes nowhere. A process that does not answer in time is ended
+with all that it has started, where the system knows process groups.
+
+Source: reliability.md part 4.3, "import hangs"; issue "Plugins", discovery.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep, time_ns
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.discovery.installed import Distribution, from_plain
+from neuroscript.discovery.package_index import IndexedEntry, entries_of, written
+from neuroscript.errors import PluginError
+from neuroscript.io.tracebacks import error_summary
+
+LIMIT: Final = 10.0
+"""Seconds that a distribution is given."""
+
+SLOW: Final = 2.0
+"""Seconds after which a distribution that can be used is told of all the same."""
+
+WIDTH: Final = 2
+"""How many processes run at once; more would count each other's time."""
+
+LOOK: Final = 0.01
+"""Seconds between two looks at them."""
+
+JOB: Final = "job.json"
+ANSWER: Final = "answer.json"
+
+CHILD: Final = f"""\
+import json, sys
+with open(sys.argv[1] + "/{JOB}", encoding="utf-8") as job:
+    sys.path[:] = json.load(job)["path"]
+from neuroscript.discovery.probe import answer
+answer(sys.argv[1])
+"""
+
+
+@attrs.frozen
+class Report:
+    """What came of one distribution.
+
+    Attributes:
+        distribution: It.
+        entries: Its index, or none where it can not be used.
+        roots: Where its packages and modules lie, as far as that is known.
+        seconds: How long it took to load, or 0.0 where that is not known.
+        code: Of the `PluginError` that an engine would give, or ``plugin.hang``, or ``plugin.slow``; else ``""``.
+        reason: In a sentence, or ``""``.
+        began: When its process was started, in nanoseconds as `time.time_ns` counts them.
+    """
+
+    distribution: Distribution
+    entries: tuple[IndexedEntry, ...] = ()
+    roots: tuple[str, ...] = ()
+    seconds: float = 0.0
+    code: str = ""
+    reason: str = ""
+    began: int = 0
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of its tools."""
+        return tuple(tool.name for each in self.entries for tool in each.tools)
+
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        """The names of its hooks."""
+        return tuple(dict.fromkeys(name for each in self.entries for name in each.hooks))
+
+    def error(self) -> PluginError:
+        """Return why it can not be used."""
+        return PluginError(str(self.distribution), self.reason, code=self.code)
+
+    def told(self, error: PluginError) -> Report:
+        """Return the report with what is wrong only because of other distributions."""
+        return attrs.evolve(self, code=error.code, reason=error.reason)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether an engine takes it."""
+        return self.code in ("", "plugin.slow")
+
+
+def probed(
+    found: Iterable[Distribution], limit: float = LIMIT, path: Sequence[str] | None = None
+) -> tuple[Report, ...]:
+    """Load distributions, each in a process, and return what came of each, in order; nothing is imported here.
+
+    Args:
+        limit: Seconds that each is given, the start of its process among them.
+        path: Where their modules are looked for, ``sys.path`` if None.
+    """
+    found, path = tuple(found), [*(sys.path if path is None else path)]
+    waiting, reports = [*reversed(found)], dict[str, Report]()
+    running: list[_Child] = []
+    with TemporaryDirectory(prefix="neuroscript-") as folder:
+        try:
+            while waiting or running:
+                while waiting and len(running) < WIDTH:
+                    distribution = waiting.pop()
+                    running.append(_Child(distribution, os.path.join(folder, str(len(waiting))), limit, path))
+                for child in [child for child in running if child.is_over]:
+                    running.remove(child)
+                    reports[child.distribution.key] = child.report()
+                sleep(LOOK)
+        finally:
+            for child in running:
+                child.end()
+    return tuple(reports[each.key] for each in found)
+
+
+class _Child:
+    """A process that loads one distribution."""
+
+    def __init__(self, distribution: Distribution, folder: str, limit: float, path: list[str]) -> None:
+        self.distribution = distribution
+        self._folder = folder
+        self._limit = limit
+        self._end = monotonic() + limit
+        self._began = time_ns()
+        os.mkdir(folder)
+        _write(os.path.join(folder, JOB), {"path": path, "distribution": distribution})
+        self._process = _started([sys.executable or "", "-P", "-c", CHILD, folder])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or has had its time."""
+        return self._process is None or self._process.poll() is not None or monotonic() >= self._end
+
+    def report(self) -> Report:
+        """Return what came of it."""
+        return attrs.evolve(self._told(), began=self._began)
+
+    def _told(self) -> Report:
+        if self._process is None:
+            return self._fault("plugin.process", "can not be looked at, for this Python starts no process of its own")
+        status = self._process.poll()
+        if status is None:
+            self.end()
+            return self._fault("plugin.hang", f"has not been loaded after {self._limit:g} seconds")
+        with suppress(OSError, ValueError, KeyError):
+            return _report(self.distribution, _read(os.path.join(self._folder, ANSWER)))
+        return self._fault("plugin.exit", f"ended its process while it was loaded (exit code {status})")
+
+    def _fault(self, code: str, reason: str) -> Report:
+        return Report(self.distribution, roots=tuple(_likely(self.distribution)), code=code, reason=reason)
+
+    def end(self) -> None:
+        """End the process, if it runs, and whatever it has started."""
+        if self._process is not None and self._process.poll() is None:
+            if hasattr(os, "killpg"):
+                with suppress(OSError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
+            self._process.wait()
+
+
+def _started(words: list[str]) -> subprocess.Popen[bytes] | None:
+    """Start a process, or return None where that is not possible, as in a program that has Python within it."""
+    nothing = subprocess.DEVNULL
+    try:
+        return subprocess.Popen(words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    except OSError:
+        return None
+
+
+def _report(distribution: Distribution, answer: Mapping[str, Any]) -> Report:
+    entries = entries_of(answer["index"], distribution) or ()
+    seconds, code, reason = float(answer["seconds"]), str(answer["code"]), str(answer["reason"])
+    if not code and seconds > SLOW:
+        code, reason = "plugin.slow", f"takes more than {SLOW:g} seconds to load"
+    roots = tuple(map(str, answer["roots"])) or tuple(_likely(distribution))
+    return Report(distribution, entries, roots, seconds, code, reason)
+
+
+def _packages(distribution: Distribution) -> list[str]:
+    """Return the names of the packages and modules at the top that a distribution's entry points are in."""
+    return [*dict.fromkeys(each.module.partition(".")[0] for each in distribution.entry_points if each.module)]
+
+
+def _likely(distribution: Distribution) -> Iterator[str]:
+    """Yield where the packages of a distribution that did not tell may lie."""
+    for name in _packages(distribution):
+        for folder in sys.path:
+            places = (os.path.join(folder, name), os.path.join(folder, f"{name}.py"))
+            yield from filter(os.path.exists, places)
+
+
+def _roots(distribution: Distribution) -> Iterator[str]:
+    """Yield where its packages lie that have been imported."""
+    for name in _packages(distribution):
+        module = sys.modules.get(name)
+        places = [*getattr(module, "__path__", ())] or [getattr(module, "__file__", None)]
+        yield from (os.path.abspath(place) for place in places if isinstance(place, str))
+
+
+def answer(folder: str) -> None:
+    """Load the distribution that a file in *folder* describes, write down what came of it, and end this process."""
+    from neuroscript.discovery.index_builder import index, load
+
+    distribution = from_plain(_read(os.path.join(folder, JOB))["distribution"])
+    start, path = monotonic(), [*sys.path]
+    found: dict[str, Any] = {"index": None, "code": "", "reason": ""}
+    try:
+        brought = load(distribution)
+        sys.path[:] = path  # whatever it has made of that
+        found["index"] = written(distribution, tuple(map(index, brought)))
+    except PluginError as error:
+        found["code"], found["reason"] = error.code, error.reason
+    except BaseException as error:
+        found["code"], found["reason"] = "plugin.exit", f"cannot be loaded: {error_summary(error)}"
+    seconds = round(monotonic() - start, 3)
+    _write(os.path.join(folder, ANSWER), {**found, "seconds": seconds, "roots": [*_roots(distribution)]})
+    os._exit(0)  # whatever the distribution has started does not keep it
+
+
+def _write(file: str, data: Mapping[str, Any]) -> None:
+    import json
+
+    with open(file, "w", encoding="utf-8") as opened:
+        json.dump(data, opened)
+
+
+def _read(file: str) -> Any:
+    import json
+
+    with open(file, encoding="utf-8") as opened:
+        return json.load(opened)

@@ -1,0 +1,301 @@
+"""The Runtime of one call: what the host lends, to this tool, in this scope, for as long as the call lasts.
+
+Whatever has an effect asks first whether the calling tool may: the host, the tool's own needs and those of every tool
+above it must give it.
+
+Source: contract sections 4 and 5; reliability.md T16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any, Final
+
+from neuroscript.calls.steps import CallFrame
+from neuroscript.coercion.parameters import FLAG, FUNCTION, NUMBER, STRING, Form, optional, require
+from neuroscript.coercion.scalars import Handle
+from neuroscript.errors import CallError, LLMError, ToolFailed
+from neuroscript.io.text import escaped, shown
+from neuroscript.policy.capabilities import Capability
+from neuroscript.runtime.host import Progress
+from neuroscript.runtime.interfaces import LLM, Files, Random, Reservation, ToolInfo
+from neuroscript.runtime.state import Handles
+
+NEED: Final = Form("a string or a Capability", lambda need: isinstance(need, (str, Capability)))
+
+
+class CallRuntime:
+    """The `Runtime` of one call, alive while ``_frame`` is set; the line takes that away when the call ends."""
+
+    __slots__ = ("_frame",)
+    _frame: CallFrame | None
+
+    # What the host lends
+
+    def println(self, *values: object) -> None:
+        """Write one line to the host's output, in one piece, control characters escaped."""
+        session = self._alive().session
+        output = session.host.output
+        line = escaped(_redacted(session, " ".join(map(str, values))))
+        output.write(f"{line}\n")
+        output.flush()
+
+    def prompt_user(self, prompt: str, *, secret: bool = False) -> str:
+        """Return what a user answers, one line."""
+        if type(prompt) is not str or type(secret) is not bool:
+            require("prompt_user", prompt=(prompt, STRING), secret=(secret, FLAG))
+        session = self._alive().session
+        answer: str = session.host.prompter.ask(_redacted(session, prompt), secret=secret)
+        if secret:
+            session.hide(answer)
+        return answer
+
+    @property
+    def logger(self) -> Any:
+        """The host's logger of this tool; if there are secrets, one that redacts them."""
+        frame = self._alive()
+        return frame.session.logger_of(frame.tool)
+
+    @property
+    def sandbox_dir(self) -> str:
+        """The absolute path of the sandbox."""
+        directory: str = self._alive().session.sandbox.directory
+        return directory
+
+    @property
+    def fs(self) -> Files:
+        """The files below the sandbox, as far as this tool may use them."""
+        files: Files = self._alive().session.sandbox.files(self._may_use_file, self._spend)
+        return files
+
+    def _spend(self, what: str, count: int) -> None:
+        """Count bytes and entries of files; those of a file that outlived its call are refused."""
+        frame = self._alive()
+        if frame.session.ledger is not None:  # a count of our own needs no check, which would load something
+            frame.session.spend(frame, what, count)
+
+    def _may_use_file(self, verb: str, path: str) -> None:
+        self._hold_to(Capability.literal("fs", verb, path))
+
+    @property
+    def llm(self) -> LLM:
+        """The model that the host lends, under ``model:use``; where there are secrets, it is told none."""
+        session = self._alive().session
+        model: LLM | None = session.host.llm
+        if model is None:
+            raise LLMError("this host lends no model")
+        self._hold_to(Capability("model", ("use",)))
+        secrets = _secrets(session)
+        if secrets is None:
+            return model
+        from neuroscript.runtime.redacting_proxies import DiscreetModel
+
+        return DiscreetModel(model, secrets)
+
+    def spend(self, what: str, amount: object) -> Reservation:
+        """Reserve what the tool is about to take of a limit."""
+        if type(what) is not str:
+            require("spend", what=(what, STRING))
+        frame = self._alive()
+        reserved: Reservation = frame.session.spend(frame, what, amount)
+        return reserved
+
+    def secret(self, name: str) -> str:
+        """Return a value that the host lends under ``secret:read:NAME``."""
+        if type(name) is not str:
+            require("secret", name=(name, STRING))
+        self._hold_to(Capability.literal("secret", "read", name))
+        session = self._alive().session
+        secrets: Mapping[str, str] = session.host.secrets
+        if name not in secrets:
+            raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
+        session.receive(secrets[name], is_lasting=True)
+        return secrets[name]
+
+    def _hide(self, value: object) -> None:
+        """Hide a value that the host has provided for a secret argument."""
+        self._alive().session.receive(value)
+
+    def _confine(self, needs: Sequence[Capability], others: Sequence[Capability]) -> None:
+        """Hold the tool to what it needs for the values that the host gave it, see `CallFrame.confine`."""
+        frame = self._alive()
+        if frame.needs:  # else it may be a frame of many calls, and holds nothing
+            frame.confine(needs, others)
+
+    def now(self) -> float:
+        """Return the time by the host's clock, in seconds since 1970-01-01 UTC."""
+        seconds: float = self._alive().session.host.clock()
+        return seconds
+
+    @property
+    def random(self) -> Random:
+        """The host's source of random numbers."""
+        source: Random | None = self._alive().session.host.random
+        if source is None:
+            from random import SystemRandom
+
+            return SystemRandom()
+        return source
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Tell the host how far this call is."""
+        if type(text) is not str or type(done) is not int or type(total) is not int:
+            require("progress", done=(done, NUMBER), total=(total, optional(NUMBER)), text=(text, STRING))
+        frame = self._alive()
+        tell = frame.session.host.progress
+        if tell is not None:
+            try:
+                tell(Progress(frame.tool, done, total, _redacted(frame.session, text)))
+            except Exception as error:
+                frame.session.log_failure("the observer of progress", error, "debug")
+
+    # The caller's scope
+
+    def get_var(self, name: str, default: Any = None) -> Any:
+        """Return a copy of the variable *name*, or *default*."""
+        if type(name) is not str:
+            require("get_var", name=(name, STRING))
+        return self._alive().session.memory.variables.get(name, default)
+
+    def set_var(self, name: str, value: Any) -> None:
+        """Set the variable *name* to a copy of *value*."""
+        if type(name) is not str:
+            require("set_var", name=(name, STRING))
+        self._alive().session.memory.variables.set(name, value)
+
+    def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
+        """Set the variable *name* to what *change* makes of its value, and return that."""
+        require("update_var", name=(name, STRING), change=(change, FUNCTION))
+        return self._alive().session.memory.variables.update(name, change)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the caller's variables and of the host's constants, in order."""
+        return tuple(self._alive().session.memory.variables)
+
+    @property
+    def handles(self) -> CallHandles:
+        """What tools keep for the caller."""
+        self._alive()
+        return CallHandles(self)
+
+    def _handles(self) -> Handles:
+        handles: Handles = self._alive().session.memory.handles
+        return handles
+
+    # Other tools
+
+    def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
+        """Call another tool with arguments in order."""
+        frame = self._alive()
+        return frame.session.call_within(frame, name, args, False)
+
+    def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
+        """Call another tool with arguments by name."""
+        frame = self._alive()
+        return frame.session.call_within(frame, name, mapping, True)
+
+    @property
+    def tools(self) -> Mapping[str, ToolInfo]:
+        """The tools that this host lets be called, by canonical name."""
+        infos: Mapping[str, ToolInfo] = self._alive().session.infos
+        return infos
+
+    # The call itself
+
+    def require(self, capability: str | Capability) -> None:
+        """Raise a `PolicyError` unless this call may do what *capability* says."""
+        if isinstance(capability, str):
+            capability = Capability.parse(capability)
+        elif type(capability) is not Capability:
+            require("require", capability=(capability, NEED))
+        self._hold_to(capability)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more."""
+        frame = self._frame
+        if frame is None or frame.session.is_closed:
+            return True
+        return frame.is_left or _is_over(frame.deadline)
+
+    @property
+    def deadline(self) -> float | None:
+        """When nobody will wait for the result any more, on the clock of `time.monotonic`."""
+        return self._alive().deadline
+
+    def _alive(self) -> CallFrame:
+        frame = self._frame
+        if frame is None or frame.session.is_over or frame.is_left:
+            raise CallError("the call has ended, and its runtime with it", code="runtime.closed")
+        return frame
+
+    def _hold_to(self, need: Capability) -> None:
+        """Raise a `PolicyError` unless the host and every tool in the chain of calls give *need*."""
+        frame = self._alive()
+        if frame.session.policy.uncovered((need,)) is None and frame.uncovered((need,)) is None:
+            return
+        from neuroscript.policy.refusals import missing, refusal
+
+        chain = [(each.tool, each.held) for each in frame.chain()]
+        lacks = missing((need,), [each.grants for each in frame.session.policy.layers], chain)
+        refused = refusal(frame.tool, lacks, redactor=frame.session.secrets)
+        frame.session.log_refusal(refused)
+        raise refused
+
+
+class CountedRuntime(CallRuntime):
+    """The same in a compiled line that counts: a tool that uses it gets a frame of its own, and others pay for none."""
+
+    __slots__ = ("_call",)
+    _call: int
+
+    def _alive(self) -> CallFrame:
+        frame = super()._alive()
+        if not frame.call:
+            frame = self._frame = frame.numbered(self._call)
+        return frame
+
+
+class CallHandles:
+    """The handles of a caller's scope, for as long as one call lasts."""
+
+    __slots__ = ("_rt",)
+
+    def __init__(self, rt: CallRuntime) -> None:
+        self._rt = rt
+
+    def new(self, thing: object, kind: str, release: Callable[[], object] | None = None) -> Handle:
+        """Keep *thing* and return a handle of it."""
+        return self._rt._handles().new(thing, kind, release)
+
+    def get(self, handle: Handle | str, kind: str) -> Any:
+        """Return the thing itself."""
+        return self._rt._handles().get(handle, kind)
+
+    def kind(self, handle: Handle | str) -> str | None:
+        """Return what kind of thing it is, or None if it is kept no longer."""
+        return self._rt._handles().kind(handle)
+
+    def release(self, handle: Handle | str) -> bool:
+        """Give a thing up, and tell whether it was kept."""
+        return self._rt._handles().release(handle)
+
+
+def _secrets(session: Any) -> Any:
+    """Return what hides the secrets that a session knows of, or None where it knows of none."""
+    secrets = session.secrets
+    return None if secrets is None or secrets.is_empty else secrets
+
+
+def _redacted(session: Any, text: str) -> str:
+    secrets = _secrets(session)
+    if secrets is None:
+        return text
+    redacted: str = secrets.text(text)
+    return redacted
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and monotonic() >= deadline

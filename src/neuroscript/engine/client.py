@@ -1,0 +1,119 @@
+"""Tools as attributes: ``client(engine).math.add(2, 3)`` is the call of ``math.add``, and nothing besides.
+
+``neuroscript stubs`` writes the types of it.
+
+Source: issue "Authoring from Python, schemas, AgentHeaven", typed stubs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.coercion.parameters import instance, require
+from neuroscript.engine.session import Session
+from neuroscript.errors import ArgumentError, Problem
+from neuroscript.formats.python_names import attribute, parameters, word
+from neuroscript.io.text import shown
+from neuroscript.spec.binding import by_name
+from neuroscript.spec.tool_spec import ToolSpec
+
+SESSION: Final = instance(Session, "an Engine is one")
+
+
+@attrs.frozen
+class Doors:
+    """The ways into the line of a session: for arguments in order, by name, and for the items of a stream."""
+
+    in_order: Callable[..., Any]
+    by_name: Callable[..., Any]
+    stream: Callable[..., Any]
+
+
+def client(session: Session) -> Any:
+    """Return the tools of a session as attributes, to be called as functions.
+
+    ``client(session).group.name(1, 2, key=3)`` is ``session.call`` with the arguments in order, or ``call_named`` where
+    some are given by name; of a tool that is a stream it is ``session.stream``. A keyword has a ``_`` behind it
+    (``import_``), and so has an argument that is called like one. What there is, and what may be called, is decided
+    when a tool is called.
+
+    Args:
+        session: An `Engine`, or a session of it.
+
+    Raises:
+        CallError: From a call, what the session raises.
+    """
+    require("client", session=(session, SESSION))
+    return Client(session, Doors(session.call, session.call_named, session.stream))
+
+
+def aclient(session: Session) -> Any:
+    """Return what `client` does, for calls that are awaited: ``await aclient(session).math.add(2, 3)``.
+
+    Of a tool that is a stream the call gives an async iterator, and is not awaited itself.
+    """
+    require("aclient", session=(session, SESSION))
+    return Client(session, Doors(session.acall, session.acall_named, session.astream))
+
+
+class Client:
+    """A group of tools, or a tool. All of its own names begin with ``_``, so that it hides none of theirs."""
+
+    __slots__ = ("_doors", "_path", "_session")
+
+    def __init__(self, session: Session, doors: Doors, path: str = "") -> None:
+        self._session = session
+        self._doors = doors
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"no tool and no group is called {shown(name)}", name=name, obj=self)
+        return Client(self._session, self._doors, f"{self._path}.{word(name)}" if self._path else word(name))
+
+    def __dir__(self) -> list[str]:
+        """Return the tools that may be called, and the groups of them."""
+        above = f"{self._path}." if self._path else ""
+        names = [name.removeprefix(above) for name in self._session.infos if name.startswith(above)]
+        return sorted({attribute(name.partition(".")[0]) for name in names})
+
+    def __repr__(self) -> str:
+        return f"<tools {shown(self._path)}>" if self._path else "<tools>"
+
+    def __call__(self, /, *args: Any, **named: Any) -> Any:
+        """Call the tool."""
+        spec = _spec(self._session, self._path)
+        given = _given(spec, args, named)
+        if spec.stream is True:
+            return self._doors.stream(self._path, given)
+        door = self._doors.by_name if isinstance(given, dict) else self._doors.in_order
+        return door(self._path, given)
+
+
+def _spec(session: Any, path: str) -> ToolSpec:
+    """Return the spec of a tool, if it may be called: a refusal is that of the session itself."""
+    spec: ToolSpec = session._entry(path).line.tool.spec
+    return spec
+
+
+def _given(spec: ToolSpec, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any] | dict[str, Any]:
+    """Return arguments as one sequence, or as one dict by the names that the spec has for them.
+
+    Raises:
+        ArgumentError: One is given twice.
+    """
+    given = by_name(spec, args) if named else None
+    if given is None:  # or there are too many of them, as the line will tell
+        return args
+    names = parameters(spec)
+    twice: list[str] = []
+    for name, value in named.items():
+        meant = names.get(name, name)
+        twice.extend([meant] if meant in given else [])
+        given[meant] = value
+    if twice:
+        raise ArgumentError([Problem(name, "arg.duplicate", "one value", "2 values") for name in twice], spec.full_name)
+    return given

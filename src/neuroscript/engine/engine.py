@@ -1,0 +1,603 @@
+"""The engine: what is registered, what the host lends and permits, and how it all ends.
+
+Source: contract sections 1 and 7.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
+from itertools import count
+from threading import RLock
+from time import monotonic, sleep
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from neuroscript.coercion.context import LAX, Coercion, SizeLimits
+from neuroscript.coercion.parameters import (
+    BY_NAME,
+    DURATION,
+    FLAG,
+    PATH,
+    STRING,
+    STRINGS,
+    Form,
+    as_tuple,
+    collection,
+    instance,
+    one_of,
+    optional,
+    require,
+    sequence,
+    shaped,
+)
+from neuroscript.engine.entries import Entries
+from neuroscript.engine.session import Session
+from neuroscript.engine.shared import World
+from neuroscript.errors import PluginError, RegistryError
+from neuroscript.io.text import shown_path
+from neuroscript.policy.execution_policy import POLICY, ExecutionPolicy
+from neuroscript.runtime.host import Host
+from neuroscript.tools.tool import ToolImplementation
+from neuroscript.tools.toolset import HOST, TOOLS, Toolset, implementation, loaded
+
+if TYPE_CHECKING:
+    from neuroscript.audit.recording import Recording
+    from neuroscript.calls.spill import Spill
+    from neuroscript.config.lock_file import Lock
+    from neuroscript.runtime.records import AuditSink, CallRecord
+
+
+GRACE: Final = 5.0
+"""Seconds that calls in flight are given to end when an engine is closed."""
+
+OWN: Final = "engine"
+"""What the session is called that the engine itself is."""
+
+LOOK: Final = 0.002
+"""Seconds between two looks at what is in flight."""
+
+
+class Engine(Session):
+    """Calls tools: finds them, asks whether they may run, fits their arguments, and keeps their results to their word.
+
+    Args:
+        policy: What tools may do; the default permits what needs nothing.
+        host: What is lent to tools; each engine makes its own default.
+        toolsets: The tools of the host itself: one `Toolset`, or a list of toolsets and tools.
+        plugins: ``"installed"`` for the toolsets of every installed distribution, ``"none"``, or the names of those
+            distributions that may be loaded, in the order in which they are. A broken one is listed in
+            `plugin_errors` and stops no other. None is imported before one of its tools is called.
+        without: Names of distributions and of entry points that are left out, whatever *plugins* says.
+        strict: Whether a broken distribution is an error; all of them are looked at before it is raised. What only
+            shows when a tool is loaded is found by `preload`.
+        lock: A `neuroscript.Lock`: of installed distributions only what is as it says is taken, and what is not so is
+            listed in `plugin_errors`; a tool that turns out to be another one when it is loaded is not called.
+        mode: ``"lax"`` repairs what models and command lines send, ``"strict"`` takes only exact types.
+        size_limits: How large the arguments of one call may be.
+        adapters: For classes that are no built-ins, what makes a built-in of an object of that class; for callers whom
+            the host trusts.
+        hooks: Plugins that bring tools, may refuse calls and are told of them, see `neuroscript.tools.hookspecs`.
+        audit: An audit log that stores a record of each call, or several. A path opens a `SqliteAudit` for the suffixes
+            ``.db``, ``.sqlite`` and ``.sqlite3``, and else a `FileAudit`.
+        audit_required: Which calls are refused when a sink can not keep their records: those of tools with the effects
+            ``writes``, ``deletes``, ``exec`` and ``net``, ``"all"`` or ``"none"``.
+        recording: A `Recording` or its path; it stores the content of calls, for `neuroscript.testing.replay.replay`.
+        spill: A `neuroscript.Spill`: which results of `execute` are so large that they go to a file of the sandbox.
+
+    Raises:
+        RegistryError: Two of *toolsets*, or of those that *hooks* bring, claim one name.
+        PluginError: One of *hooks* is no plugin; or *strict*, and distributions can not be used, in its ``errors``.
+        SpecError: Parameters have the wrong type or value; each problem is listed.
+        AuditError: The file of an audit log is not one.
+        OSError: The file of an audit log cannot be opened.
+        SandboxError: The host's ``sandbox_dir`` can not be used.
+
+    >>> from neuroscript import Engine
+    >>> with Engine() as engine:
+    ...     engine.call("math.add", (2, " 3 "))
+    5.0
+
+    Source: contract sections 1 and 2.
+    """
+
+    _is_engine = True
+
+    def __init__(
+        self,
+        *,
+        policy: ExecutionPolicy | None = None,
+        host: Host | None = None,
+        toolsets: Toolset | ToolImplementation | Iterable[Toolset | ToolImplementation] = (),
+        plugins: Literal["installed", "none"] | Collection[str] = "installed",
+        without: Collection[str] = (),
+        strict: bool = False,
+        lock: Lock | None = None,
+        mode: Literal["lax", "strict"] = "lax",
+        size_limits: SizeLimits = LAX.sizes,
+        adapters: Mapping[type, Callable[[Any], object]] | None = None,
+        hooks: Iterable[object] = (),
+        audit: AuditSink | str | os.PathLike[str] | Iterable[AuditSink | str | os.PathLike[str]] = (),
+        audit_required: Literal["effects", "all", "none"] = "effects",
+        recording: Recording | str | os.PathLike[str] | None = None,
+        spill: Spill | None = None,
+    ) -> None:
+        toolsets = (toolsets,) if isinstance(toolsets, (Toolset, ToolImplementation)) else as_tuple(toolsets)
+        plugged, sinks = as_tuple(hooks), _sinks(audit)
+        given = {"policy": policy, "host": host, "toolsets": toolsets, "plugins": plugins, "without": without}
+        given |= {"strict": strict, "lock": lock, "mode": mode, "size_limits": size_limits, "adapters": adapters}
+        given |= {"hooks": plugged, "audit": sinks, "audit_required": audit_required}
+        given |= {"recording": recording, "spill": spill}
+        require("Engine", **{name: (value, FORMS[name]) for name, value in given.items()})
+        coercion = Coercion(mode, size_limits, tuple((adapters or {}).items()))
+        host, policy = host or Host(), policy or ExecutionPolicy()
+        with ExitStack() as opened:
+            world = World(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
+            world.spill = spill
+            super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
+            self._plugins: dict[str, Any] = {}
+            self._loading = RLock()
+            for toolset in toolsets:
+                self.register(toolset)
+            if plugged:
+                world.register(_brought(plugged), HOST)
+            if plugins != "none":
+                self._load_installed(plugins, without, strict, lock)
+            opened.pop_all()  # from now on they are closed with the engine
+
+    def session(
+        self,
+        *,
+        variables: Mapping[str, Any] | None = None,
+        id: str = "",
+        policy: ExecutionPolicy | None = None,
+        host: Host | None = None,
+    ) -> Session:
+        """Return a caller of its own, with variables, handles and a ledger of its own, over the same tools.
+
+        Args:
+            variables: What its variables are at first, besides those of the host.
+            id: What it is called in records and approvals. One that is resumed later, perhaps by another process, has
+                to be called the same again; by default it is a word that nobody guesses.
+            policy: What it permits; it can only narrow what the engine permits.
+            host: Who is asked, told and printed to for this caller; of the engine's host all else holds on, as its
+                sandbox, its secrets, its constants and its clock.
+
+        Raises:
+            CoercionError: One of the variables is no plain value.
+        """
+        given = {"variables": variables, "id": id, "policy": policy, "host": host}
+        require("session", **{name: (value, FORMS[name]) for name, value in given.items()})
+        entries = self._entries.narrowed(policy)
+        own = tuple(layer for layer in entries.policy.layers if layer not in self.policy.layers)
+        return Session(entries, id, variables, _ledger(own, self.host, self.ledger), _lent(self.host, host))
+
+    @property
+    def plugin_errors(self) -> tuple[PluginError, ...]:
+        """Why plugins can not be used, as far as that has turned out."""
+        return tuple(self._world.plugin_errors)
+
+    def add_plugin_errors(self, *errors: PluginError) -> None:
+        """Have errors of plugins that somebody else loads listed in `plugin_errors` too."""
+        require("add_plugin_errors", errors=(errors, ERRORS))
+        self._world.plugin_errors.extend(errors)
+
+    @property
+    def refusals(self) -> tuple[CallRecord, ...]:
+        """The latest refusals by policy or limits, the oldest first; they are remembered without an audit too."""
+        return tuple(self._world.watch.refusals)
+
+    @property
+    def idle_rules(self) -> tuple[str, ...]:
+        """The patterns and names of its policy that match none of its tools, and the grants that none of them needs."""
+        needs: list[Any] = []
+        for tool in self._world.registry.tools.values():
+            with suppress(PluginError):  # which is listed
+                needs += tool.policy.capabilities
+        return (*self.policy.unmatched(self.tools, self.aliases), *map(str, self.policy.unused(needs)))
+
+    def add_hooks(self, *plugins: object) -> None:
+        """Take the tools of further plugins, and have their hooks asked and told, from the next call on.
+
+        Raises:
+            PluginError: One of them has no such hook, or was added before. Nothing has been added then.
+            RegistryError: A tool that they bring is there already; the same holds.
+        """
+        self._world.register(_brought(plugins), HOST, plugins=plugins)
+
+    # Tools
+
+    @property
+    def tools(self) -> Mapping[str, ToolImplementation]:
+        """All tools by canonical name: a snapshot, read-only.
+
+        A tool of an installed distribution is loaded when its function is called, see `preload`.
+        """
+        return Implementations(self._world.registry.tools)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Old names by which tools are found too, and the canonical names that they mean: a snapshot, read-only."""
+        return self._world.registry.aliases
+
+    def register(self, tools: ToolImplementation | Toolset, *, origin: str = "") -> None:
+        """Add one tool, or all tools of a set, with their old names.
+
+        Args:
+            origin: Who brings them; by default what the set says of itself, or else the host.
+
+        Raises:
+            RegistryError: A name is taken; nothing has been added then.
+        """
+        require("register", tools=(tools, TOOLS), origin=(origin, STRING))
+        if isinstance(tools, ToolImplementation):
+            self._world.register((tools,), origin or HOST)
+        else:
+            self._world.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
+
+    def preload(self, pattern: str = "*") -> tuple[PluginError, ...]:
+        """Load now the tools that would be loaded when they are first called, so that no call has to wait for it.
+
+        Args:
+            pattern: Their canonical names, as in ``fs.*``.
+
+        Returns:
+            Why some could not be loaded; their calls fail, and the other tools work.
+        """
+        from fnmatch import fnmatchcase
+
+        require("preload", pattern=(pattern, STRING))
+        problems: dict[str, PluginError] = {}
+        for name, tool in self._world.registry.tools.items():
+            if fnmatchcase(name, pattern):
+                try:
+                    loaded(tool)
+                except PluginError as error:
+                    problems[str(error)] = error
+        return tuple(problems.values())
+
+    def load_plugin(self, plugin: str | os.PathLike[str] | object) -> str:
+        """Add the tools of a plugin: of a file, a package, a module or an object.
+
+        A plugin is a module with one or several `Toolset` at its top level, or anything with a function
+        ``register(registrar)``, which then decides alone. All of its tools are added, or none. A package is a
+        directory with an ``__init__.py``; its modules import each other by relative imports, and meet no other plugin
+        of that name.
+
+        Returns:
+            Its origin, by which it is unloaded: the path as it was given, or the name of the module or of the object's
+            class, with a number where another plugin has it.
+
+        Raises:
+            PluginError: It has neither a toolset nor such a function, or it fails.
+            RegistryError: A name is taken, or the plugin was loaded before.
+        """
+        from neuroscript.discovery.local_plugins import origin_of, registered
+
+        with self._loading:
+            if self._loaded(plugin) is not None:
+                text = f"already registered: {shown_path(origin_of(plugin))}; reload_plugin takes it as it is now"
+                raise RegistryError(text)
+            loaded = registered(plugin, self._unused(origin_of(plugin)))
+            self._take(loaded, self._world.register)
+            return str(loaded.origin)
+
+    def load_plugins(self, directory: str | os.PathLike[str]) -> tuple[PluginError, ...]:
+        """Load each file of Python and each package in a directory, in the order of their names.
+
+        What begins with ``_`` or ``.`` is left out. A broken one stops no other; it is added to `plugin_errors`. So is
+        one that others than this user and the system's could change, ``plugin.unsafe``; the directory is one of them.
+
+        Returns:
+            Why some of them could not be loaded.
+        """
+        from neuroscript.discovery.local_plugins import guarded, offered
+
+        require("load_plugins", directory=(directory, PATH))
+        problems: list[PluginError] = []
+        try:
+            for path in offered(directory):
+                try:
+                    self.load_plugin(guarded(path))
+                except PluginError as error:
+                    problems.append(error)
+                except RegistryError as error:
+                    problems.append(PluginError(shown_path(path), str(error)))
+        except PluginError as error:
+            problems.append(error)
+        self._world.plugin_errors += problems
+        return tuple(problems)
+
+    def reload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
+        """Load a plugin as it is now in the place of what it was, at once and whole.
+
+        Calls that have begun end with the functions and the other tools that were there when they began; no call is
+        lost, and none meets both.
+
+        Args:
+            plugin: Its origin, its path, or the module or object that was loaded, which registers again.
+
+        Raises:
+            PluginError: It was not loaded, or can not be loaded now; the tools are what they were.
+            RegistryError: A name is taken; the tools are what they were.
+        """
+        from neuroscript.discovery.local_plugins import registered
+
+        with self._loading:
+            old = self._known_plugin(plugin)
+            self._take(registered(old.plugin, old.origin), self._world.exchange)
+
+    def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
+        """Take away the tools of a plugin; calls that have begun end as they would have.
+
+        Args:
+            plugin: Its origin, its path, or the module or object that was loaded.
+
+        Raises:
+            PluginError: It was not loaded.
+        """
+        with self._loading:
+            old = self._known_plugin(plugin)
+            self._world.exchange((), old.origin)
+            del self._plugins[old.origin]
+            self._world.hold(self._plugins.values())
+
+    def _take(self, loaded: Any, take: Callable[..., None]) -> None:
+        take(loaded.tools, loaded.origin, loaded.aliases)
+        self._plugins[loaded.origin] = loaded
+        self._world.hold(self._plugins.values())
+
+    def _loaded(self, plugin: object) -> Any:
+        """Return what was loaded of a plugin, or None."""
+        if isinstance(plugin, (str, os.PathLike)):
+            file = os.path.abspath(plugin)  # noqa: PTH100
+            paths = ((each, each.plugin) for each in self._plugins.values() if each.code is not None)
+            return next((each for each, path in paths if os.path.abspath(path) == file), None)  # noqa: PTH100
+        return next((each for each in self._plugins.values() if each.plugin is plugin), None)
+
+    def _known_plugin(self, plugin: object) -> Any:
+        named = self._plugins.get(plugin) if isinstance(plugin, str) else None
+        found = named or self._loaded(plugin)
+        if found is None:
+            from neuroscript.discovery.local_plugins import origin_of
+
+            reason = "no such plugin was loaded with load_plugin"
+            raise PluginError(shown_path(origin_of(plugin)), reason, code="plugin.unknown")
+        return found
+
+    def _unused(self, origin: str) -> str:
+        """Return an origin that no other tool has."""
+        taken = {*self._plugins, *self._world.registry.origins.values()}
+        numbered = (f"{origin} {number}" for number in count(2))
+        return origin if origin not in taken else next(each for each in numbered if each not in taken)
+
+    def _load_installed(
+        self, plugins: str | Collection[str], without: Collection[str], strict: bool, lock: Any
+    ) -> None:
+        from neuroscript.discovery.catalog import offered
+
+        problems = self._world.plugin_errors
+        only = None if isinstance(plugins, str) else plugins
+        for found in offered(only, without, self._world.registry.origins, lock and lock.check):
+            if isinstance(found, PluginError):
+                problems.append(found)
+            else:
+                self._bring(found, lock is not None)
+        if lock is not None and only is None:
+            problems += lock.missing(without)
+        if strict and problems:
+            self.close(0)
+            raise PluginError("plugins", "; ".join(map(str, problems)), errors=problems)
+
+    def _bring(self, found: Any, is_pinned: bool) -> None:
+        """Take what a distribution brings, all of it or nothing."""
+        from neuroscript.discovery import lazy_tools as deferred
+
+        problems, origin = self._world.plugin_errors, str(found.distribution)
+        sources = [deferred.Source(found.distribution, each, problems.append, is_pinned) for each in found.entries]
+        try:
+            hooks = deferred.plugins(sources)
+            self._world.register(deferred.tools(sources), origin, found.aliases, hooks)
+        except PluginError:  # which is listed
+            return
+        except RegistryError as error:  # an old name is taken, or takes one
+            problems.append(PluginError(origin, f"can not be used ({error})", code="plugin.duplicate"))
+
+    # Its end
+
+    def close(self, grace: float = GRACE) -> tuple[str, ...]:
+        """Refuse further calls, let those in flight end, and leave the others behind.
+
+        Args:
+            grace: Seconds that they are given.
+
+        Returns:
+            The tools whose calls were left behind, in order; their Runtimes refuse from now on. A second time, none.
+        """
+        require("close", grace=(grace, DURATION))
+        self._refuse()
+        end = monotonic() + grace
+        while (left := self._in_flight()) and monotonic() < end:
+            sleep(LOOK)
+        return self._left_behind(left)
+
+    async def aclose(self, grace: float = GRACE) -> tuple[str, ...]:
+        """Close the engine as `close` does, while the loop goes on."""
+        from asyncio import sleep
+
+        require("aclose", grace=(grace, DURATION))
+        self._refuse()
+        end = monotonic() + grace
+        while (left := self._in_flight()) and monotonic() < end:
+            await sleep(LOOK)
+        return self._left_behind(left)
+
+    def _refuse(self) -> None:
+        self._world.is_closed = True
+        for session in tuple(self._world.sessions):
+            session.refuse()
+
+    def _in_flight(self) -> tuple[str, ...]:
+        from neuroscript.engine.inflight import in_flight
+
+        return () if self._world.is_over else in_flight(self._world)
+
+    def _left_behind(self, left: tuple[str, ...]) -> tuple[str, ...]:
+        for session in tuple(self._world.sessions):
+            session.end()
+        self._world.close(left)
+        return left
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Implementations(Mapping[str, ToolImplementation]):
+    """The tools of a registry, by canonical name."""
+
+    def __init__(self, tools: Mapping[str, Any]) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> ToolImplementation:
+        return implementation(self._tools[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+
+def _brought(plugins: tuple[object, ...]) -> tuple[ToolImplementation, ...]:
+    """Return the tools that plugins of hooks bring."""
+    from neuroscript.discovery.entry_points import computed
+
+    return tuple(tool for toolset in computed(plugins) for tool in toolset)
+
+
+def _sinks(audit: Any) -> Any:
+    """Return one audit log or several as a tuple, and anything else as it is, for a check to refuse."""
+    is_one = isinstance(audit, (str, os.PathLike)) or hasattr(audit, "write")
+    return (audit,) if is_one else as_tuple(audit)
+
+
+def _watching(
+    plugins: tuple[object, ...], audit: tuple[Any, ...], required: str, recording: Any, opened: ExitStack
+) -> dict[str, Any]:
+    """Return what a `Watch` is made of, and nothing where nobody watches.
+
+    Args:
+        opened: Closes the files that are opened here, where the engine cannot be made.
+    """
+    sinks = [_at_path(each, opened, _audit_at) for each in audit]
+    recording = _at_path(recording, opened, _recording_at)
+    found: dict[str, Any] = {}
+    if plugins:
+        from neuroscript.calls.hooks import Hooks
+
+        found["hooks"] = Hooks(plugins)
+    if sinks:
+        found |= {"sinks": tuple(sinks), "required": required}
+    if recording is not None:
+        found["recording"] = recording
+    return found
+
+
+def _at_path(part: Any, opened: ExitStack, make: Callable[[Any], Any]) -> Any:
+    """Return what *make* opens at a path; anything else is returned as it is."""
+    return opened.enter_context(closing(make(part))) if isinstance(part, (str, os.PathLike)) else part
+
+
+def _audit_at(path: str | os.PathLike[str]) -> AuditSink:
+    from neuroscript.audit.location import sink_at
+
+    return sink_at(path)
+
+
+def _recording_at(path: str | os.PathLike[str]) -> Recording:
+    from neuroscript.audit.recording import Recording
+
+    return Recording(path)
+
+
+def _is_spill(value: object) -> bool:
+    from neuroscript.calls.spill import Spill
+
+    return isinstance(value, Spill)
+
+
+# What each parameter has to be
+
+RECORDING: Final = shaped("a Recording", "write", "leave_out", "close")
+SINK: Final = shaped("an audit log", "write", "close")
+PLUGINS: Final = collection(STRING, "names of distributions")
+FORMS: Final = {
+    "policy": optional(POLICY),
+    "host": optional(instance(Host, "write Host(...)")),
+    "toolsets": collection(TOOLS, "Toolsets"),
+    "plugins": Form(
+        "'installed', 'none' or a collection of names of distributions",
+        lambda plugins: isinstance(plugins, str) or not [*PLUGINS.problems("", plugins)],
+        lambda plugins: not isinstance(plugins, str) or plugins in ("installed", "none"),
+    ),
+    "without": STRINGS,
+    "strict": FLAG,
+    "lock": optional(shaped("a Lock", "check", "missing")),
+    "mode": one_of("lax", "strict"),
+    "size_limits": instance(SizeLimits),
+    "adapters": optional(
+        Form(
+            "a mapping of functions by class",
+            lambda adapters: (
+                isinstance(adapters, Mapping)
+                and all(isinstance(kind, type) and callable(adapt) for kind, adapt in adapters.items())
+            ),
+        )
+    ),
+    "hooks": Form("a list or tuple of plugins", lambda hooks: isinstance(hooks, tuple)),
+    "audit": collection(
+        Form(f"a path, or {SINK.words}", lambda sink: PATH.accepts(sink) or SINK.accepts(sink)), "paths or audit logs"
+    ),
+    "audit_required": one_of("effects", "all", "none"),
+    "recording": optional(
+        Form(
+            "a path or a Recording",
+            lambda recording: PATH.accepts(recording) or RECORDING.accepts(recording),
+        )
+    ),
+    "spill": optional(Form("a Spill", _is_spill, hint="write Spill(...)")),
+    "variables": optional(BY_NAME),
+    "id": STRING,
+}
+ERRORS: Final = sequence(instance(PluginError), "PluginErrors")
+
+
+def _lent(host: Host, own: Host | None) -> Host:
+    """Return a host with what *own* has of a caller's own, and all else of the engine's."""
+    if own is None:
+        return host
+    import attrs
+
+    parts = ("logger", "stdin", "stdout", "stderr", "prompter", "progress")
+    return attrs.evolve(host, **{part: getattr(own, part) for part in parts})
+
+
+def _ledger(layers: tuple[ExecutionPolicy, ...], host: Host, above: Any) -> Any:
+    """Return what counts for these layers under what counts above, or None where nothing is counted."""
+    limits: list[Any] = [
+        layer.limits for layer in reversed(layers) if layer.limits is not None and not layer.limits.is_idle
+    ]
+    if not limits and above is None:
+        return None
+    from neuroscript.policy.ledger import Ledger
+
+    ledger = above
+    for each in limits or [None]:
+        ledger = Ledger(each, host.clock, ledger)
+    return ledger

@@ -1,0 +1,278 @@
+"""The tools of an engine, by any spelling of their names, each with its line under a policy; and what they share.
+
+Source: contract section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from neuroscript.calls.compiler import Compiled, binder, compiled
+from neuroscript.calls.drivers import drive
+from neuroscript.calls.pipeline import Line
+from neuroscript.calls.steps import CallFrame
+from neuroscript.calls.threads import Threads
+from neuroscript.coercion.context import type_name
+from neuroscript.engine.call_runtime import CallRuntime, CountedRuntime
+from neuroscript.engine.shared import Moment, World
+from neuroscript.errors import CallError, LimitError, PluginError, PolicyError, ToolNotFound
+from neuroscript.io.text import shown
+from neuroscript.names import MAX_SPELLING_CHARS, canonical
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.runtime.interfaces import ToolInfo
+from neuroscript.spec.binding import bound
+from neuroscript.tools.tool import ToolImplementation
+from neuroscript.tools.toolset import HOST, Listed, Registry, failure, implementation, loaded
+
+if TYPE_CHECKING:
+    pass
+
+
+DEEPEST: Final = 16
+"""How many calls may stand in each other where no limit says it."""
+
+
+class Entry:
+    """A tool that may be called: its line, and the line as a function, which is compiled when it is first wanted."""
+
+    def __init__(self, line: Line, threads: Threads) -> None:
+        self.line = line
+        self._threads = threads
+        self._makers: dict[bool, Callable[[CallFrame], Compiled]] = {}
+
+    def function(self, by_name: bool, root: CallFrame) -> Compiled:
+        """Return the line as a function of arguments in order, or by name.
+
+        Args:
+            root: Where its calls from outside stand.
+        """
+        maker = self._makers.get(by_name)
+        if maker is None:
+            careful = self._careful(by_name)
+            direct = self.line.is_direct
+            maker = self._makers[by_name] = (
+                compiled(self.line, careful, by_name) if direct else partial(_from_outside, careful)
+            )
+        return maker(root)
+
+    def _careful(self, by_name: bool) -> Compiled:
+        """Return the way through the steps, as a function of the same form as a compiled line."""
+        line, threads = self.line, self._threads
+        spec, coercion = line.tool.spec, line.coercion
+
+        def unwatched(given: object, frame: CallFrame) -> Any:
+            if frame.session.secrets is not None:
+                return careful(given, frame)
+            return drive(line.steps(bound(spec, coercion, given, by_name=by_name), frame), threads)
+
+        def careful(given: object, frame: CallFrame) -> Any:
+            values = line.bind(frame, given, by_name)
+            return drive(line.steps(values, frame, line.repairs(given, values)), threads)
+
+        return unwatched if line.gate is None else careful
+
+
+def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
+    def line(given: object, frame: CallFrame = root) -> Any:
+        return careful(given, frame)
+
+    return line
+
+
+class Entries:
+    """The tools of an engine as one policy lets them be called.
+
+    Attributes:
+        world: What does not depend on the policy.
+        policy: What the host permits.
+        depth: How deep calls may stand in each other.
+    """
+
+    def __init__(self, world: World, policy: ExecutionPolicy) -> None:
+        self.world = world
+        self.policy = policy
+        self.depth: int = policy.least("depth", DEEPEST)
+        self._is_gated = world.is_watched or policy.counts
+        self._entries: dict[str, Entry] = {}
+        self._gates: dict[str, Any] = {}
+        self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (Registry(), MappingProxyType({}))
+        world.views.add(self)
+
+    def narrowed(self, policy: ExecutionPolicy | None) -> Entries:
+        """Return the same tools under a policy that is within this one; None is this one."""
+        return self if policy is None else Entries(self.world, policy.inside(self.policy))
+
+    def forget(self) -> None:
+        """Make the lines of all tools anew when they are next called, for what stands before them has changed."""
+        self._is_gated = self.world.is_watched or self.policy.counts
+        self._gates = {}
+        self._entries = {}  # last: whoever puts a line into this one finds the gates of now
+
+    @cached_property
+    def secrets(self) -> Any:
+        """The secrets of the host that can be guessed and that this policy permits to read, a `SecretSet`."""
+        return self.world.secrets.granted(self.policy)
+
+    @property
+    def count(self) -> int:
+        """How many tools there are."""
+        return len(self.world.registry.tools)
+
+    def of(self, spelling: str | None, name: object, registry: Registry) -> Entry:
+        """Return the tool that a spelling means, if it may be called.
+
+        Args:
+            spelling: The name as a text, or None where *name* is none.
+            registry: The tools; a call that began before they changed still has the former ones.
+
+        Raises:
+            ToolNotFound: There is none, or the host does not permit any of that name.
+            PolicyError: It needs what the host does not give.
+            ToolFailed: Its distribution can not be loaded.
+        """
+        if spelling is None:
+            raise ToolNotFound(f"<{type_name(name)}>")
+        asked = canonical(spelling)
+        listed = registry.named(asked)
+        if listed is None:
+            raise ToolNotFound(shown(spelling), self._near(spelling, registry))
+        try:
+            tool = self._admitted(listed, registry)
+        except PluginError as error:
+            raise failure(listed.name, error) from error
+        if asked != tool.name or tool.spec.deprecated:
+            self._warn(tool, asked)
+        entries = self._entries  # which are forgotten, with what is put into them, if something changes meanwhile
+        entry = entries.get(tool.name)
+        if entry is None or entry.line.tool is not tool:
+            gate = self.gate(tool) if self._is_gated else None
+            runtime = CallRuntime if gate is None else CountedRuntime
+            line = Line(tool, self.world.coercion, self.policy, runtime, gate)
+            entry = entries[tool.name] = Entry(line, self.world.threads)
+        return entry
+
+    def _admitted(self, listed: Listed, registry: Registry) -> ToolImplementation:
+        """Return a tool that may run, loaded where it was not."""
+        refused = self._refusal(listed, registry)
+        if refused is not None:
+            raise refused
+        return loaded(listed)
+
+    def _permitted(self) -> Iterator[str]:
+        """Return the names of the tools that may run."""
+        registry = self.world.registry
+        return (name for name in registry.tools if self._may_run(name, registry))
+
+    def _near(self, spelling: str, registry: Registry) -> tuple[str, ...]:
+        """Return at most three tools that may run and are spelled like a name that no tool has."""
+        if len(spelling) > MAX_SPELLING_CHARS:
+            return ()
+        return registry.near_names.near(spelling, lambda name: self._may_run(name, registry))
+
+    def _may_run(self, name: str, registry: Registry) -> bool:
+        try:
+            return self._refusal(registry.tools[name], registry) is None
+        except PluginError:  # which is listed
+            return False
+
+    def _refusal(self, tool: Listed, registry: Registry) -> PolicyError | None:
+        """Return why a tool may not run at all: what is denied stays denied under a new name."""
+        refused = self.policy.verdict(tool.name, tool.policy)
+        if refused is None and registry.aliases:
+            denials = (self.policy.denial(old, tool.name) for old in registry.old_names(tool.name))
+            refused = next((each for each in denials if each is not None), None)
+        return refused
+
+    def _warn(self, tool: ToolImplementation, asked: str) -> None:
+        if asked != tool.name:
+            self.world.warn(tool.name, asked, f"{asked} is an old name of {tool.name}")
+        if tool.spec.deprecated:
+            self.world.warn(tool.name, tool.name, f"{tool.name} is deprecated: {tool.spec.deprecated}")
+
+    def gate(self, tool: ToolImplementation) -> Any:
+        """Return what stands before a tool, and tells what becomes of its calls."""
+        gates = self._gates
+        gate = gates.get(tool.name)
+        if gate is None or gate.tool is not tool:
+            from neuroscript.calls.gate import Gate
+
+            origin = self.world.registry.origins.get(tool.name, HOST)
+            gate = gates[tool.name] = Gate(tool, origin, self.policy, self.world.watch)
+        return gate
+
+    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+        """Tell whoever has to know that the call of *frame* was refused, and return *error*."""
+        if not (self.world.is_watched or isinstance(error, (PolicyError, LimitError))):
+            return error
+        watch = self.world.watch
+        with suppress(KeyError, PluginError):
+            watch = self.gate(implementation(self.world.registry.tools[frame.tool]))
+        told: CallError = watch.refused(frame, error, values)
+        return told
+
+    @property
+    def infos(self) -> Mapping[str, ToolInfo]:
+        """The tools that may be called, by canonical name, without their functions."""
+        registry, infos = self._infos
+        if registry is not self.world.registry:
+            registry = self.world.registry
+            known: dict[str, ToolInfo] = {}
+            for name in sorted(self._permitted()):
+                tool = registry.tools[name]
+                with suppress(PluginError):  # which is listed
+                    known[name] = ToolInfo(tool.spec, tool.policy, registry.origins[name])
+            infos = MappingProxyType(known)
+            self._infos = registry, infos
+        return infos
+
+
+class Known:
+    """A tool as one session calls it.
+
+    Attributes:
+        line: Its line.
+        frame: Where its calls from outside stand.
+    """
+
+    def __init__(self, entry: Entry, frame: CallFrame) -> None:
+        self.line = entry.line
+        self.frame = frame
+        self._entry = entry
+        self._functions: dict[bool, Compiled] = {}
+
+    @cached_property
+    def bind(self) -> Callable[[object], tuple[Any, ...]]:
+        """What gives the exact values of arguments by name, and calls nothing."""
+        return binder(self.line.tool.spec, self.line.coercion)
+
+    def function(self, by_name: bool) -> Compiled:
+        """Return the line as a function of arguments in order, or by name."""
+        function = self._functions.get(by_name)
+        if function is None:
+            function = self._functions[by_name] = self._entry.function(by_name, self.frame)
+        return function
+
+
+@attrs.frozen(eq=False, repr=False)
+class Names:
+    """What a session has seen of the tools of one moment; when they change it begins another one.
+
+    A call that still writes into an old one spoils nothing.
+
+    Attributes:
+        moment: The tools.
+        known: Each as this session calls it, by the spellings that were seen.
+        positional: Their lines, for arguments in order.
+        named: Their lines, for arguments by name.
+    """
+
+    moment: Moment
+    known: dict[str, Known] = attrs.field(factory=dict)
+    positional: dict[str, Compiled] = attrs.field(factory=dict)
+    named: dict[str, Compiled] = attrs.field(factory=dict)

@@ -1,0 +1,81 @@
+"""What would become of a call, before anything runs.
+
+Source: upstream's makers ask for it (upstream.md part 11); contract section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from neuroscript.calls.steps import CallFrame
+from neuroscript.errors import CallError, LimitError
+from neuroscript.io.text import shown
+from neuroscript.names import from_wire
+from neuroscript.policy.execution_policy import Decision
+from neuroscript.runtime.interfaces import ToolCall
+from neuroscript.runtime.redacting_proxies import redacted_decision
+from neuroscript.spec.binding import arguments_of, bound
+from neuroscript.spec.tool_spec import ToolSpec
+
+
+def foreseen(session: Any, call: ToolCall) -> Decision:
+    """Return whether a session would let a call run, and what decides that: all gates but the approvers are asked."""
+    decision = _decided(session, call)
+    return decision if session.secrets is None else redacted_decision(session.secrets, decision)
+
+
+def exact(session: Any, call: ToolCall) -> tuple[Any, tuple[Any, ...]]:
+    """Return the tool of a call as a session knows it, and the exact values that it would be given.
+
+    Raises:
+        CallError: There is none that may be called, or the arguments come to none.
+    """
+    name = from_wire(call.name) if isinstance(call.name, str) else call.name
+    known = session._resolved(name if isinstance(name, str) else None, name)
+    spec = known.line.tool.spec
+    coercion = known.line.coercion
+    given = arguments_of(call.arguments, spec.full_name, coercion.sizes)
+    return known, bound(spec, coercion, given, by_name=isinstance(given, dict))
+
+
+def _decided(session: Any, call: ToolCall) -> Decision:
+    try:
+        known, values = exact(session, call)
+    except CallError as error:
+        return Decision.of(error, shown(str(call.name)))
+    line = known.line
+    line.hidden(known.frame, values)
+    hidden = {*line.tool.spec.secret_names, *_with_secrets(session.secrets, line.tool.spec, values)}
+    decision: Decision = session.policy.check(line.tool, values, hidden=hidden)
+    if decision.allowed:
+        refusal = _refused_by_hooks(session, line, values)
+        if refusal is not None:
+            return Decision.of(refusal, line.tool.name)
+        spent = _spent(session, line.tool.name)
+        if spent is not None:
+            return attrs.evolve(Decision.of(spent, line.tool.name), rule="limits")
+    return decision
+
+
+def _with_secrets(secrets: Any, spec: ToolSpec, values: tuple[Any, ...]) -> Iterator[str]:
+    """Yield the names of arguments that hold a secret of the session."""
+    for name, value in {} if secrets is None else spec.by_name(values).items():
+        if secrets.plain(value) is not value:
+            yield name
+
+
+def _refused_by_hooks(session: Any, line: Any, values: tuple[Any, ...]) -> CallError | None:
+    if line.gate is None or not line.gate.decides:
+        return None
+    needs = tuple(need for template in line.tool.templates for need in template.fill(values))
+    refusal: CallError | None = line.gate.refusal(CallFrame(session, line.tool.name, needs=needs), values)
+    return refusal
+
+
+def _spent(session: Any, tool: str) -> LimitError | None:
+    """Return the limit that leaves no further call of a tool, or None."""
+    refusal: LimitError | None = None if session.ledger is None else session.ledger.peek(tool)
+    return refusal

@@ -1,0 +1,637 @@
+"""The doors: call a tool by position or by name, for a result or a stream, from sync or async code, or as a model asks.
+
+A session is one caller's: it has variables and handles of its own, over the tools that all sessions of an engine share.
+
+Source: contract sections 1, 2 and 4.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from weakref import WeakKeyDictionary
+
+from neuroscript.calls.compiler import Compiled
+from neuroscript.calls.drivers import adrive, adrive_stream, drive, drive_stream
+from neuroscript.calls.steps import CallFrame, Steps
+from neuroscript.coercion.parameters import (
+    BY_NAME,
+    FUNCTION,
+    SECONDS,
+    STRING,
+    Form,
+    as_tuple,
+    collection,
+    instance,
+    optional,
+    require,
+)
+from neuroscript.engine.entries import Entries, Known, Names
+from neuroscript.engine.shared import Moment
+from neuroscript.errors import CallError, LimitError, PolicyError, SpecError
+from neuroscript.io.text import shown
+from neuroscript.names import canonical, from_wire
+from neuroscript.policy.execution_policy import POLICY, Decision, ExecutionPolicy
+from neuroscript.runtime.host import Host
+from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult
+from neuroscript.runtime.state import Memory
+from neuroscript.spec.binding import Repair, arguments_of, repairs, seconds_of
+
+if TYPE_CHECKING:
+    from neuroscript.approval.pending import PendingApproval
+    from neuroscript.approval.request import Approval
+
+
+Call = ToolCall | Mapping[str, Any]
+"""A call as a model sends it: as a `ToolCall`, or as a dict of ``name``, ``arguments`` and ``id``."""
+
+
+SPELLINGS: Final = 10_000
+"""How many spellings of names are remembered beyond the canonical ones."""
+
+
+class Sent:
+    """A call that a model sent, with what its result has to tell besides."""
+
+    __slots__ = ("_started", "call", "repairs", "tool")
+
+    def __init__(self, call: ToolCall) -> None:
+        self._started = perf_counter()
+        self.call = call
+        self.tool = ""
+        self.repairs: tuple[Repair, ...] = ()
+
+    def result(self, value: Any) -> ToolResult:
+        """Return the result of a call that gave *value*."""
+        return ToolResult(self.call.id, self.tool, value, repairs=self.repairs, seconds=perf_counter() - self._started)
+
+    def failed(self, error: CallError) -> ToolResult:
+        """Return the result of a call that gave an error."""
+        name = self.tool or shown(str(self.call.name))
+        return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started)
+
+
+class Session:
+    """One caller's way to the tools of an engine; `Engine` is the first one, and `Engine.session` makes others.
+
+    Args:
+        entries: The tools, as its policy lets them be called.
+        id: What it is called in records and approvals; by default a word that nobody guesses.
+        variables: What its variables are at first, besides those of the host.
+        ledger: What its `ledger` is.
+        host: What is lent to it, if that is not what the engine's host lends.
+
+    Attributes:
+        id: What it is called in records and approvals.
+        host: What the host lends.
+        is_closed: Whether no further call begins.
+        is_over: Whether calls that have not ended are left behind.
+        is_stopped: Whether an approver has stopped it.
+        approved: The calls that were approved for the whole session.
+        answers: Approvals that came later, for calls that are resumed, by approver and the digest of the call.
+        ledger: What counts its calls and what they spend against its limits, a `Ledger`; None where nothing is limited.
+    """
+
+    _is_engine: bool = False
+
+    def __init__(
+        self,
+        entries: Entries,
+        id: str = "",
+        variables: Mapping[str, Any] | None = None,
+        ledger: Any = None,
+        host: Host | None = None,
+    ) -> None:
+        world = entries.world
+        self._entries = entries
+        self._world = world
+        self.host = host or world.host
+        self.memory = Memory({**world.host.variables, **(variables or {})}, world.host.constants)
+        self.id = id or os.urandom(8).hex()
+        self.ledger = ledger
+        self.is_closed = world.is_closed
+        self.is_over = False
+        self.is_stopped = False
+        self.approved: set[tuple[int, str]] = set()
+        self.answers: dict[tuple[int, str], Any] = {}
+        self._redactor: Any = None
+        self._same: WeakKeyDictionary[Session, None] = WeakKeyDictionary({self: None})
+        world.join(self)
+
+    # Calls
+
+    def call(self, name: str, args: Sequence[Any] = (), timeout: float | None = None) -> Any:
+        """Call a tool with arguments in order and return its result.
+
+        Args:
+            name: Any spelling, for example ``math.add`` or ``tool.Math.Add``.
+            args: A list or a tuple; optional arguments at its end may be left out.
+            timeout: Seconds that the tool may take; its own policy may give it fewer.
+
+        Returns:
+            The exact built-in that the tool's return type names; of a stream, the list of its items.
+
+        Raises:
+            CallError: One of its kinds says what went wrong, and who can mend it.
+        """
+        if timeout is not None:
+            return drive(self._steps(name, args, False, timeout), self._world.threads)
+        try:
+            line = self._positional[name] if type(name) is str else self._found(name, False)
+        except KeyError:
+            line = self._found(name, False)
+        return line(args)
+
+    def call_named(self, name: str, mapping: Mapping[str, Any], timeout: float | None = None) -> Any:
+        """Call a tool with arguments by name, a dict, and return its result, as `call` does."""
+        if timeout is not None:
+            return drive(self._steps(name, mapping, True, timeout), self._world.threads)
+        try:
+            line = self._named[name] if type(name) is str else self._found(name, True)
+        except KeyError:
+            line = self._found(name, True)
+        return line(mapping)
+
+    async def acall(self, name: str, args: Sequence[Any] = (), timeout: float | None = None) -> Any:
+        """Return what `call` returns, or raise what it raises, without holding up the loop that awaits it."""
+        return await self._acall(name, args, False, timeout)
+
+    async def acall_named(self, name: str, mapping: Mapping[str, Any], timeout: float | None = None) -> Any:
+        """Return what `call_named` returns, or raise what it raises, without holding up the loop that awaits it."""
+        return await self._acall(name, mapping, True, timeout)
+
+    async def _acall(self, name: str, given: object, by_name: bool, timeout: float | None) -> Any:
+        known = self._entry(name)
+        if timeout is None and known.line.is_direct and known.line.manner == "plain":
+            return known.function(by_name)(given)
+        return await adrive(self._steps(name, given, by_name, timeout), self._world.threads)
+
+    def stream(
+        self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
+    ) -> Iterator[Any]:
+        """Call a tool and give its items as they come; a tool that is no stream gives its one result.
+
+        The tool is ended when the iterator is closed, or when it is read to its end.
+
+        Args:
+            name: Any spelling of its name; or a call as a model sent it, and then no secret is in an item.
+            args: In order, or a dict by name; of no meaning beside a call.
+            timeout: Seconds for the whole stream.
+
+        Raises:
+            CallError: At once where the call can not begin; later where the tool fails.
+        """
+        if isinstance(name, ToolCall):
+            return self._sent_stream(Sent(name), timeout)
+        return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
+
+    def astream(
+        self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
+    ) -> AsyncIterator[Any]:
+        """Call a tool and give its items as they come, as `stream` does, to a reader that awaits each."""
+        if isinstance(name, ToolCall):
+            return self._adiscreetly(adrive_stream(self._sent_steps(Sent(name), timeout), self._world.threads))
+        return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
+
+    def _sent_stream(self, sent: Sent, timeout: float | None) -> Iterator[Any]:
+        return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._world.threads))
+
+    def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
+        try:
+            for item in items:
+                yield self.without_secrets(item)
+        finally:
+            items.close()  # type: ignore[attr-defined]
+
+    async def _adiscreetly(self, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        try:
+            async for item in items:
+                yield self.without_secrets(item)
+        finally:
+            await items.aclose()  # type: ignore[attr-defined]
+
+    def _steps(self, name: object, given: object, by_name: bool, timeout: float | None) -> Steps:
+        known = self._entry(name)
+        line, frame = known.line, self._timed(known, timeout)
+        values = line.bind(frame, given, by_name)
+        return line.steps(values, frame, line.repairs(given, values))
+
+    def _timed(self, known: Known, timeout: float | None) -> CallFrame:
+        if timeout is None:
+            return known.frame
+        return CallFrame(self, known.frame.tool, timeout=seconds_of(timeout), tools=known.frame.tools)
+
+    def execute(
+        self,
+        call: Call,
+        timeout: float | None = None,
+        *,
+        on_item: Callable[[Any], object] | None = None,
+    ) -> ToolResult:
+        """Take a call as a model sent it, and return its result or its error; a `CallError` is never raised.
+
+        The name may be spelt for the wire (``math__add``), and the arguments may be JSON text. No secret is in what is
+        returned.
+
+        Args:
+            call: A `ToolCall`, or a dict of ``name``, ``arguments`` and ``id``, of which only the name is needed.
+                `neuroscript.llm.wire.read_call` reads the calls of model APIs.
+            timeout: Seconds for the whole call.
+            on_item: Is told each item of a stream as it comes; all of them are the result all the same. What it raises
+                ends the tool, and passes.
+
+        Raises:
+            SpecError: A parameter has the wrong type, or *on_item* is a coroutine function, which only `aexecute`
+                awaits.
+        """
+        if on_item is not None:
+            _refuse_coroutine(on_item)
+        if timeout is not None:
+            require("execute", timeout=(timeout, SECONDS))
+        sent = Sent(call if type(call) is ToolCall else _call_of(call))
+        collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
+        try:
+            result = sent.result(drive(self._sent_steps(sent, timeout), self._world.threads, collected))
+        except CallError as error:
+            result = sent.failed(error if collected is None else collected.ended(error))
+        return self._told(result)
+
+    async def aexecute(
+        self,
+        call: Call,
+        timeout: float | None = None,
+        *,
+        on_item: Callable[[Any], object] | None = None,
+    ) -> ToolResult:
+        """Return what `execute` returns, without holding up the loop that awaits it.
+
+        Args:
+            on_item: May be a coroutine function; the next item is made when it has ended.
+        """
+        if timeout is not None or on_item is not None:
+            require("aexecute", timeout=(timeout, optional(SECONDS)), on_item=(on_item, optional(FUNCTION)))
+        sent = Sent(call if type(call) is ToolCall else _call_of(call))
+        collected = None if on_item is None and self._world.spill is None else self._collected(on_item, on_loop=True)
+        try:
+            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world.threads, collected))
+        except CallError as error:
+            result = sent.failed(error if collected is None else await self._aside(collected.ended, error))
+        told: ToolResult = await self._aside(self._told, result)
+        return told
+
+    async def _aside(self, func: Callable[..., Any], given: Any) -> Any:
+        """Call what may write a file on a thread, and else at once."""
+        if self._world.spill is None:
+            return func(given)
+        from asyncio import to_thread
+
+        return await to_thread(func, given)
+
+    def _collected(self, on_item: Callable[[Any], object] | None, *, on_loop: bool = False) -> Any:
+        if self._world.spill is not None:
+            from neuroscript.calls.spill_writer import Spilling
+
+            return Spilling(self, self._world.spill, on_item, on_loop=on_loop)
+        from neuroscript.calls.streams import Collected
+
+        return Collected(None if on_item is None else lambda item: on_item(self.without_secrets(item)))
+
+    def _sent_steps(self, sent: Sent, timeout: float | None) -> Steps:
+        call = sent.call
+        known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
+        line, sent.tool = known.line, known.frame.tool
+        frame = self._timed(known, timeout)
+        given = arguments_of(call.arguments, sent.tool, line.coercion.sizes)
+        values = line.bind(frame, given, isinstance(given, dict))
+        sent.repairs = repairs(line.tool.spec, given, values)
+        return line.steps(values, frame, sent.repairs)
+
+    def _told(self, result: ToolResult) -> ToolResult:
+        if self.secrets is not None:
+            from neuroscript.runtime.redacting_proxies import redacted_result
+
+            result = redacted_result(self.secrets, result)
+        if self._world.spill is None:
+            return result
+        from neuroscript.calls.spill_writer import spilled
+
+        return spilled(self, self._world.spill, result)
+
+    def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
+        """Take a call that waited for an approval into the line from its start, with the answer that came.
+
+        The answer counts once, and only if the call, the definition of its tool, what the host permits and this session
+        are what they were when it was asked for.
+
+        Args:
+            pending: What was put aside, a `PendingApproval`.
+            answer: What somebody said to it, an `Approval`.
+
+        Returns:
+            What `execute` returns; an error ``policy.stale`` says what is no longer the same.
+        """
+        from neuroscript.approval.pending import PendingApproval
+        from neuroscript.approval.request import Approval
+        from neuroscript.calls.approvals import stale
+
+        parts = {"pending": (pending, instance(PendingApproval)), "answer": (answer, instance(Approval))}
+        require("resume", **parts, timeout=(timeout, optional(SECONDS)))
+        error = stale(self, pending)
+        if error is not None:
+            return self._told(ToolResult(pending.call.id, pending.tool, error=error))
+        self.answers[pending.approver, pending.digest] = answer
+        try:
+            return self.execute(pending.call, timeout)
+        finally:
+            self.answers.pop((pending.approver, pending.digest), None)
+
+    def check(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
+        """Return for each call whether it may run and what decides that; no tool is run, and nobody approves anything.
+
+        The calls are taken as `execute` takes them, and each is looked at as if it were the next one: what one of them
+        would use up is not taken from the others. Hooks that may refuse a call are asked. What is only known while a
+        tool runs is not known here.
+        """
+        from neuroscript.engine.preflight import foreseen
+
+        found = as_tuple(calls)
+        require("check", calls=(found, CALLS))
+        return tuple(foreseen(self, _call_of(call)) for call in found)
+
+    def call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
+        """Make the call that the tool of *frame* asks for, through its Runtime, with the tools of its own moment."""
+        names = self._names
+        known = names.known.get(name) if type(name) is str and frame.tools is names.moment else None
+        known = known or self._entry(name, frame)
+        inner = CallFrame(self, known.frame.tool, frame.depth + 1, frame, (), None, frame.deadline, frame.tools)
+        if frame.depth >= self._entries.depth:
+            text = f"calls may stand {self._entries.depth} deep in each other, no deeper"
+            raise self.refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
+        return known.function(by_name)(given, inner)
+
+    def logger_of(self, tool: str) -> Any:
+        """Return the host's logger of one tool; if there are secrets, one that redacts them.
+
+        The engine's log hides every secret that the engine knows, and a logger of this session's own what this session
+        hides.
+        """
+        logger, redactor = self.host.logger_of(tool), self._log_redactor
+        if redactor is None or redactor.is_empty:
+            return logger
+        from neuroscript.runtime.redacting_proxies import DiscreetLogger
+
+        return DiscreetLogger(logger, redactor)
+
+    @property
+    def _log_redactor(self) -> Any:
+        return self._world.redactor if self.host.logger is self._world.host.logger else self.secrets
+
+    def log_refusal(self, error: CallError) -> None:
+        """Log at level INFO, to the host's logger ``refusal``, why a call was refused and what would permit it."""
+        from neuroscript.policy.refusals import LOGGER, Refusal
+
+        with suppress(Exception):  # whether the log works does not affect the call
+            self.host.logger_of(LOGGER).info("%s", Refusal.of(error, self._log_redactor))
+
+    def log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
+        """Log that code of a tool or of the host has failed, with its traceback, see `tracebacks.log_failure`."""
+        from neuroscript.io.tracebacks import log_failure
+
+        log_failure(self.host, what, error, self._log_redactor, level)
+
+    def spend(self, frame: CallFrame, what: str, amount: object) -> Any:
+        """Count what the tool of *frame* spends, in this session and in the calls that the frame stands in.
+
+        Returns:
+            A `Reservation`.
+
+        Raises:
+            LimitError: There is no more of it, or that is no amount.
+        """
+        if self.ledger is None:
+            from neuroscript.policy.ledger import uncounted
+
+            return uncounted(what, amount, frame.tool)
+        tallies = [each.spent for each in frame.chain() if each.spent is not None]
+        return self.ledger.spend(what, amount, frame.tool, tallies)
+
+    # What tools see of it
+
+    @property
+    def policy(self) -> ExecutionPolicy:
+        """What the host permits."""
+        return self._entries.policy
+
+    @property
+    def secrets(self) -> Any:
+        """Replaces the secrets that are hidden in this session, a `Redactor`; None as long as the engine knows none."""
+        known = self._world.secrets
+        if known is None or self._redactor is not None:
+            return self._redactor
+        from neuroscript.runtime.redaction import Redactor
+
+        self._redactor = Redactor(*known.everywhere, self._entries.secrets, *known.of(self.memory))
+        return self._redactor
+
+    @property
+    def spills(self) -> bool:
+        """Whether large results of `execute` go to files of the sandbox."""
+        return self._world.spill is not None
+
+    def without_secrets(self, value: Any) -> Any:
+        """Return a value in which nobody sees a secret."""
+        return value if self.secrets is None else self.secrets.plain(value)
+
+    def hide(self, value: object) -> None:
+        """Hide a secret that the caller has sent, in this session and in its child sessions."""
+        self._world.known_secrets().hide(value, None if self._is_engine else self.memory)
+
+    def receive(self, value: object, *, is_lasting: bool = False) -> None:
+        """Hide a secret of the host that a tool has received in this session.
+
+        Args:
+            is_lasting: Whether the host always provides the same value.
+        """
+        self._world.known_secrets().receive(value, self.memory, is_lasting=is_lasting)
+
+    @property
+    def sandbox(self) -> Any:
+        """The sandbox, opened when it is first needed."""
+        return self._world.sandbox
+
+    @property
+    def infos(self) -> Mapping[str, ToolInfo]:
+        """The tools that may be called, without their functions."""
+        return self._entries.infos
+
+    @property
+    def running(self) -> set[CallFrame]:
+        """The calls of all sessions that are carried out in steps."""
+        return self._world.running
+
+    # Names
+
+    def _found(self, name: object, by_name: bool) -> Compiled:
+        names = self._names
+        function = self._entry(name).function(by_name)
+        (names.named if by_name else names.positional)[str.__str__(name)] = function
+        return function
+
+    def _entry(self, name: object, above: CallFrame | None = None) -> Known:
+        """Return the tool that *name* means, if it may be called, and where a call of it from outside stands.
+
+        Args:
+            above: The call whose tool asks for it.
+
+        Raises:
+            ToolNotFound: There is none, or the engine does not permit any of that name.
+            PolicyError: It needs what this engine does not give.
+        """
+        spelling = str.__str__(name) if isinstance(name, str) else None
+        names = self._names
+        moment = names.moment if above is None or above.tools is None else above.tools
+        known = None if spelling is None or moment is not names.moment else names.known.get(spelling)
+        if known is not None and not self.is_closed:
+            return known
+        try:
+            return self._resolved(spelling, name, moment)
+        except CallError as error:
+            tool = "" if spelling is None else canonical(spelling)
+            asked = tool if tool in self._world.registry.tools else shown(tool)
+            frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
+            raise self.refused(frame, error) from error.__cause__
+
+    def _resolved(self, spelling: str | None, name: object, moment: Moment | None = None) -> Known:
+        """Return what `_entry` does, of the tools of *moment*, and remember it if that is the present one."""
+        if self.is_stopped:
+            text = "this session was stopped by an approver, and runs nothing further"
+            raise PolicyError(text, code="policy.stopped", rule="approver")
+        if self.is_closed:
+            raise CallError("the engine is closed", code="engine.closed")
+        names = self._names
+        moment = moment or names.moment
+        entry = self._entries.of(spelling, name, moment.registry)
+        tool = entry.line.tool.name
+        if moment is not names.moment:
+            return Known(entry, CallFrame(self, tool, tools=moment))
+        if len(names.known) > self._entries.count + SPELLINGS:
+            self.forget()
+            names = self._names
+        known = names.known.get(tool) or Known(entry, CallFrame(self, tool, tools=moment))
+        for value in entry.line.tool.secrets:
+            self.receive(value, is_lasting=True)
+        for each in {tool, spelling or tool}:
+            names.known[each] = known
+        return known
+
+    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+        """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
+        told = error if self.secrets is None else self.secrets.error(error)
+        return self._entries.refused(frame, told, values)
+
+    def forget(self) -> None:
+        """Forget which spellings were seen: there is no end of them, a closed engine knows none, and tools change."""
+        self._names = Names(self._world.moment)
+        self._positional, self._named = self._names.positional, self._names.named
+
+    def narrowed(self, policy: ExecutionPolicy) -> Session:
+        """Return the same caller under a policy that permits no more, for the time that this session is open.
+
+        It has the id, the variables, the handles, the ledger and the approvals of this one; both end together, and an
+        approver that stops one of them has stopped the other.
+        """
+        require("narrowed", policy=(policy, POLICY))
+        within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger, host=self.host)
+        within.memory, within.approved, within.answers = self.memory, self.approved, self.answers
+        within._is_engine = self._is_engine
+        within._same = self._same
+        within._same[within] = None
+        if self.is_stopped:
+            within.stop()
+        elif self.is_closed:  # looked at last: one that ends meanwhile ends this one too
+            within.refuse()
+        return within
+
+    def _all(self) -> Iterator[Session]:
+        """Yield all sessions of the same caller, this one among them; others may begin meanwhile."""
+        for reference in self._same.keyrefs():
+            session = reference()
+            if session is not None:
+                yield session
+
+    # Its end
+
+    def refuse(self) -> None:
+        """Begin no further call."""
+        self.is_closed = True
+        self.forget()
+
+    def stop(self) -> None:
+        """Begin no further call, for an approver said so."""
+        for each in self._all():
+            each.is_stopped = True
+            each.refuse()
+
+    def end(self) -> None:
+        """Refuse further calls, end the Runtimes of those that run, and give up all handles."""
+        for each in self._all():
+            each.refuse()
+            each.is_over = True
+        self.memory.handles.close()
+
+    def close(self) -> Any:
+        """End this session; the engine and its other sessions go on."""
+        self.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _call_of(call: object) -> ToolCall:
+    """Return a call that may be written as a dict of name, arguments and id; what they are is left to the call.
+
+    Raises:
+        SpecError: It is something else.
+    """
+    if isinstance(call, ToolCall):
+        return call
+    require("execute", call=(call, CALL))
+    members: Mapping[str, Any] = call  # type: ignore[assignment]
+    require("execute", id=(members.get("id", ""), STRING))
+    return ToolCall(members["name"], members.get("arguments", ()), id=members.get("id", ""))
+
+
+CALL: Final = Form(
+    "a ToolCall, or a dict of name, arguments and id",
+    lambda call: isinstance(call, ToolCall) or BY_NAME.accepts(call),
+    lambda call: isinstance(call, ToolCall) or {"name"} <= call.keys() <= {"name", "arguments", "id"},
+    hint="neuroscript.llm.wire.read_call reads the calls of model APIs",
+)
+
+
+CALLS: Final = collection(CALL, "ToolCalls, or dicts of name, arguments and id")
+
+
+def _refuse_coroutine(on_item: Callable[[Any], object]) -> None:
+    from neuroscript.spec.callables import is_coroutine
+
+    require("execute", on_item=(on_item, FUNCTION))
+    if is_coroutine(on_item):
+        raise SpecError("execute", ["on_item is a coroutine function, which only aexecute awaits"])

@@ -1,0 +1,229 @@
+""""""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, Protocol
+from weakref import WeakSet
+
+import attrs
+
+from neuroscript.calls.steps import CallFrame
+from neuroscript.calls.threads import Threads
+from neuroscript.coercion.context import Coercion
+from neuroscript.errors import PluginError
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.runtime.host import Host, exact_variables
+from neuroscript.runtime.interfaces import ToolInfo
+from neuroscript.tools.tool import ToolImplementation
+from neuroscript.tools.toolset import Listed, Registry
+
+
+@attrs.define(eq=False, repr=False)
+class Moment:
+    """The tools between two changes of those that were there; what is only added belongs to it too.
+
+    A call keeps to the moment in which it began, with all calls within it.
+
+    Attributes:
+        registry: The tools.
+        plugins: What some of them come from: it has to last as long as calls of this moment.
+    """
+
+    registry: Registry
+    plugins: tuple[object, ...] = ()
+
+
+class View(Protocol):
+    """The tools as one policy permits them."""
+
+    def forget(self) -> None:
+        """Compile the tools again when they are next called."""
+
+
+class World:
+    """What all sessions of one engine share, whatever their policies are.
+
+    Attributes:
+        host: What the host lends.
+        coercion: The terms on which arguments are taken.
+        secrets: The secrets that the engine knows, an `EngineSecrets`; None as long as there are none.
+        moment: All tools, until some of them change or go.
+        threads: The threads of the engine.
+        sessions: The sessions that somebody still holds.
+        views: The tools as policies let them be called.
+        running: The calls that are carried out in steps.
+        is_watched: Whether every call is told to somebody.
+        spill: Which results for models go to files of the sandbox, a `Spill`; None where none does.
+        is_closed: Whether no further call begins.
+        is_over: Whether calls that have not ended are left behind.
+    """
+
+    def __init__(self, host: Host, coercion: Coercion, policy: ExecutionPolicy, **watching: Any) -> None:
+        self.host = host
+        self.coercion = coercion
+        self.secrets = _secrets_of(host, policy)
+        self.moment = Moment(Registry())
+        self.threads = Threads()
+        self.sessions: WeakSet[Any] = WeakSet()
+        self.views: WeakSet[View] = WeakSet()
+        self.running: set[CallFrame] = set()
+        self.is_watched = any(watching.values())
+        self.spill: Any = None
+        self.plugin_errors: list[PluginError] = []
+        self.is_closed = False
+        self.is_over = False
+        self._lock = threading.Lock()
+        self._warned: set[str] = set()
+        self._sandbox: Any = None
+        self._watching = watching
+        self._watch: Any = None
+        if host.sandbox_dir is not None:
+            self._sandbox = self._opened()
+
+    @property
+    def registry(self) -> Registry:
+        """All tools, as they are now."""
+        return self.moment.registry
+
+    def join(self, session: Any) -> None:
+        """Count a new session among those that are told when tools change."""
+        with self._lock:
+            self.sessions.add(session)
+            session.forget()
+
+    def register(
+        self,
+        added: tuple[Listed, ...],
+        origin: str,
+        aliases: Mapping[str, str] = MappingProxyType({}),
+        plugins: tuple[object, ...] = (),
+    ) -> None:
+        """Add tools, and have the hooks of plugins asked and told from the next call on.
+
+        Raises:
+            RegistryError: A name is taken. Neither a tool nor a plugin has been added then.
+            PluginError: One of *plugins* is none, or was added before; the same holds.
+        """
+        with self._lock:
+            hooks = self._hooks_with(plugins) if plugins else None
+            self.moment.registry = self.registry.with_tools(added, origin, aliases)
+            if hooks is not None:
+                self._listen(hooks)
+                self._forget()
+        self._told(added, origin)
+
+    def exchange(
+        self, added: tuple[ToolImplementation, ...], origin: str, aliases: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Put tools in the place of all that *origin* has brought: all of them, or a `RegistryError` and none.
+
+        Calls that have begun keep what was there, with all calls within them; no other meets it again.
+        """
+        with self._lock:
+            self.moment = Moment(self.registry.without(origin).with_tools(added, origin, aliases))
+            for session in tuple(self.sessions):
+                session.forget()
+        self._told(added, origin)
+
+    def hold(self, plugins: Iterable[object]) -> None:
+        """Keep what plugins have loaded as long as calls that may use it."""
+        self.moment.plugins = tuple(plugins)
+
+    def _told(self, added: tuple[Listed, ...], origin: str) -> None:
+        if self._watching.get("hooks"):
+            for tool in added:
+                with suppress(PluginError):  # which is listed
+                    self.watch.registered(ToolInfo(tool.spec, tool.policy, origin), origin)
+
+    def _hooks_with(self, plugins: tuple[object, ...]) -> Any:
+        from neuroscript.calls.hooks import Hooks
+
+        known = self._watching.get("hooks")
+        return Hooks((*(() if known is None else known.plugins), *plugins))
+
+    def _listen(self, hooks: Any) -> None:
+        self._watching["hooks"] = hooks
+        if self._watch is not None:
+            self._watch.listen(hooks)
+        self.is_watched = self.is_watched or bool(hooks)
+
+    def _forget(self) -> None:
+        """Make the lines of all tools anew, for what stands before them has changed."""
+        for view in tuple(self.views):
+            view.forget()
+        for session in tuple(self.sessions):
+            session.forget()
+
+    @property
+    def watch(self) -> Any:
+        """Who is told of calls; made when it is first needed."""
+        if self._watch is None:
+            from neuroscript.calls.observers import Watch
+
+            with self._lock:
+                self._watch = self._watch or Watch(self.host, redactor=lambda: self.redactor, **self._watching)
+        return self._watch
+
+    def warn(self, tool: str, name: str, text: str) -> None:
+        """Tell the host's logger once in the life of the engine what callers of *name* have to change."""
+        with self._lock:
+            is_new = name not in self._warned
+            self._warned.add(name)
+        if is_new:
+            with suppress(Exception):  # whether the log works is no affair of the call
+                self.host.logger_of(tool).warning("%s", text)
+
+    @property
+    def redactor(self) -> Any:
+        """Hides every secret that the engine knows; None as long as there are none."""
+        return None if self.secrets is None else self.secrets.redactor
+
+    def known_secrets(self) -> Any:
+        """Return the secrets that the engine knows, an `EngineSecrets`; an empty one where there were none."""
+        if self.secrets is None:
+            from neuroscript.runtime.engine_secrets import EngineSecrets
+
+            with self._lock:
+                self.secrets = self.secrets or EngineSecrets(Host(), ExecutionPolicy())
+        return self.secrets
+
+    @property
+    def sandbox(self) -> Any:
+        """The sandbox; that of a host which names none is opened when it is first needed.
+
+        Raises:
+            SandboxError: It can not be used.
+        """
+        if self._sandbox is None:
+            with self._lock:
+                self._sandbox = self._sandbox or self._opened()
+        return self._sandbox
+
+    def _opened(self) -> Any:
+        from neuroscript.sandbox import Sandbox
+
+        return Sandbox(self.host.directory())
+
+    def close(self, left: tuple[str, ...]) -> None:
+        """Leave behind what still runs, stop the threads, close the sandbox, and tell whoever watches."""
+        already, self.is_closed, self.is_over = self.is_over, True, True
+        self.threads.close()
+        with self._lock:
+            if self._sandbox is not None:
+                self._sandbox.close()
+        if self.is_watched and not already:
+            self.watch.close(left)
+
+
+def _secrets_of(host: Host, policy: ExecutionPolicy) -> Any:
+    """Return the secrets that an engine knows from the start, or None where there are none."""
+    if not host.secrets and not exact_variables(policy):
+        return None
+    from neuroscript.runtime.engine_secrets import EngineSecrets
+
+    secrets = EngineSecrets(host, policy)
+    return None if secrets.redactor.is_empty else secrets

@@ -1,0 +1,1 @@
+"""Tool specs in other formats."""

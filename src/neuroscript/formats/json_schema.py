@@ -1,0 +1,343 @@
+"""A spec as JSON Schema 2020-12, and the spec that a schema describes.
+
+What a spec says and JSON Schema has no word for stands under one keyword, ``x-neuroscript``, at the root and at each
+rule, so that a spec comes back as the same spec. What a schema says and a spec has no word for is kept with the tool,
+written out again as it was, and asked of the exact values of each call (`beyond`).
+
+Source: issue "Authoring", schemas; contract sections 1 and 3; docs/reference/schemas.md.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from array import array
+from binascii import b2a_base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.coercion.constraints import fit
+from neuroscript.coercion.context import LAX, ROOT, Walk, type_name
+from neuroscript.coercion.json_schema import MARK
+from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, require
+from neuroscript.coercion.plain_data import plain, sealed
+from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.errors import UNSET, SpecError
+from neuroscript.formats.json_schema_reader import PLAINLY, SCALAR_WORDS, data_of, read
+from neuroscript.names import canonical
+from neuroscript.spec.tool_spec import MAYBE, ArgSpec, Example, ToolSpec
+from neuroscript.tools.serialization import spec_to_data
+
+FACTS: Final[Mapping[str, str]] = {
+    "when_to_use": "whenToUse",
+    "return_help": "returnHelp",
+    "category": "category",
+    "error_conditions": "errorConditions",
+    "deprecated": "deprecated",
+    "variadic": "variadic",
+    "stream": "stream",
+    "return_nullable": "returnNullable",
+}
+"""Fields of a tool, and their words under ``x-neuroscript`` at the root."""
+
+SPEC: Final = instance(ToolSpec)
+
+
+def spec_to_schema(spec: ToolSpec, *, exact: bool = True) -> dict[str, Any]:
+    """Return what a tool takes, by name, as JSON Schema 2020-12.
+
+    Args:
+        exact: Whether ``x-neuroscript`` stands in it, so that `spec_from_schema` gives the same spec again. Without,
+            it is standard JSON Schema alone, and a schema of others is what it was.
+
+    Returns:
+        A schema of type ``object``, made once for each spec and therefore shared: a dict that can not be changed at any
+        level. ``copy.deepcopy`` gives a plain one.
+
+    Raises:
+        SpecError: An example holds a value that JSON has no way to say.
+
+    >>> spec_to_schema(ToolSpec("ping", "net", (ArgSpec("host", ArgType.STRING),)))["properties"]
+    {'host': {'type': 'string'}}
+    """
+    if type(spec) is not ToolSpec or type(exact) is not bool:
+        require("spec_to_schema", spec=(spec, SPEC), exact=(exact, FLAG))
+    key = "schema" if exact else "schema, plain"
+    kept = spec.exports.get(key)
+    if kept is None:
+        kept = spec.exports[key] = sealed(_foreign(spec, exact) if spec.schema else _own(spec, exact))
+    schema: dict[str, Any] = kept
+    return schema
+
+
+def spec_from_schema(
+    name: str,
+    schema: Mapping[str, Any],
+    *,
+    group: str = "",
+    description: str | None = None,
+    return_type: ArgType | str | None = None,
+) -> ToolSpec:
+    """Return the spec of a tool that takes what a schema describes.
+
+    Args:
+        name: A canonical name, or one word of it where *group* is given.
+        schema: JSON Schema 2020-12, 2019-09 or draft 7, of type ``object``; OpenAPI's ``nullable: true`` is understood.
+        description: What the tool does; None means what the schema says.
+        return_type: What it returns; None means what ``x-neuroscript`` says, else ``any``.
+
+    Raises:
+        SpecError: With every problem, each with its path: it is too large, refers to what is not in it, has a property
+            whose name no argument can have, or asks what needs the ``schema`` extra, which is not installed.
+    """
+    parts: dict[str, Any] = {"name": (name, STRING), "group": (group, STRING)}
+    parts |= {"description": (description, optional(STRING)), "return_type": (return_type, optional(STRING))}
+    require("spec_from_schema", **parts)
+    group, word = (group, name) if group else canonical(name).rpartition(".")[::2]
+    plainly = data_of(schema, name)
+    found = read(plainly, name)
+    fields = dict(found.fields)
+    if description is not None:
+        fields["description"] = description
+    if return_type is not None:
+        fields["return_type"] = return_type
+    spec = ToolSpec(word, group, found.args, **fields)
+    foreign = {key: each for key, each in plainly.items() if key != MARK}
+    if _own(spec, True) == plainly or _own(spec, False) == foreign:
+        return spec
+    return attrs.evolve(spec, schema=json.dumps(foreign))
+
+
+def result_schema(spec: ToolSpec) -> dict[str, Any]:
+    """Return what a tool returns, as `plain` writes it, as JSON Schema; of a stream it is that of each item.
+
+    Of a tool that may give a stream it is that of one result, or of the list of items.
+
+    >>> result_schema(ToolSpec("ping", "net", return_type=ArgType.FLOAT))
+    {'type': 'number'}
+    """
+    require("result_schema", spec=(spec, SPEC))
+    kind = ArgType.NIL if spec.return_type is ArgType.VOID else spec.return_type
+    has_null = spec.return_nullable or kind in (ArgType.NIL, ArgType.ANY)
+    schema = _rule(ArgSpec("result", kind), has_null=has_null, exact=False)
+    if spec.stream == MAYBE:
+        schema = {"anyOf": [schema, {"type": "array", "items": schema}]}
+    return {**schema, "description": spec.return_help} if spec.return_help else schema
+
+
+def _foreign(spec: ToolSpec, exact: bool) -> dict[str, Any]:
+    """Return the schema that others wrote, and beside it what the spec says where reading it would not give that."""
+    schema: dict[str, Any] = json.loads(spec.schema)
+    if not exact or spec_from_schema(spec.full_name, schema) == spec:
+        return schema
+    data = spec_to_data(spec)
+    return {**schema, MARK: {"spec": {key: each for key, each in data.items() if key != "schema"}}}
+
+
+def _own(spec: ToolSpec, exact: bool) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"}
+    if spec.description:
+        schema["description"] = spec.description
+    if spec.deprecated:
+        schema["deprecated"] = True
+    last = spec.args[-1] if spec.variadic else None
+    schema["properties"] = {
+        arg.name: _further(arg, exact) if arg is last else _argument(arg, exact) for arg in spec.args
+    }
+    required = [arg.name for arg in spec.args if arg.required]
+    if required:
+        schema["required"] = required
+    schema["additionalProperties"] = False
+    facts = _facts(spec) if exact else {}
+    return {**schema, MARK: facts} if facts else schema
+
+
+def _facts(spec: ToolSpec) -> dict[str, Any]:
+    """Return what JSON Schema has no word for in a tool."""
+    facts = _order(spec.args) | {word: getattr(spec, name) for name, word in FACTS.items() if getattr(spec, name)}
+    if spec.return_type is not ArgType.ANY:
+        facts["returnType"] = str(spec.return_type)
+    if spec.examples:
+        facts["examples"] = [_example(spec, each) for each in spec.examples]
+    return facts
+
+
+def _example(spec: ToolSpec, example: Example) -> dict[str, Any]:
+    try:
+        said: dict[str, Any] = {"args": _tagged(example.args)}
+        if example.result is not UNSET:
+            said["result"] = _tagged(example.result)
+    except TypeError as error:
+        raise SpecError(spec.full_name, [f"an example holds {error}, for which JSON has no word"]) from None
+    return {**said, **{name: getattr(example, name) for name in ("error", "note") if getattr(example, name)}}
+
+
+def _argument(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    """Return the schema of an argument or a key; one that may be left out may be None too, which says the same."""
+    return _rule(arg, has_null=arg.nullable or not arg.required, exact=exact)
+
+
+def _further(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    """Return the schema of the list of further values of a variadic tool."""
+    schema: dict[str, Any] = {
+        "type": "array" if arg.required else ["array", "null"],
+        "items": _rule(arg, has_null=arg.nullable or arg.type is ArgType.ANY, exact=exact),
+    }
+    return {**schema, "minItems": 1} if arg.required else schema
+
+
+def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
+    schema = _form(arg, exact)
+    beyond: dict[str, Any] = {}
+    _say_bounds(arg, schema, beyond)
+    if has_null:
+        _let_null(schema)
+    if arg.description:
+        schema["description"] = arg.description
+    if arg.secret:
+        schema["writeOnly"] = True
+    if arg.default is not UNSET:
+        schema["default"] = plain(arg.default)
+        if not _comes_back(arg, schema["default"]):
+            beyond["default"] = _tagged(arg.default)
+    if arg.type not in PLAINLY:
+        beyond["type"] = str(arg.type)
+    if has_null and not arg.nullable:
+        beyond["nullable"] = False
+    if exact and beyond:
+        schema[MARK] = {**schema.get(MARK, {}), **beyond}
+    return schema
+
+
+def _form(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    """Return the schema of a type, with its keys."""
+    kind = arg.type
+    if kind in SCALAR_WORDS:
+        return {"type": SCALAR_WORDS[kind]}
+    if kind in ELEMENTS:
+        element = _keys(arg, exact) if arg.keys else _element(ELEMENTS[kind])
+        return {"type": "array", "items": element} if element else {"type": "array"}
+    if kind in VALUES:
+        element = _element(VALUES[kind])
+        shape = {"type": "object", "additionalProperties": element} if element else {"type": "object"}
+        return _keys(arg, exact) if arg.keys else shape
+    return {word: list(each) if type(each) is list else each for word, each in OTHERS[kind].items()}
+
+
+def _element(kind: ArgType) -> dict[str, Any]:
+    if kind is ArgType.MAP:
+        return {"type": "object"}
+    return {} if kind is ArgType.ANY else {"type": SCALAR_WORDS[kind]}
+
+
+def _keys(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": {key.name: _argument(key, exact) for key in arg.keys}}
+    required = [key.name for key in arg.keys if key.required]
+    if required:
+        schema["required"] = required
+    if not arg.extra_keys:
+        schema["additionalProperties"] = False
+    order = _order(arg.keys) if exact else {}
+    return {**schema, MARK: order} if order else schema
+
+
+def _order(rules: Sequence[ArgSpec]) -> dict[str, Any]:
+    """Return the order of properties, where whoever sorts them would lose it."""
+    names = [rule.name for rule in rules]
+    return {} if names == sorted(names) else {"order": names}
+
+
+OTHERS: Final[Mapping[ArgType, dict[str, Any]]] = {
+    ArgType.ANY: {"type": ["string", "number", "boolean", "object", "array"]},
+    ArgType.NIL: {"type": "null"},
+    ArgType.BLOB: {
+        "type": ["string", "object"],
+        "properties": {"$base64": {"type": "string", "contentEncoding": "base64"}},
+        "required": ["$base64"],
+        "additionalProperties": False,
+    },
+    ArgType.EMBEDDING: {"type": "array", "items": {"type": "number"}},
+    ArgType.HANDLE: {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
+    ArgType.NODEID: {"type": "string", "pattern": "^N_", "minLength": 3},
+    ArgType.ENTITYID: {
+        "type": ["string", "object"],
+        "pattern": "^E_",
+        "minLength": 3,
+        "properties": {"id": {"type": "string", "pattern": "^E_", "minLength": 3}},
+        "required": ["id"],
+    },
+}
+"""The schema of each type that is neither a scalar of JSON nor a list or map; a blob as text is its UTF-8."""
+
+
+def _say_bounds(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) -> None:
+    inner = schema["items"] if arg.type in ELEMENTS and "items" in schema else schema
+    if arg.choices:
+        inner["enum"] = list(arg.choices)
+    for word, number in (("minimum", arg.minimum), ("maximum", arg.maximum)):
+        if number is not None:
+            inner[word] = number
+    lowest, highest = LENGTHS.get(arg.type, ("minItems", "maxItems") if arg.type in ELEMENTS else NO_WORDS)
+    filled = any(key.default is not UNSET for key in arg.keys) and arg.type in VALUES
+    if arg.min_length is not None and (filled or not lowest):
+        beyond["minLength"] = arg.min_length
+    elif arg.min_length is not None:
+        schema[lowest] = arg.min_length
+    if arg.max_length is not None:
+        (schema if highest else beyond)[highest or "maxLength"] = arg.max_length
+
+
+NO_WORDS: Final = ("", "")
+
+LENGTHS: Final[Mapping[ArgType, tuple[str, str]]] = {
+    ArgType.STRING: ("minLength", "maxLength"),
+    ArgType.EMBEDDING: ("minItems", "maxItems"),
+    ArgType.BLOB: NO_WORDS,
+    **dict.fromkeys(VALUES, ("minProperties", "maxProperties")),
+}
+"""What bounds the length of each type but the lists; of a blob nothing does, for its length is in bytes."""
+
+
+def _let_null(schema: dict[str, Any]) -> None:
+    words = schema["type"]
+    if words != "null":
+        schema["type"] = [*(words if type(words) is list else [words]), "null"]
+    if "enum" in schema:
+        schema["enum"].append(None)
+
+
+def _comes_back(arg: ArgSpec, said: Any) -> bool:
+    """Tell whether reading a default gives it again, exactly."""
+    kind = type(arg.default)
+    if kind is str or kind is bool or kind is int or kind is float or arg.default is None:
+        return True
+    walk = Walk(LAX)
+    return ascii(walk.limited(fit, arg, said, ROOT)) == ascii(arg.default)
+
+
+def _tagged(value: Any) -> Any:
+    """Return a value as `untagged` gives it again, with its very types; TypeError where nothing can."""
+    match value:
+        case None | bool() | int() | str() if type(value) in (type(None), bool, int, str):
+            return value
+        case float() if type(value) is float:
+            return value if value - value == 0.0 else {"float": repr(value)}
+        case list() if type(value) is list:
+            return [_tagged(each) for each in value]
+        case tuple() if type(value) is tuple:
+            return {"tuple": [_tagged(each) for each in value]}
+        case dict() if type(value) is dict:
+            return {"map": [[_tagged(key), _tagged(each)] for key, each in value.items()]}
+        case bytes() if type(value) is bytes:
+            return {"bytes": b2a_base64(value, newline=False).decode("ascii")}
+        case datetime.datetime() if type(value) is datetime.datetime:
+            return {"time": [value.isoformat(), value.fold]}
+        case Handle():
+            return {"handle": [value.id, value.kind]}
+        case array() if value.typecode == "f":
+            return {"embedding": value.tolist()}
+        case _:
+            raise TypeError(type_name(value))

@@ -1,0 +1,82 @@
+"""Tools as a text, for models that know no tool calls, and for whoever reads over their shoulder.
+
+Source: AgentHeaven's ``to_prompt``, row AH-32 of seed-systems.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from neuroscript.coercion.parameters import FUNCTION, as_tuple, collection, instance, require
+from neuroscript.errors import UNSET
+from neuroscript.formats.one_line import asked, returned, signature, written
+from neuroscript.io.text import escaped, one_line
+from neuroscript.spec.binding import by_name
+from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
+
+SPECS: Final = collection(instance(ToolSpec), "ToolSpecs")
+
+
+def to_prompt(specs: ToolSpec | Iterable[ToolSpec], *, spelt: Callable[[str], str] = str) -> str:
+    """Return all that a model has to know to call tools, in the order of their names.
+
+    Each tool begins a line with its name and its signature; all that its author wrote stands in lines of its own that
+    begin with blanks, so that no description can look like another tool. Examples are calls as
+    ``neuroscript execute`` and `Engine.execute` take them.
+
+    Args:
+        specs: One spec, or those of several tools.
+        spelt: Returns how a canonical name is written; by default as it is.
+
+    Returns:
+        A text without an end of line, ``""`` without tools. The same specs give the same text, whatever their order.
+
+    >>> from neuroscript import ArgSpec
+    >>> args = [ArgSpec("host", "string")]
+    >>> print(to_prompt(ToolSpec("ping", "net", args, description="Ask whether a host is there.")))
+    net.ping(host: string) -> any
+      Ask whether a host is there.
+      Arguments:
+        host: string, required.
+    """
+    given = (specs,) if isinstance(specs, ToolSpec) else as_tuple(specs)
+    require("to_prompt", specs=(given, SPECS), spelt=(spelt, FUNCTION))
+    found = [specs] if isinstance(specs, ToolSpec) else sorted(given, key=lambda spec: spec.full_name)
+    return "\n\n".join("\n".join(_lines(spec, spelt(spec.full_name))) for spec in found)
+
+
+def _lines(spec: ToolSpec, name: str) -> Iterator[str]:
+    yield f"{name}{signature(spec)}"
+    for title, text in (
+        ("", spec.description),
+        ("Deprecated: ", spec.deprecated),
+        ("When to use: ", spec.when_to_use),
+    ):
+        if text.strip():
+            yield f"  {title}{one_line(text)}"
+    if spec.args:
+        yield "  Arguments:"
+        yield from (f"    {line}" for line in _arguments(spec.args, "", spec.variadic))
+    if spec.return_help.strip():
+        yield f"  Returns: {returned(spec)}. {one_line(spec.return_help)}"
+    if spec.error_conditions.strip():
+        yield f"  Errors: {one_line(spec.error_conditions)}"
+    yield from (f"  {_example(spec, name, example)}" for example in spec.examples)
+
+
+def _arguments(args: tuple[ArgSpec, ...], above: str, is_variadic: bool = False) -> Iterator[str]:
+    for index, arg in enumerate(args):
+        further = is_variadic and index == len(args) - 1
+        yield f"{above}{arg.name}: {one_line(f'{asked(arg, further)}. {arg.description}')}"
+        yield from _arguments(arg.keys, f"{above}{arg.name}.")
+
+
+def _example(spec: ToolSpec, name: str, example: Example) -> str:
+    args = example.args if isinstance(example.args, dict) else by_name(spec, tuple(example.args))
+    call = written({"name": name, "arguments": example.args if args is None else args})
+    end = f" fails: {escaped(example.error)}" if example.error else ""
+    if not end and example.result is not UNSET:
+        end = f" gives {written(example.result)}"
+    note = f" ({one_line(example.note)})" if example.note.strip() else ""
+    return f"Example: {call}{end}{note}"

@@ -1,0 +1,106 @@
+"""A handle as MCP and FastMCP have tools, and handles of what they have.
+
+Source: seed-systems.md AH-2, AH-33, AH-34, AH-53; the document's sections 3.2, 7.1 and 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from neuroscript._imports import missing
+from neuroscript.coercion.plain_data import plain
+from neuroscript.engine.engine import Engine
+from neuroscript.errors import SpecError
+from neuroscript.interop.agentheaven.result import told_schema, wrapped
+from neuroscript.interop.mcp.client.accepted_definitions import Definition
+from neuroscript.interop.mcp.client.definition import Belief, single
+from neuroscript.interop.mcp.client.host_services import Lent, lent, one_of
+from neuroscript.interop.mcp.schema import to_mcp
+from neuroscript.interop.mcp.server.results import to_result
+from neuroscript.llm.offered_tools import Offered
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.runtime.interfaces import ToolResult
+from neuroscript.runtime.wire_names import WireNames
+from neuroscript.tools.tool import ToolImplementation
+
+Schema = Mapping[str, Any]
+
+
+def names_of(tool: ToolImplementation, name: str) -> WireNames:
+    """Return what a client calls the one tool that it is told of."""
+    return WireNames({tool.name: name}, {name: tool.name})
+
+
+def mcp_tool(tool: ToolImplementation, name: str, arguments: Schema, output: Schema | None) -> Any:
+    """Return a tool as the SDK of MCP has it, an ``mcp.types.Tool``.
+
+    Args:
+        name: What a client calls it.
+        arguments: The schema of its arguments.
+        output: That of its result, where its author gives one.
+    """
+    try:
+        from mcp_types import Tool
+    except ImportError as error:
+        raise missing("ToolSpec.to_mcp needs the SDK of MCP", "mcp", error) from None
+    (facts,) = to_mcp([tool], names=names_of(tool, name))
+    facts |= {"inputSchema": dict(arguments), "title": name}
+    if output is not None:
+        facts["outputSchema"] = told_schema(output)
+    return Tool.model_validate(facts)
+
+
+def fastmcp_tool(engine: Engine, tool: ToolImplementation, name: str, arguments: Schema, output: Schema | None) -> Any:
+    """Return a tool of an engine as FastMCP has it; the arguments are as for `mcp_tool`."""
+    from neuroscript.interop.fastmcp.export import engine_tool, structured
+
+    offer = Offered(name, engine.infos[tool.name], engine, names_of(tool, name))
+    schema, told = structured(offer)
+    if output is not None:
+        schema, told = told_schema(output), _authored(offer, output)
+    return engine_tool(offer, schema, told).model_copy(update={"parameters": dict(arguments), "title": name})
+
+
+def _authored(offer: Offered, schema: Schema) -> Callable[[ToolResult], dict[str, Any]]:
+    """Return what tells of a result as its author's schema has it."""
+
+    def told(result: ToolResult) -> dict[str, Any]:
+        facts = to_result(result, offer.info.spec, offer.names)
+        return {**facts, "structuredContent": wrapped(schema, plain(result.value))}
+
+    return told
+
+
+async def client_tool(
+    client: Any, name: str, group: str, timeout: float
+) -> tuple[ToolImplementation, Definition, Lent]:
+    """Return a tool of the server that a client is connected to, with the needs of a foreign tool.
+
+    Raises:
+        ToolMissing: The server has no tool of that name.
+        SpecError: The client is none, or with everything about the tool that can not be taken.
+    """
+    connection, definitions = await lent(client, timeout)
+    definition = one_of(definitions, name)
+    return single(definition, group, connection, Belief()), definition, connection
+
+
+def process_tool(source: Any, group: str, timeout: float) -> tuple[ToolImplementation, Definition]:
+    """Return one tool of FastMCP in this process, with the needs of a foreign tool.
+
+    Raises:
+        SpecError: It is a server, or with everything about the tool that can not be taken.
+    """
+    from neuroscript.interop.fastmcp import from_fastmcp
+
+    if hasattr(source, "add_tool"):
+        raise SpecError("ToolSpec", ["expected one tool; neuroscript.interop.fastmcp.from_fastmcp takes servers"])
+    server = from_fastmcp(source, group=group, timeout=timeout)
+    (tool,), (definition,) = server.toolset, server.definitions.values()
+    return tool, definition
+
+
+def permitting(tool: ToolImplementation) -> ExecutionPolicy:
+    """Return a policy that permits all that a tool needs, for whoever calls it by its handle."""
+    return ExecutionPolicy(grants=tool.policy.capabilities, preapproved=(tool.name,))

@@ -1,0 +1,202 @@
+"""A tool as Python: its docstring in Google's style, its definition, and a call of it.
+
+Source: seed-systems.md rows AH-29 to AH-31; the document's section 6.2.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from keyword import iskeyword
+from typing import Final
+
+from neuroscript.coercion.constraints import coerce
+from neuroscript.coercion.context import type_name
+from neuroscript.coercion.types import ArgType
+from neuroscript.errors import UNSET, ArgumentError, Problem, SpecError
+from neuroscript.interop import functions
+from neuroscript.io.text import escaped, one_line
+from neuroscript.spec.annotations import DICTS, LISTS, PLAIN, spelt
+from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
+
+TYPES: Final[Mapping[ArgType, str]] = {
+    **{kind: f"dict[{spelt(key)}, {spelt(value)}]" for (key, value), kind in DICTS.items()},
+    **{kind: f"list[{spelt(element)}]" for element, kind in LISTS.items()},
+    **{kind: spelt(annotation) for annotation, kind in PLAIN.items() if kind is not ArgType.NIL},
+    ArgType.MAP_STRING_ANY: "dict[str, Any]",
+    ArgType.SLICE: "list[Any]",
+    ArgType.LIST: "list[Any]",
+    ArgType.HANDLE: "str",
+    ArgType.NODEID: "str",
+    ArgType.ENTITYID: "Any",
+    ArgType.NIL: "None",
+    ArgType.VOID: "None",
+}
+"""How each type is annotated."""
+
+IMPORTED: Final = {"Any": "typing", "Literal": "typing", "array": "array"}
+"""Names of annotations that are no built-ins, and where they are."""
+
+HIDDEN: Final = "..."
+"""What stands for a value that nobody may see, or for one that is too long."""
+
+
+def annotation(arg: ArgSpec) -> str:
+    """Return the annotation of an argument.
+
+    >>> annotation(ArgSpec("mode", ArgType.STRING, choices=("r", "w"), nullable=True))
+    "Literal['r', 'w'] | None"
+    """
+    text = TYPES[arg.type]
+    if arg.choices and arg.element is not ArgType.FLOAT:  # of floats there are no literals
+        literal = f"Literal[{', '.join(map(repr, arg.choices))}]"
+        text = literal if arg.element is arg.type else f"list[{literal}]"
+    is_empty = not arg.required and arg.default in (UNSET, None)
+    return f"{text} | None" if (arg.nullable or is_empty) and text != "None" else text
+
+
+def docstring(spec: ToolSpec, *, defaults: bool = True) -> str:
+    """Return what a spec says as a docstring in Google's style.
+
+    Args:
+        defaults: Whether it says what an argument is that is left out.
+    """
+    texts = (spec.description, spec.when_to_use)
+    paragraphs = ["\n".join(map(escaped, text.strip().splitlines())) for text in texts if text.strip()]
+    sections = [
+        ("Args", [f"{arg.name}: {_described(arg, defaults)}".rstrip() for arg in spec.args]),
+        ("Returns", [f"{_returned(spec)}: {one_line(spec.return_help)}"] if spec.return_help.strip() else []),
+        ("Raises", [one_line(spec.error_conditions)] if spec.error_conditions else []),
+    ]
+    for title, lines in sections:
+        if lines:
+            paragraphs.append("\n".join([f"{title}:", *(f"    {line}" for line in lines)]))
+    return "\n\n".join(paragraphs)
+
+
+def _described(arg: ArgSpec, defaults: bool) -> str:
+    said = one_line(arg.description)
+    if not defaults or arg.default is UNSET:
+        return said
+    said = f"{said.rstrip('.')}. " if said else ""
+    return f"{said}Defaults to {_shown(arg, arg.default)}."
+
+
+def _returned(spec: ToolSpec) -> str:
+    text = TYPES[spec.return_type]
+    return f"{text} | None" if spec.return_nullable and text not in ("Any", "None") else text
+
+
+def definition(name: str, spec: ToolSpec) -> str:
+    """Return a spec as the text of a function that does nothing; what it needs is imported.
+
+    Arguments that must be given after one that need not are taken by name alone, as a handle takes all of them.
+
+    Raises:
+        SpecError: A name of an argument is no name in Python.
+    """
+    odd = [arg.name for arg in spec.args if not _is_name(arg.name)]
+    if odd:
+        raise SpecError(spec.full_name, [f"{name} is no name in Python; the tool has no definition" for name in odd])
+    result = _returned(spec)
+    result = {True: f"Iterator[{result}]", MAYBE: f"{result} | Iterator[{result}]"}.get(spec.stream, result)
+    head = f"def {name}({', '.join(_parameters(spec))}) -> {result}:"
+    lines = [*_quoted(docstring(spec, defaults=False)), "..."]
+    return "\n".join([*_imports(head), head, *(f"    {line}".rstrip() for line in lines)]) + "\n"
+
+
+def _parameters(spec: ToolSpec) -> Iterator[str]:
+    is_optional = False
+    has_star = False
+    for index, arg in enumerate(spec.args):
+        if spec.variadic and index == len(spec.args) - 1:
+            yield f"*{arg.name}: {annotation(arg).removesuffix(' | None')}"
+            return
+        if arg.required and is_optional and not has_star:
+            has_star = True
+            yield "*"
+        is_optional = is_optional or not arg.required
+        yield f"{arg.name}: {annotation(arg)}" if arg.required else f"{arg.name}: {annotation(arg)} = {_default(arg)}"
+
+
+def _default(arg: ArgSpec) -> str:
+    if arg.default is UNSET:
+        return "None"
+    return _shown(arg, arg.default)
+
+
+def _shown(arg: ArgSpec, value: object) -> str:
+    return HIDDEN if arg.holds_secret else repr(value)
+
+
+def _imports(head: str) -> Iterator[str]:
+    """Yield the lines that import what stands in the head of a function."""
+    words = set(re.findall(r"\w+", re.sub(r"'[^']*'", "", head)))
+    homes = {**IMPORTED, "Iterator": "collections.abc"}
+    found = [f"from {home} import {name}" for name, home in homes.items() if name in words]
+    yield from sorted(found)
+    if found:
+        yield from ("", "")
+
+
+def _quoted(text: str) -> list[str]:
+    """Return the lines of a docstring; nothing in it can end it."""
+    safe = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    safe = f'{safe[:-1]}\\"' if safe.endswith('"') else safe
+    lines = f'"""{safe}'.split("\n") if text else []
+    if len(lines) == 1:
+        return [f'{lines[0]}"""']
+    return [*lines, '"""'] if lines else []
+
+
+def call_text(name: str, spec: ToolSpec, arguments: Mapping[str, object]) -> str:
+    """Return a call with arguments by name, as it would be made: with exact values, and with its defaults.
+
+    What must be given and is not stands there by its name alone. No secret is shown.
+
+    Raises:
+        ArgumentError: An argument is unknown, or does not fit.
+    """
+    known = [arg.name for arg in spec.args]
+    unknown = [each for each in arguments if each not in known]
+    if unknown:
+        expected = f"only {', '.join(known)}" if known else "none"
+        got = {each: f"an unknown name with {type_name(arguments[each])}" for each in unknown}
+        raise ArgumentError([Problem(each, "arg.unknown", expected, got[each]) for each in unknown], spec.full_name)
+    parts = (_given(arg, arguments.get(arg.name, UNSET)) for arg in spec.args)
+    return f"{name}({', '.join(filter(None, parts))})"
+
+
+def _given(arg: ArgSpec, value: object) -> str:
+    if value is UNSET and arg.default is UNSET:
+        return arg.name if arg.required else ""
+    text = _shown(arg, arg.default if value is UNSET else coerce(value, arg))
+    return f"{arg.name}={text}" if _is_name(arg.name) else f"**{{{arg.name!r}: {text}}}"
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not iskeyword(text)
+
+
+def signature_of(spec: ToolSpec) -> inspect.Signature:
+    """Return the parameters of a spec as a function, with real types; those that may be left out have no value.
+
+    Raises:
+        ValueError: A name of an argument is no name in Python.
+    """
+    kinds = inspect.Parameter
+    last = len(spec.args) - 1
+    found: list[inspect.Parameter] = []
+    is_optional = False
+    for index, arg in enumerate(spec.args):
+        many = spec.variadic and index == last
+        kind = kinds.POSITIONAL_OR_KEYWORD if not (arg.required and is_optional) else kinds.KEYWORD_ONLY
+        kind = kinds.KEYWORD_ONLY if found and found[-1].kind is kinds.KEYWORD_ONLY else kind
+        default = kinds.empty if arg.required or many else None if arg.default is UNSET else arg.default
+        is_optional = is_optional or not arg.required
+        annotated = functions.annotation(arg)
+        found.append(kinds(arg.name, kinds.VAR_POSITIONAL if many else kind, default=default, annotation=annotated))
+    exact = {ArgType.BLOB: bytes, ArgType.EMBEDDING: array}.get(spec.return_type)
+    return inspect.Signature(found, return_annotation=exact or functions.returned(spec))

@@ -1,0 +1,83 @@
+"""An engine's tools as those of FastMCP, for its servers.
+
+Source: FastMCP 4.1, "Tools"; seed-systems.md AH-34; issue "MCP and the frameworks", all through the one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from logging import WARNING
+from typing import Any
+
+from neuroscript._imports import missing
+from neuroscript.engine.session import Session
+from neuroscript.interop.mcp.schema import hints_of, is_wrapped, output_schema
+from neuroscript.interop.mcp.server.results import to_result
+from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.runtime.interfaces import ToolResult
+
+try:
+    from fastmcp.exceptions import ToolError
+    from fastmcp.tools import Tool
+    from fastmcp.tools.base import ToolResult as Answer
+    from mcp_types import CallToolResult, ToolAnnotations
+    from pydantic import PrivateAttr
+except ImportError as error:
+    raise missing("tools for FastMCP need it", "fastmcp", error) from None
+
+
+class EngineTool(Tool):
+    """A tool of an engine as FastMCP has them; its arguments are coerced by our line alone."""
+
+    _offered: Offered = PrivateAttr()
+    _told: Callable[[ToolResult], dict[str, Any]] = PrivateAttr()
+
+    async def run(self, arguments: dict[str, Any]) -> Answer:
+        """Make a call and return what came of it; whoever cancels this cancels the call.
+
+        Raises:
+            ToolError: With the text that models read.
+        """
+        result = await self._offered.aexecute(arguments)
+        if not result.ok:
+            raise ToolError(self._offered.text(result), log_level=WARNING)
+        return Answer.from_mcp_result(CallToolResult.model_validate(self._told(result)))
+
+
+def engine_tool(offer: Offered, schema: dict[str, Any] | None, told: Callable[[ToolResult], dict[str, Any]]) -> Tool:
+    """Return a tool of an engine, with the schema of its result and what is told of one, as plain data of MCP."""
+    hints = hints_of(offer.info.policy)
+    made = EngineTool(
+        name=offer.name,
+        title=offer.info.spec.full_name,
+        description=offer.description,
+        parameters=offer.schema,
+        output_schema=schema,
+        annotations=ToolAnnotations.model_validate(dict(hints)) if hints else None,
+    )
+    made._offered, made._told = offer, told
+    return made
+
+
+def structured(offer: Offered) -> tuple[dict[str, Any] | None, Callable[[ToolResult], dict[str, Any]]]:
+    """Return the schema of a result, and what makes plain data of MCP of one, as clients of FastMCP read it."""
+    spec = offer.info.spec
+    schema = output_schema(spec)
+    if schema is None or not is_wrapped(spec):
+        return schema and dict(schema), lambda result: to_result(result, spec, offer.names)
+    mark = {"_meta": {"fastmcp": {"wrap_result": True}}}
+    return {**schema, "x-fastmcp-wrap-result": True}, lambda result: to_result(result, spec, offer.names) | mark
+
+
+def to_fastmcp(session: Session, *, tools: str | Iterable[str] = "*") -> list[Tool]:
+    """Return an engine's tools for ``server.add_tool``, under the engine's policy; all clients share the session.
+
+    Args:
+        session: An engine, or a session of one, by which all calls are carried out.
+        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
+
+    Raises:
+        SpecError: A pattern is none, or matches no tool that may be called.
+        RegistryError: Two tools would have one name.
+    """
+    return [engine_tool(each, *structured(each)) for each in offered(session, tools, subject="to_fastmcp")]

@@ -1,0 +1,153 @@
+"""What came of a call as a value: structured content that is held to its schema, else texts, and bytes with their type.
+
+Source: Model Context Protocol, "Tool Result"; contract section 3.
+"""
+
+from __future__ import annotations
+
+import json
+from binascii import Error, a2b_base64
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import attrs
+
+from neuroscript.coercion.json_schema import looked_at
+from neuroscript.coercion.schema_validation import Checker, compiled
+from neuroscript.coercion.types import ArgType
+from neuroscript.errors import SpecError, ToolFailed
+from neuroscript.formats.json_schema import spec_from_schema
+from neuroscript.formats.json_schema_reader import PLAINLY
+from neuroscript.interop.foreign import LONGEST
+from neuroscript.interop.mcp.schema import WRAPPED
+from neuroscript.io.text import one_line
+
+
+@attrs.frozen(eq=False)
+class Promise:
+    """What a tool returns.
+
+    Attributes:
+        type: ``any`` where nothing is said.
+        nullable: Whether None is a result too.
+        is_wrapped: Whether it stands under ``result``.
+        checker: What holds structured content to the schema; None where there is no schema.
+    """
+
+    type: ArgType = ArgType.ANY
+    nullable: bool = False
+    is_wrapped: bool = False
+    checker: Checker | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen
+class Unusable:
+    """Why an answer cannot be used: the data of an error that stands in for it, where no server can put one.
+
+    Attributes:
+        reason: What is wrong with the answer, as in ``cannot be parsed``.
+    """
+
+    reason: str
+
+
+def promise_of(schema: Mapping[str, Any] | None) -> Promise:
+    """Return what an output schema promises; None is no schema.
+
+    Raises:
+        SpecError: It can not be read.
+    """
+    if schema is None:
+        return Promise()
+    text = json.dumps(schema)
+    faults = looked_at(text).faults or compiled(text)[1]
+    if faults:
+        raise SpecError("outputSchema", faults)
+    checker, _ = compiled(text)
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or [*properties] != [WRAPPED] or schema.get("required") != [WRAPPED]:
+        return Promise(ArgType.MAP if schema.get("type") == "object" else ArgType.ANY, False, False, checker)
+    (inner,) = spec_from_schema(WRAPPED, schema, group="mcp").args
+    if inner.type not in PLAINLY or inner.type is ArgType.NIL:
+        return Promise(ArgType.ANY, False, True, checker)
+    return Promise(inner.type, inner.nullable, True, checker)
+
+
+def value_of(result: Mapping[str, Any], promise: Promise) -> Any:
+    """Return the value of a result, as plain data of the protocol.
+
+    Raises:
+        ToolFailed: ``mcp.error``, the tool says that it failed; ``mcp.answer``, the result is not what was promised.
+    """
+    blocks = result.get("content") or []
+    if result.get("isError") is True:
+        raise ToolFailed(f"the server says: {_said(blocks)}", code="mcp.error", retry="model")
+    structured = result.get("structuredContent")
+    if not _is_finite(structured):
+        raise unlike("holds a number that JSON does not have, such as NaN")
+    if promise.checker is not None:
+        return _held(result, structured, promise)
+    if structured is not None:
+        return structured
+    values = [_value(block) for block in blocks]
+    return values[0] if len(values) == 1 else (values or None)
+
+
+def _is_finite(value: object) -> bool:
+    """Tell whether all numbers are finite; the parser of the SDK takes ``NaN`` and ``Infinity`` too."""
+    rest = [value]
+    while rest:
+        match rest.pop():
+            case dict() as each:
+                rest.extend(each.values())
+            case list() as each:
+                rest.extend(each)
+            case float() as each if not isfinite(each):
+                return False
+    return True
+
+
+def _said(blocks: Any) -> str:
+    texts = [each["text"] for each in blocks if each.get("type") == "text" and isinstance(each.get("text"), str)]
+    return one_line("\n".join(texts), LONGEST) or "nothing"
+
+
+def _held(result: Mapping[str, Any], structured: Any, promise: Promise) -> Any:
+    if "structuredContent" not in result:
+        raise unlike("has no structured content, and the tool's output schema promises it")
+    if promise.checker is not None and promise.checker.problems(structured):
+        raise unlike("is not what the tool's output schema promises")
+    return structured[WRAPPED] if promise.is_wrapped else structured
+
+
+def unlike(what: str) -> ToolFailed:
+    """Return the error of an answer that is not what was promised."""
+    return ToolFailed(f"the server's answer {what}", code="mcp.answer", retry="never")
+
+
+def _value(block: Mapping[str, Any]) -> Any:
+    """Return the value of a block: a text, or a map that says its media type."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "image" | "audio", "data": str(data), "mimeType": str(kind)}:
+            return {"media_type": kind, "data": _bytes(data)}
+        case {"type": "resource", "resource": {"uri": str(uri), **resource}}:
+            value = {"uri": uri, "media_type": resource.get("mimeType")}
+            blob = resource.get("blob")
+            if isinstance(blob, str):
+                return {**value, "data": _bytes(blob)}
+            return {**value, "text": resource.get("text")}
+        case {"type": "resource_link", "uri": str(uri)}:
+            link = {"uri": uri, "media_type": block.get("mimeType"), "name": block.get("name")}
+            return {**link, "description": block.get("description")}
+        case _:
+            raise unlike("holds what this version knows no value for")
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except (Error, ValueError):
+        raise unlike("holds what is no base64") from None

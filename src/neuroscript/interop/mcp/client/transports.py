@@ -1,0 +1,128 @@
+"""How a server is reached: as a program that is started, or over HTTP, and how it is noticed that it has gone.
+
+Source: Model Context Protocol, 2025-11-25, "Transports"; reliability.md part 4.2.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, Self, TextIO
+
+from neuroscript._imports import missing
+from neuroscript.interop.mcp.addresses import stays_here
+from neuroscript.interop.mcp.client import size_limits as bounds
+from neuroscript.interop.mcp.client.location import Place
+from neuroscript.interop.mcp.client.log_filter import hush
+from neuroscript.interop.mcp.client.pending_requests import Pending
+
+try:
+    import httpx2
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+except ImportError as error:
+    raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
+
+READING: Final = 300.0
+"""Seconds between two pieces of an answer over HTTP; how long a call may take is its own timeout's to say."""
+
+
+async def reached(place: Place, ended: Callable[[], None], stack: AsyncExitStack) -> Any:
+    """Return a transport of the SDK; what it needs besides lasts as long as *stack*.
+
+    Args:
+        ended: What is called where the other side ends, or says more than anybody would hold.
+    """
+    bounds.OVERLONG.set(ended)  # of this task, and of those that the SDK starts
+    hush()
+    return _Watched(await _transport(place, stack), ended)
+
+
+async def _transport(place: Place, stack: AsyncExitStack) -> Any:
+    if place.url:
+        timeout = httpx2.Timeout(30.0, read=READING)
+        headers = {**place.headers, "Accept-Encoding": "identity"}
+        hooks = {"response": [bounds.bounded]}
+        is_here = stays_here(place.url)  # then it goes through no proxy that the environment names
+        client = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, trust_env=not is_here)
+        http_client = await stack.enter_async_context(client)
+        return streamable_http_client(place.url, http_client=http_client, max_sse_event_size=bounds.LONGEST)
+    program, *args = place.command
+    nowhere = stack.enter_context(_nowhere())
+    encoding = bounds.registered()
+    server = StdioServerParameters(command=program, args=args, env=dict(place.env), cwd=place.cwd, encoding=encoding)
+    return stdio_client(server, errlog=nowhere)
+
+
+@contextmanager
+def _nowhere() -> Iterator[TextIO]:
+    """Lend what a program's errors are written to, so that it waits for nobody to read them."""
+    with Path(os.devnull).open("w") as file:
+        yield file
+
+
+class _Watched:
+    """A transport that reports when its reading side has ended, and which requests have no usable answer."""
+
+    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
+        self._inner = inner
+        self._ended = ended
+
+    async def __aenter__(self) -> Any:
+        read, write = await self._inner.__aenter__()
+        pending = Pending()
+        return _Reading(read, pending, self._ended), _Writing(write, pending)
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._inner.__aexit__(*error)
+
+
+class _Stream:
+    """A stream of the SDK, with all that it has."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._inner.__aexit__(*error)
+
+
+class _Reading(_Stream):
+    """The messages of a server."""
+
+    def __init__(self, inner: Any, pending: Pending, ended: Callable[[], None]) -> None:
+        super().__init__(inner)
+        self._pending = pending
+        self._ended = ended
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return self._pending.received(await self._inner.__anext__())
+        except StopAsyncIteration:
+            self._ended()
+            raise
+
+
+class _Writing(_Stream):
+    """The messages to a server."""
+
+    def __init__(self, inner: Any, pending: Pending) -> None:
+        super().__init__(inner)
+        self._pending = pending
+
+    async def send(self, item: Any) -> None:
+        """Send a message."""
+        self._pending.sent(item)
+        await self._inner.send(item)

@@ -1,0 +1,169 @@
+"""Streamable HTTP: who may speak with the server at all, and who has gone.
+
+Source: MCP 2025-11-25, "Transports", security warning; RFC 6750; issue "MCP", HTTP only on loopback unless told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from neuroscript._imports import missing
+
+try:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+    from starlette.applications import Starlette
+    from starlette.datastructures import Headers
+    from starlette.responses import Response
+    from starlette.routing import Route
+except ImportError as error:
+    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+
+from neuroscript.interop.mcp.addresses import host_of, is_loopback
+from neuroscript.interop.mcp.server.serve import GONE, Service
+
+PATH: Final = "/mcp"
+"""Where the server is found."""
+
+CONNECTION: Final = "neuroscript.connection"
+"""Under which the state of a request holds its `http_server.Connection`, where that serves it."""
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""How long the body of a request may be."""
+
+IDLE: Final = 30 * 60.0
+"""Seconds after which a client that has said nothing is taken for gone."""
+
+MOST_CLIENTS: Final = 1_000
+"""How many clients may be connected at once."""
+
+SLOWEST: Final = 30.0
+"""Seconds within which the whole body of a request has to come."""
+
+TOKEN: Final = re.compile(r"[!-~]+")
+"""A token: visible characters of ASCII, for of others clients make different bytes."""
+
+UNFIT: Final = "a token has visible characters of ASCII alone, and no space"
+
+
+def app(
+    service: Service,
+    *,
+    token: str = "",
+    origins: Iterable[str] = (),
+    is_local: bool = True,
+    most_bytes: int = MOST_BYTES,
+    idle: float = IDLE,
+    slowest: float = SLOWEST,
+) -> Starlette:
+    """Return an ASGI application that serves clients at `PATH`; its lifespan has to be run.
+
+    Args:
+        token: What a client has to say, ``Authorization: Bearer TOKEN``; ``""`` asks for none.
+        origins: Web pages of these origins may speak with it, besides those of this machine.
+        is_local: Whether it is meant for this machine alone, so that its name in a request is one of this machine's.
+        most_bytes: How long the body of a request may be.
+        idle: Seconds after which a client that has said nothing is taken for gone.
+        slowest: Seconds within which the whole body of a request has to come.
+
+    Raises:
+        ValueError: It is not local, and asks for no token; or the token is none.
+    """
+    if not (is_local or token):
+        raise ValueError("a server that others can reach needs a token")
+    if token and not TOKEN.fullmatch(token):
+        raise ValueError(UNFIT)
+    manager = StreamableHTTPSessionManager(
+        service.server, max_request_body_size=most_bytes, session_idle_timeout=idle, max_sessions=MOST_CLIENTS
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with manager.run():
+            yield
+
+    door = Door(manager.handle_request, token, frozenset(origins), is_local, slowest)
+    return Starlette(routes=[Route(PATH, endpoint=door)], lifespan=lifespan)
+
+
+class Door:
+    """Stands before the transport of the SDK, lets nobody in who may not, and hears when somebody goes."""
+
+    def __init__(
+        self, inside: Callable[..., Any], token: str, origins: frozenset[str], is_local: bool, slowest: float
+    ) -> None:
+        self._inside = inside
+        self._token = token.encode()
+        self._origins = origins
+        self._is_local = is_local
+        self._slowest = slowest
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        refusal = self._refusal(Headers(scope=scope))
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        connection = scope.get("state", {}).get(CONNECTION)
+        if connection is None:
+            await self._admitted(scope, receive, send)
+            return
+        connection.admit()
+        try:
+            await self._admitted(scope, receive, send)
+        finally:
+            connection.release()
+
+    async def _admitted(self, scope: Any, receive: Any, send: Any) -> None:
+        gone = scope[GONE] = asyncio.Event()
+        clock = asyncio.timeout(self._slowest)
+
+        async def hearing() -> Any:
+            heard = await receive()
+            if heard["type"].endswith(".disconnect"):
+                gone.set()
+            if not heard.get("more_body") and clock.when() is not None:
+                clock.reschedule(None)
+            return heard
+
+        try:
+            async with clock:
+                await self._inside(scope, hearing, send)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            await Response("the body did not come in time", 408, {"connection": "close"})(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> Response | None:
+        """Return what is answered at once; of a header that comes twice each has to be right."""
+        hosts = headers.getlist("host")
+        if self._is_local and not (hosts and all(is_loopback(host_of(each)) for each in hosts)):
+            return Response("this server is for its own machine alone", 421)
+        if not all(map(self._is_origin, headers.getlist("origin"))):
+            return Response("no page of this origin may speak with this server", 403)
+        if self._token and not self._knows(headers.getlist("authorization")):
+            return Response("a token is wanted", 401, {"www-authenticate": "Bearer"})
+        versions = headers.getlist("mcp-protocol-version")
+        return next((_unspoken(each) for each in versions if each not in HANDSHAKE_PROTOCOL_VERSIONS), None)
+
+    def _is_origin(self, origin: str) -> bool:
+        scheme, _, host = origin.partition("://")
+        return origin in self._origins or (scheme in ("http", "https") and is_loopback(host_of(host)))
+
+    def _knows(self, said: list[str]) -> bool:
+        scheme, _, token = said[0].partition(" ") if len(said) == 1 else ("", "", "")
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), self._token)
+
+
+def _unspoken(version: str) -> Response:
+    """Return the answer to a version without a handshake, upon which clients begin with one."""
+    data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version[:32]}
+    error = {"code": UNSUPPORTED_PROTOCOL_VERSION, "message": "this version is not spoken here", "data": data}
+    return Response(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}), 400, media_type="application/json")

@@ -1,0 +1,253 @@
+"""The HTTP server that runs `http.app`: a bounded number of connections, and a deadline for unauthorized ones.
+
+uvicorn waits for the headers of a request without limit, and accepts connections until no descriptor is left. So a few
+hundred connections with half a header each lock out every client. Here a connection is *admitted* while one of its
+requests has passed the guard of the application, and while its client reads the answer to such a request. Any other
+connection is closed after `HEADER_SECONDS`, or earlier to make room for a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from asyncio import AbstractEventLoop, TimerHandle, Transport
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any, Final
+
+from neuroscript._imports import missing
+from neuroscript.interop.mcp.server.http import CONNECTION
+
+try:
+    import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.server import ServerState
+except ImportError as error:
+    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+
+HEADER_SECONDS: Final = 10.0
+"""Seconds that a connection may last without an admitted request, from its opening or its last admitted answer."""
+
+STALLED_DEADLINES: Final = 6
+"""How many deadlines may pass while an admitted client reads nothing of its answer. The system takes megabytes of an
+answer before it waits for the client, and reports progress in large steps."""
+
+MAX_CONNECTIONS: Final = 2_000
+"""How many connections may be open, where there are descriptors for them."""
+
+SPARE_DESCRIPTORS: Final = 64
+"""How many descriptors stay free for tools at least; with more than 256 descriptors it is a quarter of them."""
+
+ACCEPTS_PER_TURN: Final = 16
+"""How many connections asyncio accepts in one turn of its loop, before the server can count them."""
+
+BACKLOG: Final = 2_048
+"""How many connections may wait in the kernel to be accepted."""
+
+LOG_SECONDS: Final = 60.0
+"""Seconds between two log lines of one kind: every program that can connect can cause them."""
+
+
+def server(
+    application: Any, *, header_seconds: float = HEADER_SECONDS, max_connections: int | None = None
+) -> uvicorn.Server:
+    """Return a server for `http.app`; ``server(app).run(sockets=[…])`` serves on sockets that are bound already.
+
+    Args:
+        header_seconds: Seconds that a connection may last without an admitted request.
+        max_connections: How many connections may be open; None computes that from the descriptors of the process.
+    """
+    peers = Peers(connection_limit() if max_connections is None else max_connections)
+    config = uvicorn.Config(
+        application,
+        http=partial(Connection, peers=peers, header_seconds=header_seconds),  # type: ignore[arg-type]
+        ws="none",
+        loop="asyncio",  # whose turns are bounded
+        backlog=ACCEPTS_PER_TURN,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+    )
+    return _Server(config)
+
+
+def connection_limit() -> int:
+    """Return how many connections leave enough descriptors for everything else that the process does."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
+    except ImportError:  # Windows, where sockets are not descriptors
+        return MAX_CONNECTIONS
+    soft, _ = getrlimit(RLIMIT_NOFILE)
+    if soft == RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(8, min(MAX_CONNECTIONS, soft - max(SPARE_DESCRIPTORS, soft // 4)))
+
+
+class Peers:
+    """The open connections of a server.
+
+    Args:
+        limit: How many there may be.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._all: set[Connection] = set()
+        self._strangers: dict[Connection, None] = {}
+        self._known: dict[Connection, None] = {}
+
+    def add(self, peer: Connection) -> bool:
+        """Add a connection, and close another one if there are too many; return False if none may be closed.
+
+        The oldest connection that was never admitted is closed first, then the one that has been idle for longest. A
+        connection with an admitted request is never closed for another.
+        """
+        if len(self._all) >= self._limit:
+            oldest = next(iter(self._strangers or self._known), None)
+            if oldest is None:
+                return False
+            oldest.leave()
+        self._all.add(peer)
+        self._strangers[peer] = None
+        return True
+
+    def admit(self, peer: Connection) -> None:
+        """Protect a connection from being closed for another."""
+        self._strangers.pop(peer, None)
+        self._known.pop(peer, None)
+
+    def release(self, peer: Connection) -> None:
+        """End the protection of a connection that was admitted."""
+        if peer in self._all:
+            self._known[peer] = None
+
+    def discard(self, peer: Connection) -> None:
+        """Forget a connection."""
+        self._all.discard(peer)
+        self.admit(peer)
+
+
+class Connection(H11Protocol):
+    """One connection; the state of each of its requests holds it under `CONNECTION`."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: AbstractEventLoop | None = None,
+        *,
+        peers: Peers,
+        header_seconds: float,
+    ) -> None:
+        super().__init__(config, server_state, {**app_state, CONNECTION: self}, _loop)
+        self._peers = peers
+        self._header_seconds = header_seconds
+        self._deadline: TimerHandle | None = None
+        self._admitted = 0
+        self._unread = 0
+        self._stalled = 0
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Begin, or close the connection at once if there is no room for it."""
+        super().connection_made(transport)
+        if self._peers.add(self):
+            self._start_deadline()
+        else:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop_deadline()
+        self._peers.discard(self)
+        super().connection_lost(exc)
+
+    def admit(self) -> None:
+        """Note that a request has passed the guard; the application bounds its time from now on."""
+        self._admitted += 1
+        self._stop_deadline()
+        self._peers.admit(self)
+
+    def release(self) -> None:
+        """Note that an admitted request is over; the next one of this connection may have begun already."""
+        self._admitted -= 1
+        if not self._admitted and not self.transport.is_closing():
+            self._peers.release(self)
+            self._unread = self.transport.get_write_buffer_size()
+            self._stalled = 0
+            self._start_deadline()
+
+    def expire(self) -> None:
+        """Close the connection, unless an admitted client is still reading its answer."""
+        unread = self.transport.get_write_buffer_size()
+        self._stalled = 0 if unread < self._unread else self._stalled + 1
+        if self._unread and unread and self._stalled < STALLED_DEADLINES:
+            self._unread = unread
+            self._start_deadline()
+        else:
+            self.leave()
+
+    def leave(self) -> None:
+        """Close the connection now, even if the client has not read what was sent to it."""
+        self._stop_deadline()
+        self._peers.discard(self)
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def _start_deadline(self) -> None:
+        self._deadline = self.loop.call_later(self._header_seconds, self.expire)
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class _Server(uvicorn.Server):
+    """A server with a long queue in the kernel and a short log."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        self._seldom = Seldom()
+        for name in Seldom.LOGGERS:
+            logging.getLogger(name).addFilter(self._seldom)
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(BACKLOG)  # asyncio has one number for this queue and for its turns
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close all connections."""
+        await super().shutdown(sockets)
+        for name in Seldom.LOGGERS:
+            logging.getLogger(name).removeFilter(self._seldom)
+
+
+class Seldom(logging.Filter):
+    """Passes one record per `LOG_SECONDS` of each warning, and of connections that cannot be accepted."""
+
+    LOGGERS: Final = ("uvicorn.error", "asyncio")
+    UNACCEPTED: Final = "socket.accept() out of system resource"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record; add to its text how many equal ones were left out."""
+        text = str(record.msg)
+        is_unaccepted = text.startswith(self.UNACCEPTED)
+        if not is_unaccepted and (record.name == "asyncio" or record.levelno > logging.WARNING):
+            return True
+        key = self.UNACCEPTED if is_unaccepted else text
+        now = monotonic()
+        last, withheld = self._seen.get(key, (-inf, 0))
+        is_due = now - last >= LOG_SECONDS
+        self._seen[key] = (now, 0) if is_due else (last, withheld + 1)
+        if is_unaccepted:
+            record.msg, record.exc_info = "no connection can be accepted: too many open files", None
+        if withheld:
+            record.msg = f"{record.msg} ({withheld} more of these since the last line)"
+        return is_due

@@ -1,0 +1,166 @@
+"""The steps between an agent's loop and a tool: its inputs are looked at, it is called, and what it answered is told.
+
+Source: seed-systems.md rows NSF-29, NSF-32, NSF-35, NSF-45, NSF-46, NSF-56 to NSF-59.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from time import sleep
+from typing import Any, Final
+
+from neuroscript.calls.steps import END
+from neuroscript.coercion.context import type_name
+from neuroscript.engine.session import Session
+from neuroscript.errors import CallError, LentError, SpecError, ToolFailed
+from neuroscript.interop.foreign import message_of
+from neuroscript.interop.neurosurfer.base_tool import ToolResponse
+from neuroscript.interop.neurosurfer.load import GROUP
+from neuroscript.interop.neurosurfer.spec_text import spec_of
+from neuroscript.interop.neurosurfer.variables import ANSWER, handed_on, release
+from neuroscript.io.text import shown
+from neuroscript.names import canonical, word_of
+
+Repairing = Callable[[str, Mapping[str, Any], ValueError], tuple[str, dict[str, Any]]]
+"""Is given a tool, inputs and what is wrong with them, and returns another tool and inputs, or the same mended."""
+
+UNTOLD: Final[Mapping[str, Any]] = {"final_answer": False, "extras": (), "stream": False}
+"""What is known of an answer that no tool of neurosurfer has given."""
+
+
+class Invoker:
+    """Calls tools as neurosurfer's agents do, through a session in which `from_neurosurfer` has put them.
+
+    Policy, limits and audit are the session's. The extras of a call are there for the next one, and gone after it.
+
+    Args:
+        session: An engine, or a session of it; one invoker to each.
+        toolkit: The tools, ours or the package's own; what their specs say now counts, as in the session.
+        group: The group that they were registered with.
+        max_tool_errors: How often a tool is called again that has failed; never where its host has to mend it.
+        backoff_sec: Seconds before the first such call; before each further one it is that much longer.
+        allow_input_pruning: Whether inputs that a tool does not declare are left out, and not refused.
+        repair: Asked once for other inputs where they are not what the tool takes; what it gives is looked at, too.
+        wait: Waits so many seconds.
+
+    Raises:
+        SpecError: A tool is none, or a number is below 0.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        toolkit: Any,
+        *,
+        group: str = GROUP,
+        max_tool_errors: int = 2,
+        backoff_sec: float = 0.8,
+        allow_input_pruning: bool = True,
+        repair: Repairing | None = None,
+        wait: Callable[[float], object] = sleep,
+    ) -> None:
+        counts = {"max_tool_errors": max_tool_errors, "backoff_sec": backoff_sec}
+        faults = [f"{name} must be 0 or more" for name, each in counts.items() if not each >= 0]
+        if faults:
+            raise SpecError("Invoker", faults)
+        self._session = session
+        specs = deepcopy([*map(spec_of, toolkit.registry.values())])
+        self._specs = {spec.name: spec for spec in specs}
+        self._group = group
+        self._max_tool_errors = max_tool_errors
+        self._backoff_sec = backoff_sec
+        self._allow_input_pruning = allow_input_pruning
+        self._repair = repair
+        self._wait = wait
+        self._extras: frozenset[str] = frozenset()
+
+    def invoke(self, tool: str, inputs: Mapping[str, Any]) -> ToolResponse:
+        """Call a tool once its inputs are what it takes, and return what it answered.
+
+        A tool that goes on failing is answered for: ``[tool:NAME] failed after retries: …``, which is not final. Where
+        the observation is a generator, the tool goes on as it is read, and ends when it is closed.
+
+        Raises:
+            ValueError: There is no such tool, or the inputs are not what it takes; nothing was called.
+            CallError: The call was refused, or took too long; neither is tried again.
+        """
+        name, checked = self._checked(tool, inputs)
+        for failures in range(1, self._max_tool_errors + 2):
+            try:
+                return self._called(name, checked)
+            except ToolFailed as error:
+                failed = error
+            if failed.retry == "host":
+                break
+            if failures <= self._max_tool_errors:
+                self._wait(self._backoff_sec * failures)
+        return ToolResponse(False, f"[tool:{name}] failed after retries: {self._reason(failed)}")
+
+    def _checked(self, tool: str, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        try:
+            return tool, self._taken(tool, inputs)
+        except ValueError as error:
+            if self._repair is None:
+                raise
+            tool, inputs = self._repair(tool, inputs, error)
+        return tool, self._taken(tool, inputs)
+
+    def _taken(self, tool: object, inputs: Any) -> dict[str, Any]:
+        """Return a copy of inputs that are what a tool takes; a model may have sent anything."""
+        if not isinstance(tool, str):
+            raise ValueError(f"Unknown tool of type {type_name(tool)}")
+        spec = self._specs.get(tool)
+        if spec is None:
+            raise ValueError(f"Unknown tool '{shown(tool)}'")
+        if isinstance(inputs, Mapping):
+            known = {each.name for each in spec.inputs}
+            inputs = {name: each for name, each in inputs.items() if name in known or not self._allow_input_pruning}
+        return spec.check_inputs(inputs)
+
+    def _called(self, tool: str, inputs: dict[str, Any]) -> ToolResponse:
+        variables, handles = self._session.memory.variables, self._session.memory.handles
+        variables.drop(ANSWER)
+        name = f"{self._group}.{word_of(tool)}"
+        items = self._session.stream(name, inputs)
+        try:
+            first = next(items, END)
+        except BaseException:
+            self._give_up(frozenset(variables.get(ANSWER, UNTOLD)["extras"]) - self._extras)
+            raise
+        told = variables.get(ANSWER, None) or {**UNTOLD, "stream": self._gives_items(name)}
+        extras = frozenset(told["extras"])
+        self._give_up(self._extras - extras)
+        self._extras = extras
+        given = {name: handed_on(handles, variables.get(name, None)) for name in told["extras"]}
+        return ToolResponse(told["final_answer"], _rest(first, items) if told["stream"] else first, given)
+
+    def _gives_items(self, name: str) -> bool:
+        """Tell whether a tool of another kind, which has that name in the session, is a stream."""
+        info = self._session.infos.get(canonical(name))
+        return info is not None and info.spec.stream is True
+
+    def _give_up(self, names: frozenset[str]) -> None:
+        """Let no call get these extras any more."""
+        variables, handles = self._session.memory.variables, self._session.memory.handles
+        for name in names:
+            release(handles, variables.get(name, None))
+            variables.drop(name)
+
+    def _reason(self, error: ToolFailed) -> str:
+        """Return what the tool raised says, without any secret: it is the host's own tool, and its agent's own loop."""
+        cause, secrets = error.__cause__, self._session.secrets
+        text = error.text
+        if cause is not None and not isinstance(cause, (CallError, LentError)):
+            text = message_of(cause) or type_name(cause)
+        return text if secrets is None else str(secrets.text(text))
+
+
+def _rest(first: Any, items: Iterator[Any]) -> Iterator[Any]:
+    """Yield the items of a stream of which the first was read; whoever closes this ends the tool."""
+    try:
+        if first is not END:
+            yield first
+            yield from items
+    finally:
+        items.close()  # type: ignore[attr-defined]

@@ -1,0 +1,237 @@
+"""How values stand in the parts of a request: each by its style, so that the server can tell them apart again.
+
+What a style has no way to say is refused before anything is sent: an item that holds the delimiter, a value within a
+value, an empty segment of a path.
+
+Source: OpenAPI Specification 3.1.1, "Style Values" and appendix C; RFC 6570; RFC 9110 part 5; RFC 6265.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+import attrs
+
+from neuroscript.coercion.context import type_name
+from neuroscript.coercion.plain_data import plain
+from neuroscript.errors import ToolFailed
+
+Where = Literal["path", "query", "header", "cookie"]
+
+STYLES: Final[dict[str, tuple[str, ...]]] = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "header": ("simple",),
+    "cookie": ("form",),
+}
+"""The styles of each part of a request, the one that goes without saying first."""
+
+DELIMITERS: Final = {"form": (",", ","), "spaceDelimited": (" ", "%20"), "pipeDelimited": ("|", "%7C")}
+"""What stands between items, as an item may not hold it and as it is written; form writes a comma of an item as %2C."""
+
+HEADER: Final = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
+"""What a header can hold."""
+
+
+@attrs.frozen
+class Style:
+    """How one value is written.
+
+    Attributes:
+        name: As the server knows it.
+        arg: As callers know it, for errors.
+        style: The word for it, or ``json`` where a value is written as JSON.
+        explode: Whether each item, or each key, stands for itself.
+    """
+
+    name: str
+    arg: str
+    style: str
+    explode: bool
+
+
+def refused(arg: str, text: str) -> ToolFailed:
+    """Return the error for a value that can not be sent as the description asks; no value is in it."""
+    return ToolFailed(f"{arg}: {text}", code="openapi.value", retry="model")
+
+
+def encoded(text: str) -> str:
+    """Return a text in which every character but letters, digits and ``-._~`` is written as ``%XX``."""
+    return quote(text, safe="")
+
+
+def scalar(value: Any, arg: str) -> str:
+    """Return a text, a number or a truth value as a text.
+
+    Raises:
+        ToolFailed: ``openapi.value``, for all else.
+    """
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+        case _:
+            raise refused(arg, f"expected a text, a number or true or false in this place, got {type_name(value)}")
+
+
+def parts_of(value: Any, arg: str) -> str | list[str] | list[tuple[str, str]]:
+    """Return a value as a text, as texts, or as pairs of texts."""
+    value = plain(value)
+    match value:
+        case list():
+            return [scalar(each, arg) for each in value]
+        case dict():
+            return [(key, scalar(each, arg)) for key, each in value.items()]
+        case _:
+            return scalar(value, arg)
+
+
+def flat(parts: Sequence[str] | Sequence[tuple[str, str]]) -> list[str]:
+    """Return texts one after the other, those of pairs too."""
+    return [text for part in parts for text in ((part,) if isinstance(part, str) else part)]
+
+
+def in_path(style: Style, value: Any) -> str:
+    """Return a value as it stands in a path; nothing in it can begin another segment.
+
+    Raises:
+        ToolFailed: ``openapi.value``, where nothing would stand there.
+    """
+    parts = json_text(value) if style.style == "json" else parts_of(value, style.arg)
+    if not parts:
+        raise refused(style.arg, "expected something that is not empty, for it is a part of a path")
+    match style.style:
+        case "label":
+            return _label(style, parts)
+        case "matrix":
+            return _matrix(style, parts)
+    if isinstance(parts, str):
+        return encoded(parts)
+    return ",".join(_items(parts, style.explode))
+
+
+def _items(parts: Sequence[str] | Sequence[tuple[str, str]], explode: bool) -> list[str]:
+    """Return items encoded; of pairs each as ``key=value``, or key and value as two items."""
+    if explode:
+        return [encoded(part) if isinstance(part, str) else "=".join(map(encoded, part)) for part in parts]
+    return list(map(encoded, flat(parts)))
+
+
+def _label(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]]) -> str:
+    if isinstance(parts, str):
+        return f".{encoded(parts)}"
+    if style.explode and any("." in text for text in flat(parts)):
+        raise refused(style.arg, "expected items without a dot, for dots stand between them")
+    return "." + ("." if style.explode else ",").join(_items(parts, style.explode))
+
+
+def _matrix(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]]) -> str:
+    name = encoded(style.name)
+    if isinstance(parts, str):
+        return _semicolon(name, encoded(parts))
+    if not style.explode:
+        return f";{name}={','.join(_items(parts, False))}"
+    pairs = [(name, encoded(each)) if isinstance(each, str) else (encoded(each[0]), encoded(each[1])) for each in parts]
+    return "".join(_semicolon(*pair) for pair in pairs)
+
+
+def _semicolon(name: str, text: str) -> str:
+    return f";{name}={text}" if text else f";{name}"
+
+
+def in_query(style: Style, value: Any) -> list[tuple[str, str]]:
+    """Return a value as pairs of a name, which is not encoded yet, and a text, which is; none for an empty list or map.
+
+    Raises:
+        ToolFailed: ``openapi.value``.
+    """
+    if style.style == "json":
+        return [(style.name, encoded(json_text(value)))]
+    parts = parts_of(value, style.arg)
+    if style.style == "deepObject":
+        return _deep(style, parts)
+    if isinstance(parts, str):
+        return [(style.name, encoded(parts))]
+    if not parts:
+        return []
+    if style.explode:
+        return [(style.name, encoded(each)) if isinstance(each, str) else (each[0], encoded(each[1])) for each in parts]
+    held, written = DELIMITERS[style.style]
+    if held != "," and any(held in text for text in flat(parts)):
+        raise refused(style.arg, "expected items without the character that stands between them, a blank or a |")
+    return [(style.name, written.join(map(encoded, flat(parts))))]
+
+
+def _deep(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    pairs = [each for each in parts if not isinstance(each, str)]
+    if len(pairs) < len(parts):
+        raise refused(style.arg, "expected a map")
+    if any("[" in key or "]" in key for key, _ in pairs):
+        raise refused(style.arg, "expected keys without brackets")
+    return [(f"{style.name}[{key}]", encoded(text)) for key, text in pairs]
+
+
+def joined(fields: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> str:
+    """Return the pairs of several arguments as a query, or as the body of a form.
+
+    Args:
+        fields: The name of each argument, or ``""`` for what the host says, and its pairs.
+
+    Raises:
+        ToolFailed: ``openapi.value``, where a key of one is the name of another.
+    """
+    names: set[str] = set()
+    texts: list[str] = []
+    for arg, pairs in fields:
+        own = {name for name, _ in pairs}
+        if own & names:
+            raise refused(arg, "expected keys that are no names of other fields")
+        names |= own
+        texts.extend(f"{encoded(name)}={text}" for name, text in pairs)
+    return "&".join(texts)
+
+
+def in_header(style: Style, value: Any) -> str | None:
+    """Return a value as it stands in a header, None for an empty list or map.
+
+    Raises:
+        ToolFailed: ``openapi.value``; a header has no way to write what is no printable ASCII.
+    """
+    parts = json.dumps(plain(value)) if style.style == "json" else parts_of(value, style.arg)
+    if isinstance(parts, str):
+        return _held(style, parts)
+    if not parts:
+        return None
+    for text in flat(parts):
+        if "," in text or not text or text != text.strip(" \t"):
+            raise refused(style.arg, "expected items that are not empty, without commas, or blanks around them")
+    if style.explode and any("=" in each[0] for each in parts if not isinstance(each, str)):
+        raise refused(style.arg, "expected keys without =")
+    texts = [each if isinstance(each, str) else "=".join(each) for each in parts] if style.explode else flat(parts)
+    return _held(style, ",".join(texts))
+
+
+def _held(style: Style, text: str) -> str:
+    if HEADER.fullmatch(text) is None:
+        raise refused(style.arg, "expected printable ASCII without blanks around it, for it stands in a header")
+    return text
+
+
+def in_cookie(style: Style, value: Any) -> str | None:
+    """Return a value as it stands in a cookie, None for an empty list or map."""
+    pairs = in_query(attrs.evolve(style, explode=False), value)
+    return pairs[0][1] if pairs else None
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON."""
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,207 @@
+"""The body of a request: which media type is sent, what arguments it has, and how they are written.
+
+The properties of an object become arguments of their own, unless the object may have others, a name collides, or only
+a map can tell what is null from what is left out; then there is one argument, ``body``.
+
+Source: OpenAPI Specification 3.1.1, "Request Body Object", "Media Type Object" and "Encoding Object".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal
+
+import attrs
+
+from neuroscript.interop.openapi.document import Document, Unfit, at
+from neuroscript.interop.openapi.names import argument_name
+from neuroscript.interop.openapi.parameter_styles import Style, encoded, in_query, joined, json_text, refused, scalar
+from neuroscript.interop.openapi.schemas import LONGEST, Schemas
+from neuroscript.io.text import one_line, shown
+
+Kind = Literal["json", "form", "text"]
+
+MEDIA: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,64}/[a-z0-9!#$&^_.+-]{1,64}")
+JSON: Final = re.compile(r"application/(?:[a-z0-9!#$&^_.-]+\+)?json")
+FORM: Final = "application/x-www-form-urlencoded"
+TEXT: Final = "text/plain"
+
+KINDS: Final[tuple[Kind, ...]] = ("json", "form", "text")
+WORDS: Final[Mapping[str, Kind]] = {FORM: "form", TEXT: "text"}
+
+PLAIN: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "deprecated"})
+"""What the schema of an object may say whose properties become arguments."""
+
+
+@attrs.frozen(eq=False)
+class Content:
+    """What a request can hold.
+
+    Attributes:
+        media_type: As the header ``Content-Type`` has it.
+        kind: How it is written.
+        required: Whether there always is a body.
+        arg: The one argument that is the body; ``""`` where its properties are arguments.
+        schemas: Of each argument its schema.
+        needed: The arguments that must be given.
+        styles: Of each property of a form that is written by a style, that.
+    """
+
+    media_type: str
+    kind: Kind
+    required: bool
+    arg: str
+    schemas: Mapping[str, Any]
+    needed: tuple[str, ...]
+    styles: Mapping[str, Style]
+
+    def written(self, given: Mapping[str, Any], always: Collection[str]) -> bytes | None:
+        """Return the body, or None where there is none.
+
+        Args:
+            given: Of each argument its value, None where none was given.
+            always: Arguments that are always given, so that None is a value of theirs.
+
+        Raises:
+            ToolFailed: ``openapi.value``.
+        """
+        if self.arg:
+            value = given[self.arg]
+            return None if value is None and self.arg not in always else self._bytes(value)
+        properties = {name: given[name] for name in self.schemas if given[name] is not None or name in always}
+        return self._bytes(properties) if properties or self.required else None
+
+    def _bytes(self, value: Any) -> bytes:
+        match self.kind:
+            case "json":
+                return json_text(value).encode()
+            case "text":
+                return scalar(value, self.arg).encode()
+            case "form":
+                return self._form(value).encode("ascii")
+
+    def _form(self, value: Any) -> str:
+        if not isinstance(value, dict):
+            raise refused(self.arg, "expected a map")
+        return joined((name, self._field(name, each)) for name, each in value.items() if each is not None)
+
+    def _field(self, name: str, value: Any) -> list[tuple[str, str]]:
+        if name in self.styles:
+            return in_query(self.styles[name], value)
+        if isinstance(value, list):
+            return [(name, encoded(_field_text(name, each))) for each in value]
+        return [(name, encoded(_field_text(name, value)))]
+
+
+def _field_text(name: str, value: Any) -> str:
+    """Return what stands in a field of a form: what has parts is written as JSON there."""
+    return json_text(value) if isinstance(value, (dict, list)) else scalar(value, name)
+
+
+def content_of(document: Document, data: Any, path: str, schemas: Schemas, taken: Collection[str]) -> Content | None:
+    """Return what a request of an operation can hold, or None where it has no body.
+
+    Args:
+        data: The ``requestBody`` of the operation.
+        taken: The names of arguments that are there.
+
+    Raises:
+        Unfit: No media type of it can be written.
+    """
+    if data is None:
+        return None
+    body = document.followed(data, path)
+    media_type, kind = _chosen(body.get("content"), at(path, "content"))
+    word = _word(media_type)
+    place = at(path, "content", media_type)
+    media = document.followed(body["content"][media_type], place)
+    given = media.get("schema", {})
+    schema = schemas.taken(given, at(place, "schema"))
+    required = body.get("required") is True
+    spread = _spread(schema, required, taken) if kind != "text" else None
+    styles = _styles(document, media.get("encoding", {}), at(place, "encoding")) if kind == "form" else {}
+    if spread is not None:
+        needed = tuple(name for name in schema.get("required", ()) if name in spread)
+        return Content(word, kind, required, "", spread, needed, styles)
+    name = next((name for name in ("body", "request_body") if name not in taken), "")
+    if not name:
+        raise Unfit(path, "two parameters have the names that its argument could have, body and request_body")
+    whole = _whole(schema, kind, one_line(body.get("description"), LONGEST))
+    return Content(word, kind, required, name, {name: whole}, (name,) if required else (), styles)
+
+
+def _whole(schema: Any, kind: Kind, text: str) -> Any:
+    if isinstance(schema, bool):
+        schema = {} if schema else {"not": {}}
+    if not isinstance(schema, dict):
+        return schema
+    if kind == "text" and "type" not in schema and not schema.keys() - {"description"}:
+        schema = {**schema, "type": "string"}
+    if kind == "form" and "type" not in schema and not schema.keys() & {"allOf", "anyOf", "oneOf", "$ref"}:
+        schema = {**schema, "type": "object"}
+    return {"description": text, **schema} if text else schema
+
+
+def _chosen(content: Any, path: str) -> tuple[str, Kind]:
+    """Return the media type that is written best, as the document spells it."""
+    if not isinstance(content, dict) or not content:
+        raise Unfit(path, "expected media types")
+    known: dict[Kind, str] = {}
+    for spelling in content:
+        word = _word(spelling)
+        kind: Kind | None = "json" if JSON.fullmatch(word) else WORDS.get(word)
+        if kind is not None:
+            known.setdefault(kind, spelling)
+    for best in KINDS:
+        if best in known:
+            return known[best], best
+    listed = ", ".join(map(shown, [*content][:3]))
+    raise Unfit(path, f"only JSON, {FORM} and {TEXT} can be written, not {listed}")
+
+
+def _word(spelling: str) -> str:
+    """Return a media type without its parameters."""
+    return spelling.partition(";")[0].strip().lower()
+
+
+def _spread(schema: Any, required: bool, taken: Collection[str]) -> dict[str, Any] | None:
+    """Return the properties that become arguments, or None where the body is one argument."""
+    if not isinstance(schema, dict) or schema.get("type") != "object" or schema.keys() - PLAIN:
+        return None
+    properties, needed = schema.get("properties"), schema.get("required", [])
+    if not isinstance(properties, dict) or not properties or schema.get("additionalProperties", False) is not False:
+        return None
+    if not isinstance(needed, list) or (needed and not required):
+        return None
+    if not all(isinstance(each, str) and each in properties for each in needed):
+        return None
+    must = {*needed}
+    for name, each in properties.items():
+        if name in taken or argument_name(name) != name or (name not in must and _may_be_null(each)):
+            return None
+    return properties
+
+
+def _may_be_null(schema: Any) -> bool:
+    if not isinstance(schema, dict) or "type" not in schema:
+        return True
+    words = schema["type"]
+    return words == "null" or (isinstance(words, list) and "null" in words)
+
+
+def _styles(document: Document, encoding: Any, path: str) -> dict[str, Style]:
+    """Return the styles of the fields of a form that have one."""
+    found = {}
+    for name, each in (encoding if isinstance(encoding, dict) else {}).items():
+        said = document.followed(each, at(path, name))
+        if not said.keys() & {"style", "explode"}:
+            continue
+        style = said.get("style", "form")
+        if style not in ("form", "spaceDelimited", "pipeDelimited", "deepObject"):
+            raise Unfit(at(path, name, "style"), "expected a style of queries, got another one")
+        explode = said.get("explode", style in ("form", "deepObject"))
+        if type(explode) is not bool:
+            raise Unfit(at(path, name, "explode"), "expected true or false")
+        found[name] = Style(name, name, style, explode)
+    return found

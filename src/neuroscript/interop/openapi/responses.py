@@ -1,0 +1,182 @@
+"""What comes back: the type that an operation promises, the value of an answer, and the error of a status.
+
+Of an answer that is an error nothing is told but its status, for its text is the server's, and may hold a value.
+
+Source: OpenAPI Specification 3.1.1, "Responses Object"; RFC 9110 part 15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any, Final, Literal
+
+import attrs
+
+from neuroscript.coercion.types import ArgType
+from neuroscript.errors import ToolFailed
+from neuroscript.interop.openapi.document import Document, Unfit, at
+from neuroscript.interop.openapi.request_body import JSON, MEDIA
+from neuroscript.interop.openapi.schemas import LONGEST, kinds_of
+from neuroscript.io.text import NotJSON, one_line, parsed
+
+KINDS: Final[Mapping[str, tuple[ArgType, tuple[type, ...]]]] = {
+    "object": (ArgType.MAP, (dict,)),
+    "array": (ArgType.SLICE_ANY, (list,)),
+    "string": (ArgType.STRING, (str,)),
+    "integer": (ArgType.INT, (int,)),
+    "number": (ArgType.FLOAT, (int, float)),
+    "boolean": (ArgType.BOOL, (bool,)),
+}
+"""The type of a result for each type of JSON, and what a decoded value of it is."""
+
+OF: Final = dict(KINDS.values())
+
+EMPTY: Final = frozenset({"204", "205"})
+"""Statuses whose answers have no body."""
+
+BINARY: Final = re.compile(r"(?:image|audio|video|font)/.*|application/(?:octet-stream|pdf|zip|gzip)")
+
+LATER: Final = frozenset({408, 423, 425, 429})
+MODEL: Final = frozenset({400, 404, 409, 410, 412, 413, 414, 416, 422, 428})
+"""Statuses after which the same request may succeed later, and those that another request may mend."""
+
+
+@attrs.frozen
+class Promise:
+    """What an operation returns.
+
+    Attributes:
+        type: ``any`` wherever the description leaves it open.
+        nullable: Whether None is a result too.
+        accept: The header ``Accept``.
+        help: What the description says of it.
+    """
+
+    type: ArgType
+    nullable: bool
+    accept: str
+    help: str
+
+
+def promise_of(document: Document, method: str, responses: Any, path: str) -> Promise:
+    """Return what an operation promises of its good answers; one to HEAD has no content, whatever is said of it.
+
+    Raises:
+        Unfit: A reference leads out of the document, or to nothing.
+    """
+    good = [
+        (status, document.followed(each, at(path, status)), at(path, status))
+        for status, each in (responses.items() if isinstance(responses, dict) else ())
+        if re.fullmatch(r"2(?:[0-9]{2}|XX)", status)
+    ]
+    kinds = [kind for status, response, place in good for kind in _kinds(document, status, response, place)]
+    if method == "HEAD":
+        kinds = [(ArgType.NIL, True)]
+    names = {kind for kind, _ in kinds} - {ArgType.NIL}
+    nullable = any(null for _, null in kinds)
+    told = next((one_line(response.get("description"), LONGEST) for _, response, _ in good), "")
+    accept = ", ".join(dict.fromkeys(_accepted(good))) or "*/*"
+    if not kinds or len(names) > 1 or ArgType.ANY in names:
+        return Promise(ArgType.ANY, False, accept, told)
+    kind = names.pop() if names else ArgType.NIL
+    return Promise(kind, nullable and kind is not ArgType.NIL, accept, told)
+
+
+def _accepted(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:
+    for _, response, _ in good:
+        content = response.get("content")
+        yield from (each.lower() for each in content or () if MEDIA.fullmatch(each.lower()))
+
+
+def _kinds(document: Document, status: str, response: dict[str, Any], path: str) -> Iterator[tuple[ArgType, bool]]:
+    """Yield the type of each content that an answer may have, and whether it may be null."""
+    content = response.get("content")
+    if not content:
+        yield (ArgType.NIL, True) if status in EMPTY else (ArgType.ANY, False)
+        return
+    if not isinstance(content, dict):
+        raise Unfit(at(path, "content"), "expected media types")
+    for name, media in content.items():
+        word = name.partition(";")[0].strip().lower()
+        if JSON.fullmatch(word):
+            schema = media.get("schema", {}) if isinstance(media, dict) else {}
+            kinds, null = kinds_of(document, schema, at(path, "content", name))
+            yield (KINDS[kind][0] if len(kinds) == 1 and (kind := kinds.pop()) in KINDS else ArgType.ANY), null
+        elif word.startswith("text/") and "*" not in word:
+            yield ArgType.STRING, False
+        else:
+            yield (ArgType.BLOB if BINARY.fullmatch(word) else ArgType.ANY), False
+
+
+def value_of(answer: Mapping[str, Any], promise: Promise) -> Any:
+    """Return the value of an answer, as the http toolset gives it.
+
+    Raises:
+        ToolFailed: ``openapi.status`` for a status that is no 2xx, and ``openapi.answer`` for an answer that is not
+            what the description says.
+    """
+    status = answer["status"]
+    if not 200 <= status < 300:
+        raise ToolFailed(f"the server answered {told(status)}", code="openapi.status", retry=retry_of(status))
+    if promise.type is ArgType.NIL:
+        return None
+    if answer["size"] == 0:
+        return _empty(promise)
+    if JSON.fullmatch(answer["media_type"]):
+        return _decoded(answer["text"], promise)
+    if promise.type is ArgType.BLOB:
+        return answer["text"].encode() if answer["bytes"] is None else answer["bytes"]
+    if promise.type is ArgType.ANY:
+        return answer["bytes"] if answer["text"] is None else answer["text"]
+    if promise.type is ArgType.STRING and answer["text"] is not None:
+        return answer["text"]
+    raise _unlike("something else than its description says")
+
+
+def _empty(promise: Promise) -> Any:
+    if promise.nullable or promise.type is ArgType.ANY:
+        return None
+    if promise.type in (ArgType.STRING, ArgType.BLOB):
+        return "" if promise.type is ArgType.STRING else b""
+    raise _unlike("nothing")
+
+
+def _decoded(text: str | None, promise: Promise) -> Any:
+    if text is None:
+        raise _unlike("what is no JSON")
+    try:
+        value = parsed(text)
+    except NotJSON:
+        raise _unlike("what is no JSON") from None
+    if promise.type is ArgType.ANY or (value is None and promise.nullable):
+        return value
+    if promise.type is ArgType.BLOB:
+        return text.encode()
+    if type(value) not in OF[promise.type]:
+        raise _unlike("another type than its description says")
+    return value
+
+
+def _unlike(what: str) -> ToolFailed:
+    return ToolFailed(f"the server answered {what}", code="openapi.answer", retry="never")
+
+
+def told(status: int) -> str:
+    """Return a status with its standard phrase.
+
+    >>> told(404), told(599)
+    ('404 not found', '599')
+    """
+    try:
+        return f"{status} {HTTPStatus(status).phrase.lower()}"
+    except ValueError:
+        return str(status)
+
+
+def retry_of(status: int) -> Literal["model", "later", "host"]:
+    """Return who can do something about a status that is no 2xx."""
+    if status >= 500 or status in LATER:
+        return "later"
+    return "model" if status in MODEL else "host"

@@ -1,0 +1,61 @@
+"""Tools as Smith has them: METADATA of any tool, and a ``registry.json`` of several.
+
+Source: Smith's document, sections 2, 5 and 8; seed-systems.md rows SM-17, SM-27.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final
+
+from neuroscript.errors import SpecError
+from neuroscript.interop.agentheaven.schemas import arguments_schema
+from neuroscript.interop.smith.registry import ToolsRegistry
+from neuroscript.io.text import shown, shown_path
+from neuroscript.io.text_files import write_whole
+from neuroscript.llm.wire.tools import description
+from neuroscript.tools.tool import ToolImplementation
+
+VERSION: Final = "1.0"
+
+MARKED: Final = frozenset({"writes", "deletes", "exec"})
+"""Effects of a tool that the document has marked dangerous; so is one that needs an approval or trust."""
+
+
+def metadata_of(tool: ToolImplementation, *, function: str = "") -> dict[str, Any]:
+    """Return the METADATA of a tool, of which Smith's planner can make calls.
+
+    Args:
+        function: The name of its function there; by default ``run_`` and the name.
+    """
+    needs, name = tool.policy, tool.spec.wire_name
+    dangerous = needs.requires_approval or needs.requires_trust or not MARKED.isdisjoint(needs.effects)
+    return {
+        "name": name,
+        "function": function or f"run_{name}",
+        "description": description(tool.spec),
+        "dangerous": dangerous,
+        "parameters": {"type": "object", "properties": {}, **arguments_schema(tool.spec)},
+    }
+
+
+def write_registry(path: str | os.PathLike[str], tools: ToolsRegistry | Iterable[ToolImplementation]) -> None:
+    """Write a ``registry.json`` anew, whole or not at all: the METADATA of each tool, and the ``module`` of its file.
+
+    Args:
+        tools: What `load_folder` or `load_registry` gives, or any tools, which have no file.
+
+    Raises:
+        SpecError: Two tools have one name; nothing is written.
+        OSError: It can not be written.
+    """
+    entries = tools.get_tools_registry() if isinstance(tools, ToolsRegistry) else [*map(metadata_of, tools)]
+    counts = Counter(str(each["name"]) for each in entries)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise SpecError(shown_path(os.fspath(path)), [f"several tools are called {shown(name)}" for name in twice])
+    data = {"version": VERSION, "auto_generated": True, "tools": entries}
+    write_whole(path, f"{json.dumps(data, indent=2)}\n")

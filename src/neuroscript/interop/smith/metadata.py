@@ -1,0 +1,177 @@
+"""What is wrong with the METADATA of a tool, every problem at once, each behind its place.
+
+Nothing of a function is looked at but whether it is there, under its name, and can be called.
+
+Source: Smith's document, sections 2 to 4 and 6; seed-systems.md rows SM-4 to SM-14.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from neuroscript.coercion.context import type_name
+from neuroscript.errors import LISTED, SpecError
+from neuroscript.formats.json_schema import spec_from_schema
+from neuroscript.interop.foreign import bounded_schema
+from neuroscript.interop.smith.json_values import oversize, shown_key, unspeakable
+from neuroscript.io.near_names import near
+from neuroscript.io.text import shown
+from neuroscript.llm.wire.calls import Member
+from neuroscript.names import word_of
+
+TYPES: Final = ("string", "number", "integer", "boolean", "object", "array")
+"""Types of a parameter; the document has all but ``integer``, which its own tools use."""
+
+WORDS: Final = f"{', '.join(TYPES[:-1])} or {TYPES[-1]}"
+
+VAGUE: Final = frozenset(
+    {
+        *("action", "all", "any", "anything", "apply", "call", "command", "do", "entry", "entrypoint", "everything"),
+        *("exec", "execute", "execution", "func", "function", "go", "handle", "handler", "input", "invoke", "it"),
+        *("job", "main", "make", "method", "operate", "operation", "payload", "perform", "process", "request", "run"),
+        *("runner", "something", "start", "stuff", "task", "thing", "things", "tool", "util", "utils", "work"),
+    }
+)
+"""Words that say of nothing what it does; a function whose name has no other word has no single purpose."""
+
+
+def problems_of(
+    metadata: object, *, names: Mapping[str, object] | None = None, taken: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return everything that is wrong with the METADATA of a tool, one sentence each; of a sound one nothing.
+
+    Args:
+        metadata: What the file of the tool says.
+        names: What the file defines, by name, so that the function is looked for; None looks for none.
+        taken: Names of other tools.
+
+    >>> problems_of({"name": "finance", "function": "run", "parameters": {}})[0]
+    'function: expected a name that says what the tool does, such as run_finance; run says nothing'
+    """
+    if not isinstance(metadata, dict):
+        return (f"METADATA: expected a dict, got {type_name(metadata)}",)
+    if large := oversize(metadata):
+        return (f"METADATA: {large}",)
+    found = [
+        *_name_problems(metadata, taken),
+        *_function_problems(metadata, names),
+        *_flag_problems(metadata),
+        *_parameters_problems(metadata),
+    ]
+    return (*found, *_json_problems(metadata))
+
+
+def _json_problems(metadata: dict[str, Any]) -> Iterator[str]:
+    """Yield what can not be written down."""
+    strange = islice(unspeakable(metadata, "METADATA"), LISTED)
+    yield from (f"{where}: expected what JSON can hold, got {what}" for where, what in strange)
+
+
+def _name_problems(metadata: dict[str, Any], taken: Collection[str]) -> Iterator[str]:
+    member = Member(metadata, "name")
+    if not isinstance(member.value, str) or not member.value:
+        yield str(member.problem("the name of the tool"))
+        return
+    word = word_of(member.value)
+    if not word:
+        yield f"name: {shown(member.value)} makes no name of letters and digits of ASCII"
+    elif word in {word_of(each) for each in taken}:
+        yield f"name: {shown(member.value)} is the name of another tool"
+
+
+def _function_problems(metadata: dict[str, Any], names: Mapping[str, object] | None) -> Iterator[str]:
+    member = Member(metadata, "function")
+    name = member.value
+    if not isinstance(name, str) or not name:
+        yield str(member.problem("the name of the function"))
+        return
+    if not name.isidentifier():
+        yield f"function: {shown(name)} can not be the name of a function"
+        return
+    if VAGUE.issuperset(word_of(name).split("_")):
+        better = f", such as run_{word}" if (word := word_of(metadata.get("name"))) and word not in VAGUE else ""
+        yield f"function: expected a name that says what the tool does{better}; {shown(name)} says nothing"
+    if names is None:
+        return
+    if name not in names:
+        alike = near(name, [each for each, thing in names.items() if callable(thing)])
+        hint = f"; did you mean {' or '.join(map(shown, alike))}?" if alike else ""
+        yield f"function: the file has no function {shown(name)}{hint}"
+    elif not callable(names[name]):
+        yield f"function: {shown(name)} is no function but a {type_name(names[name])}"
+
+
+def _flag_problems(metadata: dict[str, Any]) -> Iterator[str]:
+    if type(metadata.get("dangerous", False)) is not bool:
+        yield str(Member(metadata, "dangerous").problem("True or False"))
+    if not isinstance(metadata.get("description", ""), str):
+        yield str(Member(metadata, "description").problem("a text"))
+
+
+def _parameters_problems(metadata: dict[str, Any]) -> Iterator[str]:
+    member = Member(metadata, "parameters")
+    if not isinstance(member.value, dict):
+        yield str(member.problem("a JSON Schema with type, properties and required"))
+        return
+    schema: dict[str, Any] = member.value
+    is_plain = next(unspeakable(schema, "parameters"), None) is None
+    if is_plain:
+        schema = json.loads(json.dumps(schema))  # a tuple is a list there
+    if schema.get("type") != "object":
+        yield _member(schema, "type", "parameters", "the text object")
+    if not isinstance(schema.get("properties"), dict):
+        yield _member(schema, "properties", "parameters", "a dict of parameters")
+    own = [*_object_problems(schema, "parameters")]
+    yield from own
+    if is_plain and not own and schema.get("type") == "object":
+        try:
+            spec_from_schema("tool", bounded_schema(schema, "parameters"), group="smith")
+        except SpecError as error:
+            yield from (f"parameters: {problem}" for problem in error.problems)
+
+
+def _object_problems(schema: dict[str, Any], where: str) -> Iterator[str]:
+    """Yield what is wrong with the properties of an object, at every depth, and with what it requires."""
+    rest: list[tuple[dict[str, Any], str]] = [(schema, where)]
+    for each, at in rest:
+        parts = each.get("properties")
+        yield from _required_problems(each, at)
+        for name, part in parts.items() if isinstance(parts, dict) else ():
+            inner = f"{at}['properties']['{shown_key(name)}']"
+            yield from _type_problems(part, inner)
+            rest.append((part if isinstance(part, dict) else {}, inner))
+        if isinstance(each.get("items"), dict):
+            rest.append((each["items"], f"{at}['items']"))
+
+
+def _required_problems(schema: dict[str, Any], where: str) -> Iterator[str]:
+    required, known = schema.get("required", []), schema.get("properties")
+    if not isinstance(required, (list, tuple)) or not all(isinstance(each, str) for each in required):
+        yield f"{where}['required']: expected a list of names, got {_kind(required)}"
+    elif isinstance(known, dict):
+        lost = dict.fromkeys(name for name in required if name not in known)
+        yield from (f"{where}['required']: {shown(name)} is none of the properties" for name in lost)
+
+
+def _type_problems(schema: object, where: str) -> Iterator[str]:
+    if not isinstance(schema, dict):
+        yield f"{where}: expected a JSON Schema with a type, got {type_name(schema)}"
+        return
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if kind is None or not any(each in TYPES for each in kinds):
+        got = "another text" if isinstance(kind, str) and kind else None
+        yield f"{where}['type']: expected {WORDS}, got {got}" if got else _member(schema, "type", where, WORDS)
+    elif not all(each in (*TYPES, "null") for each in kinds):
+        yield f"{where}['type']: expected {WORDS}, or null beside them, got another one"
+
+
+def _member(holder: dict[str, Any], key: str, within: str, expected: str) -> str:
+    return str(Member(holder, key, within=within).problem(expected))
+
+
+def _kind(value: object) -> str:
+    return "another list" if isinstance(value, (list, tuple)) else type_name(value)

@@ -1,0 +1,128 @@
+"""A ``registry.json``: what it lists, which file each entry means, and where it says something else than the files.
+
+Source: Smith's document, section 8; seed-systems.md rows SM-23, SM-27, and section 2C on drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.coercion.context import type_name
+from neuroscript.errors import SpecError
+from neuroscript.io.text import NotJSON, parsed, shown, shown_path
+from neuroscript.io.text_files import text_of
+from neuroscript.llm.wire.calls import Member
+
+MOST: Final = 4 * 1024 * 1024
+"""How many bytes such a list may have."""
+
+PREFIX: Final = "smith.tools."
+"""What stands before the names of modules in lists of Smith's own."""
+
+
+@attrs.frozen(eq=False)
+class Listed:
+    """One entry of the list.
+
+    Attributes:
+        metadata: What it says.
+        file: The file that it means, or None.
+        problem: Why there is none.
+    """
+
+    metadata: Mapping[str, Any]
+    file: Path | None
+    problem: str = ""
+
+
+def listed_in(path: Path, files: Sequence[Path]) -> tuple[list[Listed], list[str]]:
+    """Return the entries of a list, and a sentence for each of the *files* that is in none.
+
+    Raises:
+        SpecError: It can not be read, or is no such list; with every problem.
+    """
+    name = shown_path(str(path))
+    text = text_of(path, name, MOST)
+    try:
+        data = parsed(text)
+    except NotJSON as error:
+        raise SpecError(name, [error.hint]) from None
+    problems = [*_problems(data)]
+    if problems:
+        raise SpecError(name, problems)
+    entries = [_listed(each, files, f"tools[{index}]") for index, each in enumerate(data["tools"])]
+    used = {each.file for each in entries}
+    return [*_once(entries)], [f"{shown_path(file.name)}: is not in the registry" for file in files if file not in used]
+
+
+def _problems(data: object) -> Iterator[str]:
+    if not isinstance(data, dict):
+        yield f"expected an object with tools, got {type_name(data)}"
+        return
+    if not isinstance(data.get("tools"), list):
+        yield str(Member(data, "tools").problem("a list of METADATA"))
+        return
+    for index, each in enumerate(data["tools"]):
+        if not isinstance(each, dict):
+            yield f"tools[{index}]: expected METADATA, got {type_name(each)}"
+            continue
+        for key, what in (("name", "the name of the tool"), ("module", "the name of a file")):
+            is_there = key == "name" or key in each
+            if is_there and (not isinstance(each.get(key), str) or not each[key]):
+                yield str(Member(each, key, within=f"tools[{index}]").problem(what))
+
+
+def _listed(metadata: dict[str, Any], files: Sequence[Path], where: str) -> Listed:
+    """Return an entry with its file: that of its module, or without one that of its name, however it is written."""
+    key = "module" if "module" in metadata else "name"
+    stem = metadata[key].removeprefix(PREFIX).removesuffix(".py")
+    exact = [file for each in (metadata[key], stem) for file in files if file.stem == each][:1]
+    alike = exact or [file for file in files if file.stem.casefold() == stem.casefold()]
+    if len(alike) == 1:
+        return Listed(metadata, alike[0])
+    reason = "is the name of several files" if alike else "is the name of no file in the folder"
+    return Listed(metadata, None, f"{where}['{key}']: {shown(metadata[key])} {reason}")
+
+
+def _once(entries: Sequence[Listed]) -> Iterator[Listed]:
+    """Yield the entries; of those that mean one file none has it, for which of them says what it is nobody knows."""
+    places: dict[Path | None, list[str]] = {}
+    for index, each in enumerate(entries):
+        places.setdefault(each.file, []).append(f"tools[{index}]")
+    for each in entries:
+        several = [] if each.file is None else places[each.file]
+        if each.file is None or len(several) == 1:
+            yield each
+        else:
+            yield Listed(each.metadata, None, f"{' and '.join(several)} mean one file, {shown_path(each.file.name)}")
+
+
+def difference(in_file: Any, listed: Any, subject: str) -> Iterator[str]:
+    """Yield each place at which the METADATA of a file and of a list are not the same; ``module`` says nothing."""
+    mine, theirs = ({key: part for key, part in each.items() if key != "module"} for each in (in_file, listed))
+    for where, what in _differing(mine, theirs, ""):
+        yield f"{subject}: {where}: {what}"
+
+
+def _differing(mine: Any, theirs: Any, where: str) -> Iterator[tuple[str, str]]:
+    match mine, theirs:
+        case dict(), dict():
+            for key in dict.fromkeys((*mine, *theirs)):
+                yield from _part(mine, theirs, key, f"{where}['{shown(key)}']" if where else shown(key))
+        case list(), list():
+            for index in range(max(len(mine), len(theirs))):
+                both = [{index: each[index]} if index < len(each) else {} for each in (mine, theirs)]
+                yield from _part(both[0], both[1], index, f"{where}[{index}]")
+        case _ if type(mine) is not type(theirs) or mine != theirs:
+            yield where, "is not the same in the file and in the registry"
+
+
+def _part(mine: Mapping[Any, Any], theirs: Mapping[Any, Any], key: Any, where: str) -> Iterator[tuple[str, str]]:
+    if key in mine and key in theirs:
+        yield from _differing(mine[key], theirs[key], where)
+    else:
+        yield where, "is only in the file" if key in mine else "is only in the registry"

@@ -1,0 +1,260 @@
+r"""TOML text into plain values, and the line on which each of them stands.
+
+`tomllib` reads the values and tells no lines. So a look at the text goes before: it knows where keys, texts, arrays and
+tables begin and end, and leaves it to `tomllib` whether they are right. It stops at the first thing that it does not
+know, and a place that it has not seen stands where the nearest one around it does.
+
+Source: TOML 1.0; issue "Authority", policy as a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.io.text import escaped
+
+Place = tuple[str | int, ...]
+"""The keys that lead to a value, from the outermost table, and the indexes of arrays among them."""
+
+DEEPEST: Final = 16
+"""How many keys and indexes may lead to a value."""
+
+DIGITS: Final = 200
+"""How many characters a value may have that is no text; Python refuses numbers of some thousand digits."""
+
+TOLD: Final = 200
+"""How many characters of a sentence of `tomllib` are told: some repeat a key."""
+
+GAP: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+BLANKS: Final = re.compile(r"[ \t]*")
+KEY: Final = re.compile(r'[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
+BARE: Final = re.compile(r"[^,\]}#\n]+")
+TEXT: Final = re.compile(
+    r'"""(?:(?>[^"\\]+)|\\.|"{1,2}(?!"))*"{3,5}'
+    r"|'''(?:(?>[^']+)|'{1,2}(?!'))*'{3,5}"
+    r'|"(?:(?>[^"\\\n]+)|\\.)*"'
+    r"|'[^'\n]*'",
+    re.DOTALL,
+)
+POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+class NotTOML(Exception):
+    """A text that is not TOML as we take it.
+
+    Attributes:
+        line: Where, from 1.
+        hint: What is wrong.
+    """
+
+    def __init__(self, line: int, hint: str) -> None:
+        super().__init__(line, hint)
+        self.line = line
+        self.hint = hint
+
+
+@attrs.frozen(repr=False)
+class Document:
+    """What a TOML text says, and where.
+
+    Attributes:
+        values: The outermost table; numbers with a point are decimals.
+        lines: The line of each place, from 1.
+    """
+
+    values: dict[str, Any]
+    lines: Mapping[Place, int]
+
+    def line(self, place: Place) -> int:
+        """Return the line on which a value stands, or that of the nearest table or array around it.
+
+        >>> parsed('[a]\\nb = [\\n  1,\\n  2,\\n]').line(("a", "b", 1))
+        4
+        """
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+
+def parsed(text: str) -> Document:
+    """Return what a TOML text says.
+
+    Raises:
+        NotTOML: It is none, nests more than `DEEPEST` deep, or holds a number that no one writes.
+    """
+    lines = _Scan(text).run()
+    import tomllib
+
+    try:
+        values = tomllib.loads(text, parse_float=_decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise _located(str(error), text) from None
+    except (ValueError, RecursionError):  # both are told of before, unless the look at the text was lost
+        raise NotTOML(1, "a number is too long, or tables nest too deeply") from None
+    return Document(values, lines)
+
+
+def _decimal(text: str) -> Any:
+    """Return a number as it is written, or NaN where its exponent is none that can be reckoned with."""
+    from decimal import Decimal
+
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        return Decimal("NaN")
+
+
+def _located(sentence: str, text: str) -> NotTOML:
+    """Return what `tomllib` says, with its line by itself."""
+    found = POSITION.search(sentence)
+    said = escaped(sentence[: found.start()] if found else sentence)
+    said = f"{said[:1].lower()}{said[1:TOLD]}"
+    if found is None or found[1] is None:
+        return NotTOML(max(1, len(text.splitlines())), f"{said}, at the end of the text")
+    return NotTOML(int(found[1]), f"{said}, at column {found[2]}")
+
+
+class _Lost(Exception):
+    """Something that is no TOML; `tomllib` says what."""
+
+
+class _Scan:
+    """One look at a text, from its beginning to its end, or to what is no TOML."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.line = 1
+        self.lines: dict[Place, int] = {}
+        self.last: dict[Place, int] = {}  # the index of the last table of each array of tables
+
+    def run(self) -> dict[Place, int]:
+        """Return the line of each place."""
+        table: Place = ()
+        try:
+            self._take(GAP)
+            while self.at < len(self.text):
+                if self._is_next("["):
+                    table = self._header()
+                else:
+                    self._pair(table)
+                self._take(GAP)
+        except _Lost:
+            pass
+        return self.lines
+
+    def _header(self) -> Place:
+        """Read ``[a.b]`` or ``[[a.b]]`` and return the place of the table that it opens."""
+        is_many = self._is_next("[[")
+        self.at += 2 if is_many else 1
+        place = self._below((), self._keys())
+        self._expect("]]" if is_many else "]")
+        if is_many:
+            self.last[place] = self.last.get(place, -1) + 1
+        return self._opened(place)
+
+    def _pair(self, table: Place) -> None:
+        place = self._below(table, self._keys())
+        self._expect("=")
+        self._take(BLANKS)
+        self._value(place)
+
+    def _keys(self) -> list[str]:
+        """Read a key, dotted or not."""
+        keys = []
+        while True:
+            self._take(BLANKS)
+            keys.append(_plain(self._take(KEY)))
+            self._take(BLANKS)
+            if not self._is_next("."):
+                return keys
+            self.at += 1
+
+    def _below(self, place: Place, keys: list[str]) -> Place:
+        """Note each table that a key leads through, and return the place at its end."""
+        for key in keys:
+            place = (*self._opened(place), key)
+            self._note(place)
+        return place
+
+    def _opened(self, place: Place) -> Place:
+        """Return the place of a table itself: of an array of tables, the last one."""
+        if place not in self.last:
+            return place
+        place = (*place, self.last[place])
+        self._note(place)
+        return place
+
+    def _value(self, place: Place) -> None:
+        self._note(place)
+        match self.text[self.at : self.at + 1]:
+            case "[":
+                self._array(place)
+            case "{":
+                self._inline(place)
+            case '"' | "'":
+                self._take(TEXT)
+            case _:
+                if len(self._take(BARE)) > DIGITS:
+                    raise NotTOML(self.line, f"a value that is no text has at most {DIGITS} characters")
+
+    def _array(self, place: Place) -> None:
+        index = 0
+        while self._is_more("]"):
+            self._value((*place, index))
+            index += 1
+
+    def _inline(self, place: Place) -> None:
+        while self._is_more("}"):
+            self._pair(place)
+
+    def _is_more(self, end: str) -> bool:
+        """Step over the bracket or comma before the next item, and tell whether there is one; if not, over *end*."""
+        self._take(GAP)
+        if not self._is_next(end):
+            self.at += 1
+            self._take(GAP)
+        if self._is_next(end):
+            self.at += 1
+            return False
+        return True
+
+    def _note(self, place: Place) -> None:
+        if len(place) > DEEPEST:
+            raise NotTOML(self.line, f"tables and arrays nest at most {DEEPEST} deep")
+        self.lines.setdefault(place, self.line)
+
+    def _is_next(self, text: str) -> bool:
+        return self.text.startswith(text, self.at)
+
+    def _expect(self, text: str) -> None:
+        if not self._is_next(text):
+            raise _Lost
+        self.at += len(text)
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self.text, self.at)
+        if found is None:
+            raise _Lost
+        self.line += found[0].count("\n")
+        self.at = found.end()
+        return found[0]
+
+
+def _plain(key: str) -> str:
+    """Return what a key means: itself, or what stands in its quotes."""
+    if key[0] not in "\"'":
+        return key
+    if key[0] == "'" or "\\" not in key:
+        return key[1:-1]
+    import tomllib
+
+    try:
+        plain: str = tomllib.loads(f"key = {key}")["key"]
+    except ValueError:
+        raise _Lost from None
+    return plain

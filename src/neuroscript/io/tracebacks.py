@@ -1,0 +1,124 @@
+"""Tracebacks and summaries of errors for the host: the author's frames, no local variables, no secrets."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, Literal
+
+from neuroscript.io.text import escaped, one_line, shown_path, type_name
+
+MAX_LINES: Final = 200
+"""Lines of one traceback; of a longer one the first and the last are shown."""
+
+FIRST_LINES: Final = 20
+"""Lines that are shown from the beginning of a traceback that is too long."""
+
+MAX_LINE_CHARS: Final = 500
+"""Characters of one line, after secrets have been redacted."""
+
+MAX_MESSAGE_CHARS: Final = 200
+"""Characters of the message of an error in a summary."""
+
+PACKAGE: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
+COMPILED: Final = "<neuroscript "
+"""How the file names of generated code begin."""
+
+
+LOGGER: Final = "traceback"
+"""The child of the host's logger that gets tracebacks."""
+
+
+def log_failure(
+    host: Any, what: str, error: BaseException, redactor: Any = None, level: Literal["error", "debug"] = "error"
+) -> None:
+    """Log that code of a tool or of the host raised *error*, with its traceback, to the host's logger ``traceback``.
+
+    Args:
+        host: The `Host`; whether its logger works does not affect the call.
+        what: What failed, for example the name of a tool.
+        redactor: Replaces secrets; None where there are none.
+    """
+    with suppress(Exception):
+        logger = host.logger_of(LOGGER)
+        is_enabled = getattr(logger, "isEnabledFor", None)
+        if is_enabled is None or is_enabled(40 if level == "error" else 10):
+            text = _text_of(error, None if redactor is None else redactor.text)
+            getattr(logger, level)("%s failed\n%s", what, text)
+
+
+def _text_of(error: BaseException, redact: Callable[[str], str] | None) -> str:
+    """Return the traceback of an error, or its type where its own code keeps anybody from reading it."""
+    try:
+        return traceback_text(error, redact)
+    except Exception:
+        return f"{type_name(error)} (its traceback cannot be read)"
+
+
+def traceback_text(error: BaseException, redact: Callable[[str], str] | None = None) -> str:
+    """Return the traceback of *error* and of the errors that caused it, as Python prints it.
+
+    The frames of this package that lead to the author's code are left out. Local variables and arguments are never
+    part of it, but the messages of exceptions often quote values, so it is for the host and not for a model.
+
+    Args:
+        redact: Replaces secrets.
+    """
+    from traceback import TracebackException
+
+    found = TracebackException(type(error), error, error.__traceback__)
+    _trim(found)
+    text = "".join(found.format()).rstrip()
+    lines = (redact(text) if redact else text).split("\n")
+    if len(lines) > MAX_LINES:
+        rest = MAX_LINES - FIRST_LINES
+        lines[FIRST_LINES:-rest] = [f"  ... {len(lines) - MAX_LINES} lines left out ..."]
+    return "\n".join(map(_shown, lines))
+
+
+def error_summary(error: BaseException) -> str:
+    """Return the type and the message of an error in one line, with the file and the line where it was raised.
+
+    >>> error_summary(KeyError("x"))
+    "KeyError: 'x'"
+    """
+    try:
+        message = one_line(str(error), MAX_MESSAGE_CHARS)
+    except Exception:  # the author's own code may fail here too
+        message = ""
+    summary = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    place = "" if isinstance(error, SyntaxError) else _place(error)  # whose message names it
+    return f"{summary} ({place})" if place else summary
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and the line of the last frame that belongs to the author."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not _is_machinery(file):
+            place = f"{shown_path(os.path.basename(file))}, line {trace.tb_lineno}"  # noqa: PTH119
+        trace = trace.tb_next
+    return place
+
+
+def _trim(found: Any) -> None:
+    """Remove the frames before those of the author, here and in the errors that led to this one."""
+    pending = [found]
+    while pending:
+        each = pending.pop()
+        first = next((index for index, frame in enumerate(each.stack) if not _is_machinery(frame.filename)), 0)
+        del each.stack[:first]
+        pending += filter(None, (each.__cause__, each.__context__, *(each.exceptions or ())))
+
+
+def _is_machinery(file: str) -> bool:
+    """Return whether a frame only leads to the author's code: it is ours, or of the import system."""
+    return file.startswith((PACKAGE, COMPILED, "<frozen importlib")) or file == importlib.__file__
+
+
+def _shown(line: str) -> str:
+    shown = escaped(line)
+    return shown if len(shown) <= MAX_LINE_CHARS else f"{shown[:MAX_LINE_CHARS]}…"

@@ -1,0 +1,109 @@
+"""An answer of HTTP as its bytes arrive: one piece of JSON, or the events of a stream, within a time and a size.
+
+Source: WHATWG HTML, server-sent events; issue "Models", timeouts, HTML instead of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import LLMError
+from neuroscript.io.text import MAX_VALUES, has_more_values
+from neuroscript.llm.errors import cut_error, format_error, timeout_error
+
+LARGEST: Final = 64 * 1024 * 1024
+"""How many bytes an answer may have; a conversation is smaller by far."""
+
+EVENTS: Final = "text/event-stream"
+DONE: Final = "[DONE]"
+"""What stands for the end of a stream of OpenAI's Chat API; it is no JSON."""
+
+
+@attrs.frozen
+class Body:
+    """The body of a response that has not been read yet.
+
+    Attributes:
+        response: Of ``httpx`` or ``httpx2``.
+        until: When all of it has to be there, on the clock of `time.monotonic`.
+        seconds: How long that was in all, for the error.
+    """
+
+    response: Any
+    until: float
+    seconds: float
+
+    @property
+    def kind(self) -> str:
+        """Its content type, in lower case and without parameters."""
+        text: str = self.response.headers.get("content-type", "")
+        return text.partition(";")[0].strip().lower()
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether it is a stream of events."""
+        return self.kind == EVENTS
+
+    def whole(self) -> Any:
+        """Return the data of an answer in one piece.
+
+        Raises:
+            LLMError: ``llm.format`` where it is no JSON; ``llm.cut`` where it ends too early; ``llm.timeout``.
+        """
+        text = b"".join(self._chunks()).strip()
+        begun, ended = text.startswith((b"{", b"[")), text.endswith((b"}", b"]"))
+        if self.kind.endswith("json") and not ended and (begun or not text):
+            raise cut_error()
+        return self._data(text)
+
+    def events(self) -> Iterator[Any]:
+        """Yield the data of each event, or `DONE`; one that has not ended when the stream does is none.
+
+        Raises:
+            LLMError: As `whole`.
+        """
+        data: list[bytes] = []
+        for line in lines(self._chunks()):
+            if line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" "))
+            elif not line and data:
+                text = b"\n".join(data)
+                data = []
+                yield DONE if text == DONE.encode() else self._data(text)
+
+    def _data(self, text: bytes) -> Any:
+        if len(text) <= MAX_VALUES or not has_more_values(text.decode("utf-8", "replace"), MAX_VALUES):
+            with suppress(ValueError, RecursionError):
+                return json.loads(text)
+        raise format_error(self.kind)
+
+    def _chunks(self) -> Iterator[bytes]:
+        size = 0
+        for chunk in self.response.iter_bytes():
+            size += len(chunk)
+            if size > LARGEST:
+                raise LLMError("the model's server answered with more than 64 MiB", code="llm.format", retry="host")
+            if time.monotonic() > self.until:
+                raise timeout_error(self.seconds)
+            yield chunk
+
+
+def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines that chunks of bytes hold, without their ends; the last one only if it has an end.
+
+    >>> [*lines([b"a\\r\\nb", b"c\\n", b"d"])]
+    [b'a', b'bc']
+    """
+    rest: list[bytes] = []
+    for chunk in chunks:
+        first, *more = chunk.split(b"\n")
+        rest.append(first)
+        for part in more:
+            yield b"".join(rest).removesuffix(b"\r")
+            rest = [part]

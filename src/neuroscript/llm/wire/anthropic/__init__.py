@@ -1,0 +1,44 @@
+"""Anthropic's Messages API: tools, turns and results out, calls and replies in, whole or in pieces.
+
+Each name is loaded when it is first asked for, so that reading one call costs nothing of what schemas need. No SDK is
+imported; what an SDK gives is taken as well as plain data.
+
+Source: Anthropic API reference, "Messages"; issue "Models", model APIs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroscript._imports import lazy
+
+if TYPE_CHECKING:
+    from neuroscript.llm.wire.anthropic.api import MESSAGES
+    from neuroscript.llm.wire.anthropic.calls import read_call
+    from neuroscript.llm.wire.anthropic.replies import read, read_calls
+    from neuroscript.llm.wire.anthropic.stream import MessageAssembler
+    from neuroscript.llm.wire.anthropic.tools import to_tools
+    from neuroscript.llm.wire.anthropic.turns import conversation, to_content
+
+__all__ = [
+    "MESSAGES",
+    "MessageAssembler",
+    "conversation",
+    "read",
+    "read_call",
+    "read_calls",
+    "to_content",
+    "to_tools",
+]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "api": "MESSAGES",
+        "calls": "read_call",
+        "replies": "read read_calls",
+        "stream": "MessageAssembler",
+        "tools": "to_tools",
+        "turns": "conversation to_content",
+    },
+)

@@ -1,0 +1,103 @@
+"""What Anthropic's Messages API answered.
+
+Source: Anthropic API reference, "Messages", the response: ``content``, ``stop_reason``, ``usage``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from neuroscript.errors import ArgumentError
+from neuroscript.llm.wire.anthropic.calls import KEY, read_call
+from neuroscript.llm.wire.replies import settled, told
+from neuroscript.llm.wire.sdk_data import count_in, map_in, map_of, maps_in, strange, text_in
+from neuroscript.llm.wire.tools import renamed
+from neuroscript.llm.wire.turns import filled_ids
+from neuroscript.runtime.interfaces import ToolCall, Turn
+from neuroscript.runtime.replies import Reply, Stop, Usage
+from neuroscript.runtime.wire_names import WireNames
+
+STOPS: Final[Mapping[str, Stop]] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+}
+"""Why a message ended; with any other reason it is ``end``, or ``tools`` where calls are asked for."""
+
+PAUSED: Final = "pause_turn"
+"""Why a message ended that its server goes on with, once it is sent back to it as it is."""
+
+INPUT: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""What is counted as input, all of it read by the model."""
+
+
+def read(message: Any, names: WireNames | None = None) -> Reply:
+    """Return the reply that a message holds, an SDK's ``Message`` or plain data.
+
+    Raises:
+        LLMError: ``llm.format``, it is no message; ``llm.empty``, nothing is said in it; what an error in its place
+            tells.
+    """
+    data = map_of(message)
+    if data.get("type") == "error":
+        raise told(map_in(data, "error").get("type"))
+    if not isinstance(data.get("content"), list):
+        raise strange("it has no list under content")
+    return reply_of(data, names or WireNames())
+
+
+def read_calls(message: Any, *, names: WireNames | None = None) -> list[ToolCall]:
+    """Return the calls that a message asks for, with canonical names, in their order; whatever else is in it.
+
+    >>> block = {"type": "tool_use", "id": "t1", "name": "math__add", "input": {"num1": 2}}
+    >>> read_calls({"content": [{"type": "text", "text": "So be it."}, block]})
+    [ToolCall(name='math.add', arguments={'num1': 2}, id='t1')]
+    """
+    return list(_calls(_with_ids(maps_in(map_of(message), "content")), names or WireNames(), {}))
+
+
+def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, Any] | None = None) -> Reply:
+    """Return the reply that a message holds.
+
+    Args:
+        texts: The arguments of the blocks in which they are no map, by the index of the block.
+    """
+    blocks = _with_ids(maps_in(message, "content"))
+    text = "".join(text_in(each, "text") for each in blocks if each.get("type") == "text")
+    calls = _calls(blocks, names, texts or {})
+    turn = Turn("assistant", text, calls, native={KEY: blocks})
+    usage = _usage(map_in(message, "usage"))
+    reason = text_in(message, "stop_reason")
+    if reason == PAUSED and not calls:
+        return Reply(turn, usage=usage)
+    return settled(turn, STOPS.get(reason, "end"), usage)
+
+
+def _with_ids(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return blocks in which each call has an id of its own, which there are servers that give none."""
+    ids = iter(filled_ids([each.get("id") for each in blocks if each.get("type") == "tool_use"]))
+    return [{**each, "id": next(ids)} if each.get("type") == "tool_use" else each for each in blocks]
+
+
+def _calls(blocks: list[Mapping[str, Any]], names: WireNames, texts: Mapping[int, Any]) -> tuple[ToolCall, ...]:
+    found = [(at, _call(each)) for at, each in enumerate(blocks) if each.get("type") == "tool_use"]
+    return tuple(_named(call, texts.get(at, call.arguments), names) for at, call in found)
+
+
+def _named(call: ToolCall, arguments: Any, names: WireNames) -> ToolCall:
+    """Return a call with the names that its tool and its arguments have here."""
+    name = names.tool(call.name)
+    keys = {wire: key for key, wire in names.keys.get(name, {}).items()}
+    return ToolCall(name, renamed(arguments, keys), id=call.id)
+
+
+def _call(block: Mapping[str, Any]) -> ToolCall:
+    try:
+        return read_call(block)
+    except ArgumentError as error:
+        raise strange(f"it asks for a call that is none: {error}") from None
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    return Usage(count_in(usage, *INPUT), count_in(usage, "output_tokens"))

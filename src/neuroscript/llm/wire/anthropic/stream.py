@@ -1,0 +1,145 @@
+"""A message of Anthropic's Messages API that comes in pieces.
+
+Source: Anthropic API reference, "Streaming messages": the events, and that unknown ones are to be passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import LLMError
+from neuroscript.llm.wire.anthropic.replies import reply_of
+from neuroscript.llm.wire.replies import told
+from neuroscript.llm.wire.sdk_data import map_in, map_of, strange, text_in
+from neuroscript.llm.wire.tools import mapped, read
+from neuroscript.runtime.replies import Reply
+from neuroscript.runtime.wire_names import WireNames
+
+DELTAS: Final[Mapping[str, tuple[str, str]]] = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("input", "partial_json"),
+}
+"""What a piece of a block adds to, and where in the piece it stands, by the type of the piece."""
+
+
+@attrs.frozen
+class Block:
+    """A block that is being put together.
+
+    Attributes:
+        start: As it began.
+        texts: The pieces of each of its members that is a text; of ``input`` that of its JSON.
+        citations: What it cites.
+    """
+
+    start: Mapping[str, Any]
+    texts: dict[str, list[str]] = attrs.field(factory=dict)
+    citations: list[Any] = attrs.field(factory=list)
+
+    def whole(self) -> dict[str, Any]:
+        """Return the block as a message that came at once has it; an input that is no JSON object is a text."""
+        said = {key: "".join(texts) for key, texts in self.texts.items()}
+        block = {**self.start, **{key: text_in(self.start, key) + text for key, text in said.items() if key != "input"}}
+        if said.get("input", "").strip():
+            block["input"] = read(said["input"])
+        cited = [*(self.start.get("citations") or ()), *self.citations]
+        return {**block, "citations": cited} if cited else block
+
+
+@attrs.define
+class MessageAssembler:
+    """The events of one message, put together: an SDK's objects, what its helpers make of them, or plain data.
+
+    Attributes:
+        names: What the model calls the tools.
+    """
+
+    names: WireNames = attrs.field(factory=WireNames)
+    _message: dict[str, Any] = attrs.field(init=False, factory=dict)
+    _blocks: dict[int, Block] = attrs.field(init=False, factory=dict)
+    _is_whole: bool = attrs.field(init=False, default=False)
+
+    def take(self, piece: Any) -> str:
+        """Take the next event and return the text that the model said in it, or ``""``.
+
+        Raises:
+            LLMError: ``llm.format``, where it is no event; what an event ``error`` tells.
+        """
+        event = map_of(piece)
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            raise strange("a piece of it has no type")
+        taking = EVENTS.get(kind)
+        return "" if taking is None else taking(self, event)
+
+    def reply(self) -> Reply:
+        """Return the whole reply.
+
+        Raises:
+            LLMError: ``llm.cut``, where ``message_stop`` never came; what `read` raises.
+        """
+        if not self._is_whole:
+            raise LLMError("the reply ended before it was whole", code="llm.cut", retry="later")
+        blocks = [self._blocks[index].whole() for index in sorted(self._blocks)]
+        texts = {at: each["input"] for at, each in enumerate(blocks) if type(each.get("input")) in (str, list)}
+        for at, given in texts.items():  # to be sent back it must be a map
+            blocks[at]["input"] = mapped(given)
+        return reply_of({**self._message, "content": blocks}, self.names, texts)
+
+    def _start(self, event: Mapping[str, Any]) -> str:
+        self._message = dict(map_in(event, "message"))
+        return ""
+
+    def _start_block(self, event: Mapping[str, Any]) -> str:
+        start = map_in(event, "content_block")
+        self._blocks[_index(event)] = Block(start)
+        return text_in(start, "text") if start.get("type") == "text" else ""
+
+    def _go_on(self, event: Mapping[str, Any]) -> str:
+        delta = map_in(event, "delta")
+        block = self._blocks.get(_index(event))
+        if block is None:
+            raise strange("a piece of it belongs to a block that never began")
+        if delta.get("type") == "citations_delta":
+            block.citations.append(delta.get("citation"))
+        key, place = DELTAS.get(str(delta.get("type")), ("", ""))
+        text = text_in(delta, place) if key else ""
+        if text:
+            block.texts.setdefault(key, []).append(text)
+        return text if key == "text" else ""
+
+    def _go_on_all(self, event: Mapping[str, Any]) -> str:
+        self._message |= map_in(event, "delta")
+        counted = {key: each for key, each in map_in(event, "usage").items() if each is not None}
+        self._message["usage"] = {**map_in(self._message, "usage"), **counted}
+        return ""
+
+    def _stop(self, event: Mapping[str, Any]) -> str:
+        self._is_whole = True
+        return ""
+
+    def _fail(self, event: Mapping[str, Any]) -> str:
+        raise told(map_in(event, "error").get("type"))
+
+
+EVENTS: Final[Mapping[str, Callable[[MessageAssembler, Mapping[str, Any]], str]]] = {
+    "message_start": MessageAssembler._start,
+    "content_block_start": MessageAssembler._start_block,
+    "content_block_delta": MessageAssembler._go_on,
+    "message_delta": MessageAssembler._go_on_all,
+    "message_stop": MessageAssembler._stop,
+    "error": MessageAssembler._fail,
+}
+"""What is done with an event, by its type; ``ping``, the helpers' own events and unknown ones say nothing new."""
+
+
+def _index(event: Mapping[str, Any]) -> int:
+    index = event.get("index")
+    if type(index) is not int:
+        raise strange("a piece of it has no index")
+    return index

@@ -1,0 +1,100 @@
+"""Tools as Anthropic's Messages API is told of them, with examples of what they take.
+
+Source: Anthropic API reference, "Messages", ``tools``; issue "Models", Anthropic with input examples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from neuroscript.coercion.plain_data import plain
+from neuroscript.errors import ArgumentError
+from neuroscript.llm.wire.tools import description, made, renamed, schema_of
+from neuroscript.runtime.wire_names import WireNames, odd_keys
+from neuroscript.spec.binding import by_name
+from neuroscript.spec.tool_spec import Example, ToolSpec
+
+UNTAKEN: Final = ("oneOf", "allOf", "anyOf")
+"""Words that the API takes at no root of a schema; what they ask is asked of the call itself, `beyond`."""
+
+BY_NAME: Final = ("dependentRequired", "dependentSchemas", "dependencies")
+"""Words that name arguments; they are left out where those have other names on the wire, and asked of the call."""
+
+
+def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+    """Return what stands under ``tools`` in a request.
+
+    Args:
+        tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
+        names: What the model calls them; by default `WireNames.of` them.
+
+    Returns:
+        A new list of dicts that are made once for each spec and can not be changed.
+
+    Raises:
+        RegistryError: Two of them would have one name.
+
+    >>> to_tools([ToolSpec("now", "time", description="Tell the time.")])[0]["name"]
+    'time__now'
+    """
+    return made(tools, names, "anthropic", _told)
+
+
+def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
+    """Return the same as `to_tools`, as a `Wire` has it."""
+    return to_tools(tools, names=names)
+
+
+def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
+    schema = _renamed(schema_of(spec), odd_keys(spec))
+    told: dict[str, Any] = {"name": name}
+    text = description(spec)
+    if text:
+        told["description"] = text
+    told["input_schema"] = {key: each for key, each in schema.items() if key not in UNTAKEN}
+    examples = [renamed(each, odd_keys(spec)) for each in _examples(spec)]
+    return {**told, "input_examples": examples} if examples else told
+
+
+def _renamed(schema: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return a schema with the names of arguments that the API takes; their own are told in their descriptions."""
+    if not keys:
+        return schema
+    said = {
+        name: {**each, "description": " ".join(filter(None, (f"Its name is {name}.", each.get("description"))))}
+        for name, each in schema["properties"].items()
+        if name in keys and isinstance(each, Mapping)
+    }
+    properties = renamed({**schema["properties"], **said}, keys)
+    required = [keys.get(name, name) for name in schema.get("required", ())]
+    kept = {word: each for word, each in schema.items() if word not in BY_NAME}
+    return {**kept, "properties": properties, **({"required": required} if required else {})}
+
+
+def _examples(spec: ToolSpec) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of each example that the schema accepts; the API refuses a tool for one that it does not."""
+    hidden = {arg.name for arg in spec.args if arg.holds_secret}
+    for example in spec.examples:
+        given = _by_name(spec, example)
+        if given is not None and hidden.isdisjoint(given) and _fits(spec, given):
+            yield given
+
+
+def _by_name(spec: ToolSpec, example: Example) -> dict[str, Any] | None:
+    args = example.args
+    found = dict(args) if isinstance(args, Mapping) else by_name(spec, args)
+    return None if example.error or found is None else {str(name): plain(each) for name, each in found.items()}
+
+
+def _fits(spec: ToolSpec, given: dict[str, Any]) -> bool:
+    from neuroscript.coercion.context import Coercion
+    from neuroscript.spec.binding import bound
+
+    try:
+        said = json.loads(json.dumps(given, allow_nan=False))
+        bound(spec, Coercion("strict"), said, by_name=True)
+    except (ArgumentError, TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""What Google's Gemini API answered.
+
+Source: Gemini API reference, ``GenerateContentResponse``: ``candidates``, ``promptFeedback``, ``usageMetadata``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import ArgumentError, LLMError
+from neuroscript.llm.wire.gemini.calls import KEY, read_call
+from neuroscript.llm.wire.gemini.sdk_data import on_the_wire
+from neuroscript.llm.wire.replies import settled, told
+from neuroscript.llm.wire.sdk_data import count_in, map_in, maps_in, strange, text_in
+from neuroscript.llm.wire.turns import filled_ids
+from neuroscript.runtime.interfaces import ToolCall, Turn
+from neuroscript.runtime.replies import Reply, Stop, Usage
+from neuroscript.runtime.wire_names import WireNames
+
+REFUSED: Final = frozenset(
+    {
+        "BLOCKLIST",
+        "ESCALATION",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "IMAGE_SAFETY",
+        "LANGUAGE",
+        "MODEL_ARMOR",
+        "PROHIBITED_CONTENT",
+        "PUP_LIMITED_DISABLED",
+        "RECITATION",
+        "SAFETY",
+        "SPII",
+    }
+)
+"""Why a candidate ended that the model, or a filter of it, would not give."""
+
+LENGTH: Final = frozenset({"MAX_TOKENS", "CONTINUATION"})
+"""Why a candidate ended for which there was no more room."""
+
+MALFORMED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"})
+"""Why a candidate ended that the API itself could not read; asked again, the model may write a better one."""
+
+INPUT: Final = ("promptTokenCount", "toolUsePromptTokenCount")
+OUTPUT: Final = ("candidatesTokenCount", "thoughtsTokenCount")
+
+
+def read(response: Any, names: WireNames | None = None) -> Reply:
+    """Return the reply that a response holds, an SDK's ``GenerateContentResponse`` or plain data.
+
+    A call without an id gets one of ours, ``call_1`` for the first of the turn.
+
+    Raises:
+        LLMError: ``llm.format``, it is no response; ``llm.empty``, nothing is said in it; what an error in its place
+            tells.
+    """
+    data = answered(response)
+    if not data.keys() & {"candidates", "promptFeedback", "usageMetadata"}:
+        raise strange("it has no candidates")
+    candidate = candidate_of(data)
+    parts = parts_of(candidate)
+    return reply_of(parts, reason_of(data, candidate), usage_of(data), names or WireNames())
+
+
+def read_calls(response: Any, *, names: WireNames | None = None) -> list[ToolCall]:
+    """Return the calls that a response asks for, with canonical names, in their order; whatever else is in it.
+
+    >>> part = {"functionCall": {"name": "math__add", "args": {"num1": 2}}}
+    >>> read_calls({"candidates": [{"content": {"parts": [part]}}]})
+    [ToolCall(name='math.add', arguments={'num1': 2}, id='call_1')]
+    """
+    return list(calls_of(parts_of(candidate_of(answered(response))), names or WireNames()))
+
+
+def answered(response: Any) -> dict[str, Any]:
+    """Return a response, or a piece of one, as the wire has it; what an error tells is raised."""
+    data = on_the_wire(response)
+    error = data.get("error")
+    if isinstance(error, Mapping):
+        raise told(error.get("status"), error.get("code"))
+    return data
+
+
+def candidate_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the first candidate, an empty map where there is none."""
+    return next(iter(maps_in(data, "candidates")), {})
+
+
+def parts_of(candidate: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the parts of a candidate."""
+    return maps_in(map_in(candidate, "content"), "parts")
+
+
+def reason_of(data: Mapping[str, Any], candidate: Mapping[str, Any]) -> str:
+    """Return why it ended, ``""`` where nothing is told; a prompt that was blocked ended for safety."""
+    reason = text_in(candidate, "finishReason").upper()
+    return "SAFETY" if not reason and map_in(data, "promptFeedback").get("blockReason") else reason
+
+
+def usage_of(data: Mapping[str, Any]) -> Usage:
+    """Return what it cost; what was thought is counted as output."""
+    counted = map_in(data, "usageMetadata")
+    return Usage(count_in(counted, *INPUT), count_in(counted, *OUTPUT))
+
+
+def reply_of(
+    parts: Sequence[Mapping[str, Any]],
+    reason: str,
+    usage: Usage,
+    names: WireNames,
+    texts: Mapping[int, str] | None = None,
+) -> Reply:
+    """Return the reply of a candidate.
+
+    Args:
+        texts: The arguments of the parts in which they are no map, by the index of the part.
+
+    Raises:
+        LLMError: ``llm.empty``, it says nothing, or ends in what the API could not read.
+    """
+    text = "".join(said_in(part) for part in parts)
+    calls = calls_of(parts, names, texts)
+    if reason in MALFORMED and not calls:
+        raise LLMError("the model wrote what its own server could not read", code="llm.empty", retry="later")
+    return settled(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason), usage)
+
+
+def said_in(part: Mapping[str, Any]) -> str:
+    """Return the text of a part that the model meant to be read; its thoughts are none."""
+    return "" if part.get("thought") else text_in(part, "text")
+
+
+def calls_of(
+    parts: Sequence[Mapping[str, Any]], names: WireNames, texts: Mapping[int, str] | None = None
+) -> tuple[ToolCall, ...]:
+    """Return the calls in some parts; one without an id gets its number in the turn."""
+    found = [(at, _call(part)) for at, part in enumerate(parts) if "functionCall" in part]
+    ids = filled_ids([call.id for _, call in found])
+    return tuple(
+        ToolCall(names.tool(call.name), (texts or {}).get(at, call.arguments), id=id)
+        for id, (at, call) in zip(ids, found, strict=True)
+    )
+
+
+def _call(part: Mapping[str, Any]) -> ToolCall:
+    try:
+        call = read_call(part)
+    except ArgumentError as error:
+        raise strange(f"it asks for a call that is none: {error}") from None
+    return call if call.arguments else attrs.evolve(call, arguments={})
+
+
+def _stop(reason: str) -> Stop:
+    if reason in REFUSED:
+        return "refused"
+    return "length" if reason in LENGTH else "end"

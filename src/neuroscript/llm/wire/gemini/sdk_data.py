@@ -1,0 +1,60 @@
+"""Answers of Google's Gemini API under the names of the wire, whoever wrote them down.
+
+The Python SDK dumps its objects with keys in snake case, bytes, enums, and None for whatever is not there. What stands
+in maps of the caller's own, such as the arguments of a call, stays as it is.
+
+Source: google-genai, ``_common.BaseModel``; Protocol Buffers, "ProtoJSON format", names and bytes.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+from neuroscript.llm.wire.sdk_data import map_of
+
+FREE: Final = frozenset({"args", "response", "partMetadata", "parsed", "sdkHttpResponse"})
+"""Members whose inside is nobody's but the caller's."""
+
+
+def on_the_wire(thing: Any) -> dict[str, Any]:
+    """Return an SDK's object or plain data as the API writes it.
+
+    Raises:
+        LLMError: ``llm.format``, it is no JSON object.
+
+    >>> on_the_wire({"usage_metadata": {"prompt_token_count": 5, "total_token_count": None}})
+    {'usageMetadata': {'promptTokenCount': 5}}
+    """
+    return _map(map_of(thing))
+
+
+def _map(data: Mapping[str, Any]) -> dict[str, Any]:
+    found = ((camel(str(key)), each) for key, each in data.items() if each is not None)
+    return {key: each if key in FREE else _value(each) for key, each in found}
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return _map(value)
+        case list() | tuple():
+            return [_value(each) for each in value]
+        case bytes():
+            return b64encode(value).decode("ascii")
+        case Enum():
+            return value.value
+        case _:
+            return value
+
+
+def camel(key: str) -> str:
+    """Return a name of the Python SDK as the wire writes it.
+
+    >>> camel("function_call"), camel("functionCall")
+    ('functionCall', 'functionCall')
+    """
+    first, *others = key.split("_")
+    return first + "".join(each[:1].upper() + each[1:] for each in others)

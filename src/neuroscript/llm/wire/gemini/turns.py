@@ -1,0 +1,88 @@
+"""A conversation as Google's Gemini API takes it.
+
+The API wants as many results as there were calls, in the very next content. It pairs them by id where it gave ids, else
+by name and order; so an id that it never gave is never sent to it.
+
+Source: Gemini API reference, "Function calling", "Thought signatures"; ``Content``, ``FunctionResponse``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from neuroscript.coercion.plain_data import plain
+from neuroscript.llm.wire.gemini.calls import KEY
+from neuroscript.llm.wire.tools import mapped
+from neuroscript.llm.wire.turns import Exchange, exchanges
+from neuroscript.runtime.interfaces import ToolResult, Turn
+from neuroscript.runtime.result_text import result_text
+from neuroscript.runtime.wire_names import WireNames
+
+MADE_UP: Final = re.compile(r"call_\d+")
+"""An id of ours for a call that came without one."""
+
+
+def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[str, Any]:
+    """Return the members of a request that hold the turns: ``contents``, and ``systemInstruction`` where there is any.
+
+    >>> conversation([Turn("system", "Be brief."), Turn("user", "Hello")])["contents"]
+    [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
+    """
+    found = exchanges(turns)
+    contents = [content for each in found for content in _contents(each, names or WireNames())]
+    system = "\n\n".join(each.turn.content for each in found if each.turn.role == "system")
+    return (
+        {"systemInstruction": {"parts": [{"text": system}]}, "contents": contents} if system else {"contents": contents}
+    )
+
+
+def to_parts(results: Iterable[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+    """Return the parts of the content, of role ``user``, that carries results back; it comes right after the calls.
+
+    An id that `read_calls` made up, ``call_1``, is not told: the API has given none then.
+
+    >>> to_parts([ToolResult("", "math.add", 5)])
+    [{'functionResponse': {'name': 'math__add', 'response': {'result': 5}}}]
+    """
+    return [_result("" if MADE_UP.fullmatch(each.id) else each.id, each, names or WireNames()) for each in results]
+
+
+def _result(id: str, result: ToolResult, names: WireNames) -> dict[str, Any]:
+    said = {"result": plain(result.value)} if result.ok else {"error": result_text(result, names)}
+    told = {"name": names.wire(result.tool), "response": said}
+    return {"functionResponse": {"id": id, **told} if id else told}
+
+
+def _contents(exchange: Exchange, names: WireNames) -> list[dict[str, Any]]:
+    turn = exchange.turn
+    if turn.role == "system":
+        return []
+    if turn.role != "assistant":
+        return _content("user", _text(turn.content))
+    native = list((turn.native or {}).get(KEY) or ())
+    said = _content("model", native or [*_text(turn.content), *_calls(turn, names)])
+    ids = _ids(native, len(turn.tool_calls))
+    results = [_result(id, result, names) for id, result in zip(ids, exchange.results, strict=True)]
+    return [*said, *_content("user", results)]
+
+
+def _content(role: str, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": role, "parts": parts}] if parts else []
+
+
+def _text(text: str) -> list[dict[str, Any]]:
+    return [{"text": text}] if text.strip() else []
+
+
+def _calls(turn: Turn, names: WireNames) -> list[dict[str, Any]]:
+    return [
+        {"functionCall": {"name": names.wire(call.name), "args": mapped(call.arguments)}} for call in turn.tool_calls
+    ]
+
+
+def _ids(native: list[dict[str, Any]], count: int) -> list[str]:
+    """Return the ids that the API itself gave to its calls, ``""`` where it gave none."""
+    given = [part["functionCall"].get("id") or "" for part in native if "functionCall" in part]
+    return given if len(given) == count else [""] * count

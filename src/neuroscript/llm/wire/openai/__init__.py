@@ -1,0 +1,56 @@
+"""OpenAI's two APIs, Chat Completions and Responses: tools, turns and results out, calls and replies in.
+
+Each name is loaded when it is first asked for, so that reading one call costs nothing of what schemas need. No SDK is
+imported; what an SDK gives is taken as well as plain data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroscript._imports import lazy
+
+if TYPE_CHECKING:
+    from neuroscript.llm.wire.openai.calls import read_call, read_chat_call, read_responses_call
+    from neuroscript.llm.wire.openai.chat import CHAT, to_messages
+    from neuroscript.llm.wire.openai.chat_replies import read_chat
+    from neuroscript.llm.wire.openai.chat_stream import ChatAssembler
+    from neuroscript.llm.wire.openai.replies import read_calls
+    from neuroscript.llm.wire.openai.responses import RESPONSES, to_items
+    from neuroscript.llm.wire.openai.responses_replies import read_responses
+    from neuroscript.llm.wire.openai.responses_stream import ResponsesAssembler
+    from neuroscript.llm.wire.openai.strict import strict_schema
+    from neuroscript.llm.wire.openai.tools import to_tools
+
+__all__ = [
+    "CHAT",
+    "RESPONSES",
+    "ChatAssembler",
+    "ResponsesAssembler",
+    "read_call",
+    "read_calls",
+    "read_chat",
+    "read_chat_call",
+    "read_responses",
+    "read_responses_call",
+    "strict_schema",
+    "to_items",
+    "to_messages",
+    "to_tools",
+]
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "calls": "read_call read_chat_call read_responses_call",
+        "chat": "CHAT to_messages",
+        "chat_replies": "read_chat",
+        "chat_stream": "ChatAssembler",
+        "replies": "read_calls",
+        "responses": "RESPONSES to_items",
+        "responses_replies": "read_responses",
+        "responses_stream": "ResponsesAssembler",
+        "strict": "strict_schema",
+        "tools": "to_tools",
+    },
+)

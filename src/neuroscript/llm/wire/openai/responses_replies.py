@@ -1,0 +1,76 @@
+"""Replies of Responses.
+
+Source: OpenAI API reference, "Responses", the response object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from neuroscript.coercion.context import type_name
+from neuroscript.errors import LLMError
+from neuroscript.llm.wire.openai.replies import calls_of, failure, reply_of, text_at, usage_of, with_ids
+from neuroscript.llm.wire.replies import settled
+from neuroscript.llm.wire.sdk_data import strange
+from neuroscript.runtime.interfaces import Turn
+from neuroscript.runtime.replies import Reply, Stop
+from neuroscript.runtime.wire_names import WireNames
+
+KEY: Final = "openai.responses"
+"""What stands in `Turn.native` for this API."""
+
+UNFINISHED: Final = frozenset({"cancelled", "in_progress", "queued"})
+
+
+def read_responses(reply: Any, names: WireNames | None = None) -> Reply:
+    """Return the reply that a whole answer holds.
+
+    Args:
+        reply: The SDK's object, or plain data.
+        names: What the model calls the tools; by default as the rule spells them.
+
+    Raises:
+        LLMError: ``llm.format``, it is no answer of this API; ``llm.empty``, nothing is said in it; ``llm.cut``, it is
+            not whole; what the error means with which it failed.
+    """
+    data = reply_of(reply, "output")
+    status = text_at(data, "status")
+    if status == "failed":
+        raise failure(data.get("error"))
+    if status in UNFINISHED:
+        raise LLMError(f"the reply is not whole, but {status}", code="llm.cut", retry="later")
+    turn = turn_of(data["output"], names or WireNames())
+    return settled(turn, _stop(data), usage_of(data.get("usage"), "input_tokens", "output_tokens"))
+
+
+def _stop(data: Mapping[str, Any]) -> Stop:
+    if any(part.get("type") == "refusal" for item in data["output"] for part in parts_of(item)):
+        return "refused"
+    if data.get("status") != "incomplete":
+        return "end"
+    match data.get("incomplete_details"):
+        case {"reason": "content_filter"}:
+            return "refused"
+        case _:
+            return "length"
+
+
+def turn_of(output: list[Any], names: WireNames) -> Turn:
+    """Return the turn that output items hold; a refusal is what was said, too."""
+    for index, item in enumerate(output):
+        if not isinstance(item, dict):
+            raise strange(f"output[{index}]: expected a map, got {type_name(item)}")
+    calls = with_ids([item for item in output if item.get("type") == "function_call"])
+    rest = iter(calls)
+    items = [next(rest) if item.get("type") == "function_call" else item for item in output]
+    native = [{key: each for key, each in item.items() if each is not None} for item in items]
+    said = "".join(text_at(part, part["type"].removeprefix("output_")) for item in output for part in parts_of(item))
+    return Turn("assistant", said, calls_of(calls, names), native={KEY: native})
+
+
+def parts_of(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the texts and refusals of an item that is a message."""
+    content = item.get("content") if item.get("type") == "message" else None
+    parts = content if isinstance(content, list) else []
+    return [part for part in parts if isinstance(part, dict) and part.get("type") in ("output_text", "refusal")]

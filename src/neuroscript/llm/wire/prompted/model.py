@@ -1,0 +1,97 @@
+"""A model without tool calling, as one that asks for calls.
+
+Source: issue "Models", models without tool calling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.llm.wire.prompted.parser import read
+from neuroscript.llm.wire.prompted.prompt import calls_text, instructions, results_text
+from neuroscript.llm.wire.turns import Exchange, exchanges
+from neuroscript.runtime.interfaces import LLM, Turn
+from neuroscript.runtime.replies import Reply, Retried, reply_of, turn_of, whole
+from neuroscript.runtime.wire_names import WireNames
+
+KEY: Final = "prompted"
+"""Under which the text stands in `Turn.native` that a model wrote, with its calls."""
+
+
+@attrs.frozen
+class Prompted:
+    """A model that is told of tools in the text of a conversation, and whose calls are read off its answers.
+
+    Attributes:
+        model: Any model, which is never given tools.
+    """
+
+    model: LLM
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        """Return the model's turn after *turns*."""
+        return whole(self.reply(turns))
+
+    def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[Any]) -> Turn:
+        """Return the model's turn, which may ask for calls of *tools*."""
+        return whole(self.reply(turns, tools))
+
+    def embed(self, text: str) -> Sequence[float]:
+        """Return the embedding of a text."""
+        return self.model.embed(text)
+
+    def reply(
+        self,
+        turns: Sequence[Turn],
+        tools: Iterable[Any] = (),
+        on_text: Callable[[str], object] | None = None,
+        on_retry: Callable[[Retried], object] | None = None,
+    ) -> Reply:
+        """Return the model's reply; its calls have ids of ours, ``call_1`` for the first of the turn.
+
+        Args:
+            on_text: Is told what the model said, but for its calls, once it has said all.
+            on_retry: Is told what the model itself tells of requests that are made again.
+        """
+        told = list(tools)
+        names = WireNames.of(told)
+        reply = self._asked(as_texts(turns, instructions(told, names), names), on_retry)
+        said = reply.turn.content
+        text, calls = read(said, names) if told else (said, ())
+        if on_text is not None and text:
+            on_text(text)
+        turn = Turn("assistant", text, calls, native={KEY: said} if calls else None)
+        return attrs.evolve(reply, turn=turn, stop="tools" if calls and reply.stop == "end" else reply.stop)
+
+    def _asked(self, turns: Sequence[Turn], on_retry: Callable[[Retried], object] | None) -> Reply:
+        started = perf_counter()
+        if hasattr(self.model, "reply"):
+            return reply_of(self.model.reply(turns, on_retry=on_retry))
+        return Reply(turn_of(self.model.ask(turns), "ask"), seconds=perf_counter() - started)
+
+
+def as_texts(turns: Sequence[Turn], told: str, names: WireNames) -> list[Turn]:
+    """Return the turns as turns that are nothing but texts; what is *told* of tools ends the first one, of the system.
+
+    >>> [turn.role for turn in as_texts([Turn("user", "Hello")], "Tools.", WireNames())]
+    ['system', 'user']
+    """
+    found = exchanges(turns)
+    system = [each.turn.content for each in found if each.turn.role == "system"]
+    text = "\n\n".join([*system, told] if told else system)
+    said = [turn for each in found if each.turn.role != "system" for turn in _turns(each, names)]
+    return [Turn("system", text), *said] if text else said
+
+
+def _turns(exchange: Exchange, names: WireNames) -> list[Turn]:
+    turn = exchange.turn
+    if turn.role != "assistant":
+        return [Turn("user", turn.content)]
+    if not turn.tool_calls:
+        return [Turn("assistant", turn.content)]
+    native = (turn.native or {}).get(KEY) or f"{turn.content}\n{calls_text(turn.tool_calls, names)}".strip()
+    return [Turn("assistant", native), Turn("user", results_text(turn.tool_calls, exchange.results, names))]

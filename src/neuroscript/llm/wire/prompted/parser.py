@@ -1,0 +1,420 @@
+"""A JSON value that is a call, and what can be made of a text that should have been one.
+
+Source: the templates of Hermes, Llama, Mistral and Qwen; contract section 6.
+
+The calls that a model without tool calling wrote into its answer, in the ways in which such models are trained.
+
+A mark says where a call begins: a block of code, ``<tool_call>``, ``<function=NAME>``, ``[TOOL_CALLS]``,
+``<|python_tag|>``. What follows it and is no JSON still is a call, so that the model is told what is wrong with it.
+Without a mark, a JSON value that fills whole lines is a call where it has the shape of one, and nothing else is.
+
+The time it takes grows with the length of the text, whatever is in it: all marks are found in one go, and what is
+scanned in vain is counted.
+
+Source: issue "Models", a parser for what they answer; the templates of Hermes, Llama, Mistral and Qwen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.io.text import NotJSON, parsed
+from neuroscript.runtime.interfaces import ToolCall
+from neuroscript.runtime.wire_names import WireNames
+
+NAMES: Final = ("name", "tool", "function")
+
+
+ARGUMENTS: Final = ("arguments", "parameters", "args")
+
+
+BESIDE: Final = frozenset({"id", "type", "call_id"})
+"""What may stand beside the name and the arguments of a call that no marker announces."""
+
+
+NAMED: Final = re.compile(r'"(?:name|tool|function)"\s*+:\s*+"([^"\\\n]{1,128})"')
+
+
+GIVEN: Final = re.compile(r'"(?:arguments|parameters|args)"\s*+:\s*+')
+
+
+@attrs.frozen
+class Asked:
+    """A call as a model wrote it.
+
+    Attributes:
+        name: As the model spells it; ``""`` where it gave none.
+        arguments: A map, a list, or a text that is not yet, or no, JSON.
+    """
+
+    name: str
+    arguments: Any
+
+
+def asked(value: Any) -> Asked | None:
+    """Return the call that a decoded value is, or None."""
+    if not isinstance(value, Mapping):
+        return None
+    value = inner(value)
+    named = next((key for key in NAMES if isinstance(value.get(key), str) and value[key]), "")
+    given = next((key for key in ARGUMENTS if key in value), "")
+    arguments = value[given] if given else {}
+    if not named or not isinstance(arguments, (dict, list, str, type(None))):
+        return None
+    return Asked(value[named], {} if arguments is None else arguments)
+
+
+def inner(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the map with the members of a call: OpenAI's shape has it under ``function``."""
+    found = value.get("function")
+    return found if isinstance(found, Mapping) else value
+
+
+def is_plainly(value: Any, known: Collection[str]) -> bool:
+    """Tell whether a value that no marker announces is a call: it has the members of one and no others.
+
+    Args:
+        known: The names of tools; a call without arguments is one of these.
+    """
+    found = asked(value)
+    if found is None:
+        return False
+    members = inner(value)
+    others = members.keys() - BESIDE
+    if any(key in members for key in ARGUMENTS):
+        return len(others) == 2
+    return len(others) == 1 and found.name in known
+
+
+def announced(text: str) -> list[Asked]:
+    """Return the calls in a text that a marker announces.
+
+    All that is no call is one call at the end, which has the whole text for its arguments: a model is told of it once.
+    """
+    try:
+        value = parsed(text)
+    except NotJSON:
+        return [damaged(text)]
+    values = value if isinstance(value, list) and value else [value]
+    calls = [found for found in map(_announced, values) if found is not None]
+    return calls if len(calls) == len(values) else [*calls, damaged(text)]
+
+
+def _announced(value: Any) -> Asked | None:
+    found = asked(value)
+    is_call = found is not None and inner(value).keys() <= {*BESIDE, *NAMES, *ARGUMENTS}
+    return found if is_call else None
+
+
+def parameters(text: str) -> dict[str, str]:
+    """Return the arguments that stand in marks of their own, each a text; none where there is anything else.
+
+    >>> parameters("<parameter=num1>\\n2\\n</parameter>")
+    {'num1': '2'}
+    """
+    before, *parts = text.split("<parameter=")
+    found: dict[str, str] = {}
+    for part in parts:
+        name, _, rest = part.partition(">")
+        value, closing, after = rest.partition("</parameter>")
+        if before.strip() or after.strip() or not closing or name in found:
+            return {}
+        found[name] = value.removeprefix("\n").removesuffix("\n")
+    return found
+
+
+def damaged(text: str) -> Asked:
+    """Return the call that a damaged text asks for, as far as it can be told.
+
+    >>> damaged('{"name": "math__add", "arguments": {"num1": 2,}}')
+    Asked(name='math__add', arguments='{"num1": 2,}}')
+    """
+    named = NAMED.search(text)
+    given = GIVEN.search(text)
+    return Asked(named[1] if named else "", (text[given.end() :] if given else text).strip())
+
+
+MARK: Final = re.compile(
+    r"(?P<tool_call><tool_call>)|(?P<tool_call_end></tool_call>)"
+    r"|<function=(?P<function>[^<>\s]{1,128})>|(?P<function_end></function>)"
+    r"|(?P<mistral>\[TOOL_CALLS\])"
+    r"(?:[ \t]*+(?P<mistral_name>[\w.-]{1,128})(?:\[CALL_ID\][\w-]{1,128})?(?:\[ARGS\])?(?=\s*+\{))?"
+    r"|(?P<python><\|python_tag\|>)"
+    r"|^[ \t]*+```[ \t]*+(?P<fence>[\w+-]{0,32})[ \t]*+$"
+    r'|^[ \t]*+(?P<bare>(?:\[\s*+)?\{\s*+"(?:name|tool|function|arguments|parameters|args|id|type|call_id)")',
+    re.MULTILINE,
+)
+"""Where a call may begin, or end."""
+
+
+ENDS: Final = {"tool_call": "tool_call_end", "function": "function_end"}
+
+
+FENCES: Final = frozenset({"tool_call", "tool_calls"})
+"""What a block of code is marked with that is a call, whatever is in it."""
+
+
+CODE: Final = frozenset({"", "json"})
+"""What a block of code is marked with that is a call where it looks like one."""
+
+
+TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+
+
+BLANK: Final = re.compile(r"\s*+")
+
+
+LINE_END: Final = re.compile(r"[ \t;]*+(?:\n|\Z)")
+
+
+DEEPEST: Final = 200
+"""How deeply JSON nests that is looked for; the engine's own limits are lower."""
+
+
+PATIENCE: Final = 2
+"""How many times the length of the text is scanned in vain before only marks are looked at."""
+
+
+@attrs.frozen
+class Found:
+    """Calls, and the place in the text where they stand, which is left out of what the model said."""
+
+    start: int
+    end: int
+    calls: list[Asked]
+
+
+def read(text: str, names: WireNames | None = None) -> tuple[str, tuple[ToolCall, ...]]:
+    """Return what a model said but for its calls, and the calls, their names canonical, their ids ``call_1`` and so on.
+
+    Args:
+        names: What the model calls the tools.
+
+    >>> read('Let me see. <tool_call>{"name": "math__add", "arguments": {"num1": 2}}</tool_call>')
+    ('Let me see.', (ToolCall(name='math.add', arguments={'num1': 2}, id='call_1'),))
+    """
+    names = names or WireNames()
+    found = list(Reader(text, names).found())
+    calls = [each for place in found for each in place.calls]
+    told = (
+        ToolCall(names.tool(each.name) if each.name else "", each.arguments, id=f"call_{number}")
+        for number, each in enumerate(calls, 1)
+    )
+    return (_without(text, found) if found else text), tuple(told)
+
+
+def _without(text: str, found: Iterable[Found]) -> str:
+    parts: list[str] = []
+    at = 0
+    for each in found:
+        parts.append(text[at : each.start].strip())
+        at = each.end
+    parts.append(text[at:].strip())
+    return "\n".join(part for part in parts if part)
+
+
+@attrs.define
+class Reader:
+    """The marks of one text, from the first to the last; each is looked at once."""
+
+    text: str
+    names: WireNames
+    _marks: list[re.Match[str]] = attrs.field(init=False)
+    _next: int = attrs.field(init=False, default=0)
+    _patience: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._marks = list(MARK.finditer(self.text))
+        self._patience = PATIENCE * len(self.text)
+
+    def found(self) -> Iterator[Found]:
+        """Yield the calls, in their order."""
+        while self._next < len(self._marks):
+            mark = self._marks[self._next]
+            self._next += 1
+            place = self._at(mark)
+            if place is not None:
+                self._pass(place.end)
+                yield place
+
+    def _at(self, mark: re.Match[str]) -> Found | None:
+        match mark.lastgroup:
+            case "fence":
+                return self._fenced(mark)
+            case "bare":
+                return self._bare(mark)
+            case "tool_call":
+                return self._wrapped(mark) or self._marked(mark, "")
+            case "python" | "mistral":
+                return self._marked(mark, "")
+            case "function":
+                return self._marked(mark, mark["function"])
+            case "mistral_name":
+                return self._marked(mark, mark["mistral_name"])
+        return None
+
+    def _wrapped(self, mark: re.Match[str]) -> Found | None:
+        """Return the call of a function that a mark is wrapped around, as Qwen's coders write it."""
+        inner = self._marks[self._next] if self._next < len(self._marks) else None
+        if inner is None or inner.lastgroup != "function" or inner.start() != self._skip(mark.end()):
+            return None
+        self._next += 1
+        found = self._marked(inner, inner["function"])
+        return Found(mark.start(), self._closed(mark, found.end), found.calls)
+
+    def _marked(self, mark: re.Match[str], name: str) -> Found:
+        """Return the calls after a mark: one JSON value, several for Llama; else all up to the next mark."""
+        start = self._skip(mark.end())
+        end = self._json_end(start)
+        is_json = end >= 0 and self._is_json(start, end)
+        if not is_json:
+            end = self._damaged_end(mark, start)
+        calls = self._calls(self.text[start:end], name)
+        while is_json and mark.lastgroup == "python" and self.text[end : end + 1] == ";":
+            following = self._skip(end + 1)
+            beyond = self._json_end(following)
+            if beyond < 0:
+                break
+            calls += announced(self.text[following:beyond])
+            end = beyond
+        return Found(mark.start(), self._closed(mark, end), calls)
+
+    def _calls(self, text: str, name: str) -> list[Asked]:
+        if not name:
+            return announced(text)
+        try:
+            value = parsed(text)
+        except NotJSON:
+            return [Asked(name, parameters(text) or text.strip())]
+        return [Asked(name, value if isinstance(value, (dict, list)) else text)]
+
+    def _damaged_end(self, mark: re.Match[str], start: int) -> int:
+        """Return where a call ends that is no JSON: at the mark that ends it, or that begins another one."""
+        wanted = {ENDS.get(mark.lastgroup or ""), mark.lastgroup}
+        for index in range(self._next, len(self._marks)):
+            if self._marks[index].lastgroup in wanted and self._marks[index].start() >= start:
+                return self._marks[index].start()
+        return len(self.text)
+
+    def _closed(self, mark: re.Match[str], end: int) -> int:
+        """Return where a call ends with the mark that ends it, if one does."""
+        closing = {"tool_call": "</tool_call>", "function": "</function>"}.get(mark.lastgroup or "", "")
+        after = self._skip(end)
+        return after + len(closing) if closing and self.text.startswith(closing, after) else end
+
+    def _fenced(self, mark: re.Match[str]) -> Found | None:
+        """Return the calls in a block of code, which ends at the next fence; all of it is passed in any case."""
+        index = self._next
+        while index < len(self._marks) and self._marks[index].lastgroup != "fence":
+            index += 1
+        closing = self._marks[index] if index < len(self._marks) else None
+        end = closing.start() if closing else len(self.text)
+        inside = self.text[mark.end() : end].strip()
+        self._next = index + 1
+        calls = self._in_code(inside, mark["fence"].lower())
+        return Found(mark.start(), closing.end() if closing else end, calls) if calls else None
+
+    def _in_code(self, inside: str, word: str) -> list[Asked]:
+        if word in FENCES:
+            return [each for text in self._values(inside) for each in announced(text)]
+        if word not in CODE or inside[:1] not in ("{", "["):
+            return []
+        texts = self._values(inside)
+        calls = [self._plain(text) for text in texts]
+        if all(calls):
+            return [each for some in calls for each in some]
+        found = damaged(inside)
+        return [found] if len(texts) == 1 and self._is_damaged(inside) and found.name in self.names.tools else []
+
+    def _values(self, inside: str) -> list[str]:
+        """Return the JSON values that a text is made of, or the text itself."""
+        found: list[str] = []
+        at = 0
+        while at < len(inside):
+            end = _json_end(inside, at)[0]
+            if end < 0:
+                return [inside]
+            found.append(inside[at:end])
+            at = _blank(inside, end)
+        return found or [inside]
+
+    def _bare(self, mark: re.Match[str]) -> Found | None:
+        start = mark.start("bare")
+        end = self._json_end(start)
+        if end < 0:
+            return None
+        if not self._is_json(start, end):
+            return None
+        self._pass(end)
+        calls = self._plain(self.text[start:end]) if LINE_END.match(self.text, end) else []
+        return Found(start, end, calls) if calls else None
+
+    def _plain(self, text: str) -> list[Asked]:
+        """Return the calls that a JSON value is, all of it, or none."""
+        try:
+            value = parsed(text)
+        except NotJSON:
+            return []
+        values = value if isinstance(value, list) else [value]
+        calls = [asked(each) for each in values if is_plainly(each, self.names.tools)]
+        return [each for each in calls if each is not None] if len(calls) == len(values) else []
+
+    def _is_damaged(self, text: str) -> bool:
+        try:
+            parsed(text)
+        except NotJSON:
+            return True
+        return False
+
+    def _is_json(self, start: int, end: int) -> bool:
+        """Tell whether a text is JSON but for what is decided later: keys that stand twice, numbers that are none."""
+        try:
+            parsed(self.text[start:end])
+        except NotJSON as error:
+            if error.code == "arg.not_json":
+                self._patience -= end - start
+                return False
+        return True
+
+    def _json_end(self, start: int) -> int:
+        if self._patience <= 0 or self.text[start : start + 1] not in ("{", "["):
+            return -1
+        end, scanned = _json_end(self.text, start)
+        if end < 0:
+            self._patience -= scanned - start
+        return end
+
+    def _skip(self, at: int) -> int:
+        return _blank(self.text, at)
+
+    def _pass(self, end: int) -> None:
+        """Pass the marks that stand before *end*."""
+        while self._next < len(self._marks) and self._marks[self._next].start() < end:
+            self._next += 1
+
+
+def _blank(text: str, at: int) -> int:
+    found = BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _json_end(text: str, start: int) -> tuple[int, int]:
+    """Return where the brackets that open at *start* are closed, -1 where they are not, and how far was looked."""
+    depth = 0
+    at = start
+    for token in TOKEN.finditer(text, start):
+        at = token.end()
+        sign = token[0]
+        if sign in ("{", "["):
+            depth += 1
+        elif sign in ("}", "]"):
+            depth -= 1
+        if depth <= 0:
+            return (at if sign in ("}", "]") else -1), at
+        if depth > DEEPEST:
+            break
+    return -1, at

@@ -1,0 +1,132 @@
+"""What a model API is told of a tool, made once for each spec.
+
+Source: issue "Models", what exporting costs; design.md, rule 7.
+
+Arguments for APIs that take nothing but a map of them.
+
+Source: Anthropic documentation, "Fine-grained tool streaming", invalid JSON in tool responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from neuroscript.coercion.json_schema import NAMED
+from neuroscript.coercion.plain_data import plain, sealed
+from neuroscript.formats.json_schema import spec_to_schema
+from neuroscript.io.text import NotJSON, parsed
+from neuroscript.runtime.wire_names import WireNames, spec_of
+from neuroscript.spec.tool_spec import ToolSpec
+
+
+def description(spec: ToolSpec) -> str:
+    """Return what a model is told of a tool: that it is deprecated, what it does, and when it is the right one.
+
+    >>> description(ToolSpec("ping", "net", description="Ask who is there.", deprecated="use net.find"))
+    'Deprecated: use net.find. Ask who is there.'
+    """
+    deprecated = f"Deprecated: {spec.deprecated.rstrip('.')}." if spec.deprecated else ""
+    return " ".join(part for part in (deprecated, spec.description, spec.when_to_use) if part.strip())
+
+
+def schema_of(spec: ToolSpec) -> Mapping[str, Any]:
+    """Return what a tool takes as standard JSON Schema, without the defaults of its secrets, which no model needs.
+
+    >>> from neuroscript import ArgSpec
+    >>> spec = ToolSpec("ping", "net", (ArgSpec("key", "string", secret=True, default="sesame"),))
+    >>> schema_of(spec)["properties"]
+    {'key': {'type': ['string', 'null'], 'writeOnly': True}}
+    """
+    schema = spec_to_schema(spec, exact=False)
+    found: Mapping[str, Any] = _discreet(schema) if any(arg.holds_secret for arg in spec.args) else schema
+    return found
+
+
+def _discreet(node: Any, *, is_rule: bool = True) -> Any:
+    """Return a part of a schema in which no rule has a default that holds a secret.
+
+    Args:
+        is_rule: Whether it is a rule, rather than rules by name.
+    """
+    if isinstance(node, list):
+        return [_discreet(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    words = node.keys() - {"default"} if is_rule and _hides(node) else node.keys()
+    return {
+        word: _discreet(each, is_rule=word not in NAMED or not is_rule) for word, each in node.items() if word in words
+    }
+
+
+def _hides(node: Any) -> bool:
+    """Tell whether there is a secret in what a part of a schema asks."""
+    parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return (isinstance(node, dict) and node.get("writeOnly") is True) or any(map(_hides, parts))
+
+
+def made(
+    tools: Iterable[Any], names: WireNames | None, key: str, make: Callable[[ToolSpec, str], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what *make* makes of each tool and its name, kept with its spec under *key* and the name.
+
+    Raises:
+        RegistryError: Two of them would have one name, where no *names* are given.
+    """
+    specs = [spec_of(tool) for tool in tools]
+    names = names or WireNames.of(specs)
+    wires = names.wires
+    found: list[dict[str, Any]] = []
+    for spec in specs:
+        name = wires.get(spec.full_name) or names.wire(spec.full_name)
+        kept = spec.exports.get(key)
+        if kept is None or kept[0] != name:
+            kept = spec.exports[key] = (name, sealed(make(spec, name)))
+        found.append(kept[1])
+    return found
+
+
+MALFORMED: Final = "INVALID_JSON"
+"""Under which a text stands that is no JSON, so that a model can see what it wrote."""
+
+
+IN_ORDER: Final = "arguments"
+"""Under which arguments stand that were given in order."""
+
+
+def mapped(arguments: Any) -> dict[str, Any]:
+    """Return the arguments of a `ToolCall` as a map that JSON holds.
+
+    >>> mapped('{"a": 1}'), mapped('{"a": '), mapped([1, 2])
+    ({'a': 1}, {'INVALID_JSON': '{"a": '}, {'arguments': [1, 2]})
+    """
+    given = read(arguments)
+    if isinstance(given, Mapping):
+        return {str(key): plain(each) for key, each in given.items()}
+    if isinstance(given, str):
+        return {MALFORMED: given}
+    return {IN_ORDER: plain(given)} if given else {}
+
+
+def renamed(arguments: Any, keys: Mapping[str, str]) -> Any:
+    """Return arguments with other names for some of them, where they are a map; everything else as it is.
+
+    >>> renamed({"$top": 1, "b": 2}, {"$top": "_top"})
+    {'_top': 1, 'b': 2}
+    """
+    if not keys or not isinstance(arguments, Mapping):
+        return arguments
+    return {keys.get(name, name): each for name, each in arguments.items()}
+
+
+def read(arguments: Any) -> Any:
+    """Return what the JSON text of arguments says, where it is a map or a list; everything else as it is."""
+    if not isinstance(arguments, str):
+        return arguments
+    if not arguments.strip():
+        return {}
+    try:
+        said = parsed(arguments)
+    except NotJSON:
+        return arguments
+    return said if isinstance(said, (dict, list)) else arguments

@@ -1,0 +1,365 @@
+"""What sessions have used of their limits: reserved before anything happens, settled after, under one lock.
+
+A call that begins takes its place in every count that it concerns, of its session and of all above it, or in none. What
+happens in it (bytes, seconds, money) is spent before it is done, and settled by what it really took.
+
+Source: contract section 5; reliability.md part 4.4, T17; upstream ``pkg/capability/limits.go``, which locks nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Context, Decimal
+from time import time
+from types import MappingProxyType
+from typing import Any, Final
+
+from neuroscript.coercion.context import type_name
+from neuroscript.errors import LimitError
+from neuroscript.policy.counters import Amount, Counter, Row, Window, written
+from neuroscript.policy.limits import CURRENCY, LARGEST, Limits, Rate, amount
+
+DIGITS: Final = 2_000
+"""Significant digits of a sum of decimals: more than any can have, so none is ever rounded."""
+
+Begun = tuple[tuple[float, ...], bytes | None]
+"""What tells one call from others: when it began by the clock of each rate, and its digest."""
+
+Plan = tuple[tuple[Counter, ...], tuple[Window, ...], tuple[Row, ...]]
+"""All that the calls of one tool are counted against, of a whole chain of ledgers."""
+
+_NOUNS: Final = {
+    "calls": ("calls in all", "limit.calls"),
+    "fs_bytes": ("bytes of files", "limit.fs_bytes"),
+    "fs_entries": ("entries of directories", "limit.fs_entries"),
+    "net_bytes": ("bytes over the network", "limit.net_bytes"),
+    "net_calls": ("requests to other machines", "limit.net_calls"),
+    "sleep": ("seconds of sleep", "limit.sleep"),
+}
+
+WHOLE: Final = ("fs_bytes", "fs_entries", "net_bytes", "net_calls")
+"""What is spent in whole numbers; sleep and money are decimals."""
+
+SPENT: Final = (*WHOLE, "sleep")
+"""What is spent besides money."""
+
+
+class Ledger:
+    """What a session has used, and what it may use; counts add up in it and in its parents.
+
+    Args:
+        limits: Its own; None for none.
+        clock: The host's, in seconds; rates are measured by it.
+        parent: What its counts add up in too. The whole chain shares one lock.
+    """
+
+    def __init__(self, limits: Limits | None, clock: Callable[[], float], parent: Ledger | None = None) -> None:
+        own = Limits() if limits is None else limits
+        self._limits = own
+        self._chain: tuple[Ledger, ...] = (self,) if parent is None else (self, *parent._chain)
+        self._lock: Any = threading.Lock() if parent is None else parent._lock
+        self._exact: Context = Context(prec=DIGITS) if parent is None else parent._exact
+        self._counters = dict(_counters(own))
+        self._windows = {pattern: Window(Rate.parse(rate), clock) for pattern, rate in own.rates.items()}
+        self._row = None if own.repeats is None else Row(own.repeats)
+        self._per_call: Mapping[str, Decimal] = _least(own.money_per_call, {} if parent is None else parent._per_call)
+        self._sums: Mapping[str, tuple[Counter, ...]] = _joined(self._counters, {} if parent is None else parent._sums)
+        self._slots = self._sums.get("concurrency", ())
+        self._plans: tuple[dict[str, Plan], dict[str, Plan]] = ({}, {})
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether neither it nor any parent has something to count."""
+        return all(ledger._limits.is_idle for ledger in self._chain)
+
+    @property
+    def compares(self) -> bool:
+        """Whether `begin` has use for the digest of an outermost call."""
+        return any(ledger._row is not None for ledger in self._chain)
+
+    def concerns(self, tool: str, outermost: bool) -> bool:
+        """Tell whether the calls of a tool are counted at all; for others `begin`, `refund` and `end` do nothing."""
+        return any(self._plan(tool, outermost))
+
+    @property
+    def spent(self) -> Mapping[str, Amount]:
+        """What was used of each limit of this session, at this moment, by name.
+
+        ``calls``, ``calls of math.add``, ``fs_bytes``, ``EUR`` and so on; ``concurrency`` is how many calls run.
+        """
+        with self._lock:
+            return MappingProxyType({name: counter.used for name, counter in self._counters.items()})
+
+    # A call
+
+    def begin(self, tool: str, outermost: bool, digest: bytes | None = None) -> Begun | None:
+        """Reserve a call: in every count that it concerns, or in none.
+
+        Args:
+            tool: The canonical name.
+            outermost: Whether it comes from outside; only such calls count as concurrent and as repeated.
+            digest: Of its arguments; without one it is like no other call.
+
+        Returns:
+            What `refund` takes to give back exactly this call; None where any call of the tool is as good.
+
+        Raises:
+            LimitError: ``limit.calls``, ``.tool``, ``.concurrency``, ``.rate``, ``.clock`` or ``.repeats``.
+        """
+        counters, windows, rows = self._plans[outermost].get(tool) or self._plan(tool, outermost)
+        if windows or rows:
+            return self._begin(tool, (counters, windows, rows), digest)
+        if counters:
+            with self._lock:
+                for counter in counters:
+                    if counter.used >= counter.most:
+                        raise counter.refusal(tool)
+                for counter in counters:
+                    counter.used += 1
+        return None
+
+    def compiled(self, tool: str) -> tuple[Callable[..., object], Callable[..., None] | None]:
+        """Return `begin` and `end` of one tool, for its compiled line.
+
+        Returns:
+            What takes the frame of a call and its digest and reserves it, and what takes the frame when the call has
+            ended; None where nothing is to be done then.
+        """
+        counters, windows, rows = self._plan(tool, True)
+        lock = self._lock
+
+        def begin(frame: Any, digest: bytes) -> object:
+            return self.begin(tool, frame.depth == 1, digest)
+
+        def count(frame: Any, digest: bytes) -> None:
+            with lock:
+                for counter in counters:
+                    if counter.used >= counter.most:
+                        raise counter.refusal(tool)
+                for counter in counters:
+                    counter.used += 1
+
+        def count_one(frame: Any, digest: bytes) -> None:
+            with lock:
+                if counter.used >= counter.most:
+                    raise counter.refusal(tool)
+                counter.used += 1
+
+        if windows or rows or self._slots:
+            return begin, (lambda frame: self.end(frame.depth == 1)) if self._slots else None
+        if len(counters) == 1:
+            counter = counters[0]
+            return count_one, None
+        return count, None
+
+    def _begin(self, tool: str, plan: Plan, digest: bytes | None) -> Begun:
+        counters, windows, rows = plan
+        now = [window.moment(tool) for window in windows]
+        with self._lock:
+            refusal = _refusal(tool, plan, now, digest)
+            if refusal is not None:
+                raise refusal
+            for counter in counters:
+                counter.used += 1
+            for row in rows:
+                row.take(tool, digest)
+            return tuple(map(Window.take, windows, now)), digest
+
+    def refund(self, tool: str, outermost: bool, begun: Begun | None = None) -> None:
+        """Give a call back that was reserved and never began; no `end` follows.
+
+        Args:
+            begun: What `begin` returned; without it, what is counted by rates and in a row stays counted.
+        """
+        counters, windows, rows = self._plan(tool, outermost)
+        moments, digest = begun or ((), None)
+        with self._lock:
+            for counter in counters:
+                counter.used = max(0, counter.used - 1)
+            for window, moment in zip(windows, moments, strict=False):
+                window.give_back(moment)
+            for row in rows if begun else ():
+                row.give_back(tool, digest)
+
+    def end(self, outermost: bool) -> None:
+        """Say that a call has ended, so that another may run in its place."""
+        if outermost and self._slots:
+            with self._lock:
+                for slot in self._slots:
+                    slot.used = max(0, slot.used - 1)
+
+    def peek(self, tool: str) -> LimitError | None:
+        """Return what `begin` would raise now for a call from outside that was not made before; nothing is changed."""
+        plan = self._plan(tool, True)
+        try:
+            now = [window.moment(tool) for window in plan[1]]
+        except LimitError as error:
+            return error
+        with self._lock:
+            return _refusal(tool, plan, now, None)
+
+    def _plan(self, tool: str, outermost: bool) -> Plan:
+        plan = self._plans[outermost].get(tool)
+        if plan is None:
+            slots = self._slots if outermost else ()
+            counters = (*self._sums.get("calls", ()), *self._sums.get(f"calls of {tool}", ()), *slots)
+            windows = (each._windows[pattern] for each in self._chain for pattern in each._limits.rates_of(tool))
+            rows = (each._row for each in self._chain if outermost and each._row is not None)
+            plan = self._plans[outermost][tool] = (counters, tuple(windows), tuple(rows))
+        return plan
+
+    # What happens in it
+
+    def spend(self, what: str, amount: object, tool: str, tallies: Sequence[dict[str, Any]] = ()) -> Reserved:
+        """Reserve what a tool is about to take, or has just taken, of a limit: in every sum, or in none.
+
+        Args:
+            what: ``fs_bytes``, ``fs_entries``, ``net_bytes``, ``net_calls``, ``sleep`` (seconds) or a currency.
+            amount: A whole number; of sleep and money also a decimal, a float or a text of digits.
+            tool: The canonical name of the tool that does it.
+            tallies: What its call and those that it stands in have spent, by name, for each to be added to; the
+                innermost first. What one call may cost is asked of the last, the outermost.
+
+        Raises:
+            LimitError: A limit would be passed, ``limit.money`` and so on; ``limit.amount`` where that is no amount.
+        """
+        exact = checked(what, amount, tool)
+        counters = self._sums.get(what, ())
+        with self._lock:
+            for counter in counters:
+                if self._sum(counter.used, exact) > counter.most:
+                    raise counter.refusal(tool)
+            self._require_per_call(what, exact, tool, tallies)
+            self._add(what, exact, counters, tallies)
+        return Reserved(self, what, exact, tool, counters, tallies)
+
+    def _require_per_call(self, what: str, exact: Amount, tool: str, tallies: Sequence[dict[str, Any]]) -> None:
+        most = self._per_call.get(what)
+        if most is None:
+            return
+        before = tallies[-1].get(what, 0) if tallies else 0
+        if self._sum(before, exact) > most:
+            text = f"no more than {written(most)} {what} are permitted in one call"
+            raise LimitError(text, tool=tool, code="limit.money")
+
+    def _add(self, what: str, change: Amount, counters: Sequence[Counter], tallies: Sequence[dict[str, Any]]) -> None:
+        if not change:
+            return
+        for counter in counters:
+            counter.used = self._sum(counter.used, change)
+        for tally in tallies:
+            tally[what] = self._sum(tally.get(what, 0), change)
+
+    def _sum(self, first: Amount, second: Amount) -> Amount:
+        """Return a sum that is exact, whatever decimal context a thread has."""
+        return first + second if isinstance(second, int) else self._exact.add(first, second)
+
+    def _difference(self, first: Amount, second: Amount) -> Amount:
+        return first - second if isinstance(second, int) else self._exact.subtract(first, second)
+
+
+class Reserved:
+    """What a tool has spent, until it is known what it really took; made by `Ledger.spend`."""
+
+    __slots__ = ("_amount", "_counters", "_ledger", "_settled", "_tallies", "_tool", "_what")
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        what: str,
+        amount: Amount,
+        tool: str,
+        counters: tuple[Counter, ...],
+        tallies: Sequence[dict[str, Any]],
+    ) -> None:
+        self._ledger = ledger
+        self._what = what
+        self._amount = amount
+        self._tool = tool
+        self._counters = counters
+        self._tallies = tuple(tallies)
+        self._settled = False
+
+    def settle(self, amount: object) -> None:
+        """Say what was really taken, once.
+
+        What is less is given back; what is more is counted, even above the limit, for it has happened, and what comes
+        after is refused.
+
+        Raises:
+            LimitError: ``limit.amount``, where that is no amount, or it was said before.
+        """
+        exact = checked(self._what, amount, self._tool)
+        ledger = self._ledger
+        with ledger._lock:
+            if self._settled:
+                text = "spend: what was really taken can be said once"
+                raise LimitError(text, tool=self._tool, code="limit.amount", retry="never")
+            self._settled = True
+            ledger._add(self._what, ledger._difference(exact, self._amount), self._counters, self._tallies)
+
+
+def uncounted(what: str, amount: object, tool: str) -> Reserved:
+    """Check what a tool spends where nothing is limited: a mistake of its author is one there too.
+
+    Raises:
+        LimitError: ``limit.amount``, where that is no amount.
+    """
+    return Ledger(None, time).spend(what, amount, tool)
+
+
+def checked(what: object, given: object, tool: str) -> Amount:
+    """Return what is spent as an exact number.
+
+    Raises:
+        LimitError: ``limit.amount``, where it is none, or *what* is nothing that can be spent.
+    """
+    if type(what) is not str or (what not in SPENT and CURRENCY.fullmatch(what) is None):
+        raise _misspent(f"one of {', '.join(SPENT)}, or a currency such as EUR, got another word", tool)
+    if what in WHOLE:
+        if type(given) is int and 0 <= given <= LARGEST:
+            return given
+        raise _misspent(f"a whole number of {_NOUNS[what][0]}, 0 or more, got {type_name(given)}", tool)
+    exact = amount(given)
+    if exact is None:
+        noun = what if what not in _NOUNS else _NOUNS[what][0]
+        raise _misspent(f"a number of {noun}, 0 or more, got {type_name(given)}", tool)
+    return exact
+
+
+def _misspent(expected: str, tool: str) -> LimitError:
+    return LimitError(f"spend: expected {expected}", tool=tool, code="limit.amount", retry="never")
+
+
+def _counters(limits: Limits) -> Iterator[tuple[str, Counter]]:
+    for name, (noun, code) in _NOUNS.items():
+        most = getattr(limits, name)
+        if most is not None:
+            yield name, Counter(most, f"{noun} are permitted", code)
+    for tool, most in limits.tool_calls.items():
+        yield f"calls of {tool}", Counter(most, "calls of this tool are permitted", "limit.tool")
+    for currency, most in limits.money.items():
+        yield currency, Counter(most, f"{currency} are permitted", "limit.money")
+    if limits.concurrency is not None:
+        noun = "calls may run at once; try again when one has ended"
+        yield "concurrency", Counter(limits.concurrency, noun, "limit.concurrency", "later")
+
+
+def _joined(own: Mapping[str, Counter], above: Mapping[str, tuple[Counter, ...]]) -> dict[str, tuple[Counter, ...]]:
+    """Return the counters of a whole chain by name."""
+    return {**above, **{name: (counter, *above.get(name, ())) for name, counter in own.items()}}
+
+
+def _least(first: Mapping[str, Decimal], second: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
+    return {name: min(each[name] for each in (first, second) if name in each) for name in {**first, **second}}
+
+
+def _refusal(tool: str, plan: Plan, now: Sequence[float], digest: bytes | None) -> LimitError | None:
+    """Return what the first of the counts says against a call, or None."""
+    counters, windows, rows = plan
+    for counter in counters:
+        if counter.used >= counter.most:
+            return counter.refusal(tool)
+    refusals = (window.refusal(tool, moment) for window, moment in zip(windows, now, strict=True))
+    return next((each for each in (*refusals, *(row.refusal(tool, digest) for row in rows)) if each is not None), None)

@@ -1,0 +1,163 @@
+"""A path as the sandbox will open it, and a network place as a client will reach it: by their letters alone.
+
+Nothing here looks at a file system. What is opened is what was compared: grants ask the same functions.
+
+Source: contract section 5; reliability.md T1 and T8.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final
+
+from neuroscript.coercion.scalars import flattened, is_unicode
+from neuroscript.errors import SandboxError
+
+LONGEST_PATH: Final = 4095
+LONGEST_NAME: Final = 255
+"""In bytes of UTF-8, as most file systems count."""
+
+DEEPEST: Final = 256
+"""How many names a path may have, so that no call makes or removes a shaft of directories."""
+
+WINDOWS: Final = os.name == "nt"
+
+UNSEEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Controls, marks that turn the writing round, and characters without a width: two names could look alike."""
+
+DRIVE: Final = re.compile(r"[A-Za-z]:")
+DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE)
+SHORT: Final = re.compile(r"~[0-9]")
+"""What Windows takes for a device whatever the extension, and what stands in the short form of another name."""
+
+PLACE: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s/@?#\\\[\]:]*[^\s/@?#\\\[\]:.])\.?)(?::([0-9]{1,5}))?")
+
+LOCAL: Final = "http://127.0.0.1:8080/v1"
+"""The address of a server as an example, for whoever gives none that is one."""
+
+
+def relative(path: object, *, windows: bool = WINDOWS) -> tuple[str, ...]:
+    """Return the names of a path below the sandbox, with ``.``, ``//`` and ``..`` taken out; ``()`` is its root.
+
+    Args:
+        path: A text; a subclass of str is read through str's own slots.
+        windows: Whether the names that mean something else on Windows are refused too.
+
+    Raises:
+        SandboxError: ``sandbox.`` and one of argtype, empty, toolong, nul, encoding, control, separator, absolute,
+            escape, name. The text does not repeat the path.
+
+    >>> relative("data/./old/../a.txt")
+    ('data', 'a.txt')
+    """
+    segments = _collapsed(_plain(path))
+    if segments and segments[0].startswith("~"):
+        raise _refused("name", "a path must not begin with '~'")
+    if segments and DRIVE.match(segments[0]):
+        raise _refused("absolute", "a path must be relative to the sandbox")
+    if len(segments) > DEEPEST or any(len(name.encode()) > LONGEST_NAME for name in segments):
+        raise _refused("toolong", f"a path has at most {DEEPEST} names of at most {LONGEST_NAME} bytes each")
+    if windows and any(_means_something_else(name) for name in segments):
+        raise _refused("name", "a path must not name a device, a stream or a short form of Windows")
+    return tuple(segments)
+
+
+def spelling(segments: tuple[str, ...]) -> str:
+    """Return the one spelling of a path: its names with ``/`` between them, ``.`` for the root."""
+    return "/".join(segments) or "."
+
+
+def names_directory(path: str) -> bool:
+    """Tell whether a path is written so that it can only mean a directory: ``a/``, ``a/.``, ``.``."""
+    return path.rpartition("/")[2] in ("", ".", "..")
+
+
+def host_port(text: str) -> str:
+    """Return the one spelling of ``host`` or ``host:port``: lower case, no last dot, IPv6 compressed, in brackets.
+
+    A port stays as it is given; none is added. ``*`` in a host is a character as any other.
+
+    Raises:
+        ValueError: If it is neither; the text does not repeat it.
+
+    >>> host_port("Example.COM.:443"), host_port("[0:0::1]:80")
+    ('example.com:443', '[::1]:80')
+    """
+    match = PLACE.fullmatch(text.lower())
+    port = int(match[3] or 0) if match else 0
+    if match is None or port > 65535:
+        raise ValueError("expected host or host:port")
+    host = f"[{_compressed(match[1])}]" if match[1] else match[2]
+    return f"{host}:{port}" if match[3] else host
+
+
+def _compressed(address: str) -> str:
+    from socket import AF_INET6, inet_ntop, inet_pton
+
+    try:
+        return inet_ntop(AF_INET6, inet_pton(AF_INET6, address))
+    except OSError:
+        raise ValueError("expected an IPv6 address in the brackets") from None
+
+
+def _plain(path: object) -> str:
+    """Return the text of a path that could be one on any system; its length is looked at before its characters."""
+    text = flattened(path)
+    if type(text) is not str:
+        raise _refused("argtype", "a path must be a text")
+    if not text:
+        raise _refused("empty", "a path must not be empty; the sandbox itself is '.'")
+    if len(text) > LONGEST_PATH:
+        raise _refused("toolong", f"a path has at most {LONGEST_PATH} bytes")
+    if "\0" in text:
+        raise _refused("nul", "a path must not hold a NUL")
+    if not is_unicode(text):
+        raise _refused("encoding", "a path must be valid Unicode, without lone surrogates")
+    if len(text.encode()) > LONGEST_PATH:
+        raise _refused("toolong", f"a path has at most {LONGEST_PATH} bytes")
+    if UNSEEN.search(text):
+        raise _refused("control", "a path must not hold characters that are not seen")
+    if "\\" in text:
+        raise _refused("separator", "a path is written with '/', and must not hold a backslash")
+    if text[0] == "/":
+        raise _refused("absolute", "a path must be relative to the sandbox")
+    return text
+
+
+def _collapsed(text: str) -> list[str]:
+    segments: list[str] = []
+    for name in text.split("/"):
+        if name == "..":
+            if not segments:
+                raise _refused("escape", "the path leads out of the sandbox")
+            segments.pop()
+        elif name not in ("", "."):
+            segments.append(name)
+    return segments
+
+
+def _means_something_else(name: str) -> bool:
+    return name[-1] in ". " or ":" in name or bool(DEVICE.fullmatch(name) or SHORT.search(name))
+
+
+def _refused(word: str, text: str) -> SandboxError:
+    return SandboxError(text, code=f"sandbox.{word}", retry="model")
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is the address of a server that speaks HTTP, with no character that could steer anything.
+
+    >>> is_address(LOCAL), is_address("127.0.0.1:8080")
+    (True, False)
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:  # of a port, or of brackets
+        return False
+    return is_one and " " not in text and text.isprintable()

@@ -1,0 +1,193 @@
+"""Refusals by policy: what a call needed, in few words for its caller, and what to grant, for the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from neuroscript.coercion.context import type_name
+from neuroscript.errors import CallError, PolicyError
+from neuroscript.io.text import LONGEST, shown
+from neuroscript.policy.capabilities import Capability, Grant, normal, scope_key, singles, uncovered
+
+LOGGER: Final = "refusal"
+"""The child of the host's logger that gets refusals."""
+
+ESCAPED: Final = re.compile(r"\\(.)")
+CREDENTIALS: Final = re.compile(r"://[^/?#]*@|[?#]")
+"""What a URL must not show: user info, a query, a fragment."""
+
+
+class Refusal(str):
+    """A refusal as the log shows it.
+
+    Attributes:
+        error: The refusal itself, for handlers of the host.
+    """
+
+    error: CallError
+
+    @classmethod
+    def of(cls, error: CallError, redactor: Any = None) -> Refusal:
+        """Return the text of a refusal: its remedy, or its code, because other texts may quote values.
+
+        Args:
+            redactor: Replaces secrets; None where there are none.
+        """
+        text = error.remedy or f"{error.tool}: refused ({error.code})"
+        if redactor is not None and redactor.text(text) != text:
+            text = redactor.text(without_advice(text, getattr(error, "grants", ())))
+        refusal = cls(text)
+        refusal.error = error
+        return refusal
+
+
+def without_advice(remedy: str, grants: Sequence[str]) -> str:
+    """Return a remedy without the grants that it suggests."""
+    return remedy.removesuffix(_advice(grants))
+
+
+def _advice(grants: Sequence[str]) -> str:
+    return f"; grant it with grants={(*grants,)!r}"
+
+
+def fault(tool: str, check: str, error: BaseException) -> PolicyError:
+    """Return the refusal of a call because a check failed."""
+    text = f"denied because a check failed ({check}, {type_name(error)})"
+    failed = PolicyError(text, tool=tool, code="policy.fault", rule=check)
+    failed.__cause__ = error
+    return failed
+
+
+@attrs.frozen
+class Missing:
+    """What a call needs and does not have.
+
+    Attributes:
+        grants: The needs that a layer of the host's policy does not cover.
+        declared: The needs that a tool in the chain of calls has not declared.
+        tool: That tool.
+    """
+
+    grants: tuple[Capability, ...]
+    declared: tuple[Capability, ...] = ()
+    tool: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.grants or self.declared)
+
+
+def missing(
+    needs: Iterable[Capability], layers: Sequence[Sequence[Grant]], above: Iterable[tuple[str, Sequence[Grant]]] = ()
+) -> Missing:
+    """Return what a call needs and does not have.
+
+    Args:
+        layers: The grants of each layer of the host's policy.
+        above: The tools in the chain of calls, the innermost first, each with what it has declared for its call.
+    """
+    asked = [each for need in needs for each in singles(need)]
+    by_host = tuple(need for need in asked if any(uncovered((need,), grants) is not None for grants in layers))
+    for tool, held in above:
+        undeclared = tuple(need for need in asked if uncovered((need,), held) is not None)
+        if undeclared:
+            return Missing(by_host, undeclared, tool)
+    return Missing(by_host)
+
+
+def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = (), redactor: Any = None) -> PolicyError:
+    """Return the refusal of a tool for lack of a grant, or of a declaration by a tool above it.
+
+    Its text names the first need that is missing, without its scope, because that may be a value of the call. Its
+    ``remedy``, which is for the host alone, names all of them with their scopes, and the narrowest grants for them.
+
+    Args:
+        hidden: Needs whose scopes must not be shown, because secret arguments fill them.
+        redactor: Replaces secrets; the scope of a need that holds one is not shown either. None where there are none.
+    """
+    hidden = {*hidden, *(each for each in (*lacks.grants, *lacks.declared) if _holds_secret(each, redactor))}
+    first = (*lacks.grants, *lacks.declared)[0]
+    text = f"{first.resource}:{first.verbs[0]}" if first in hidden else need_text(first)
+    if scope_key(first) is None:
+        said = f"needs {text} of something that no grant can mean, such as a path that leaves the sandbox"
+        return PolicyError(said, tool=tool, code="policy.capability", need=text, rule="grants", retry="model")
+    error = PolicyError(f"needs {text}", tool=tool, code="policy.capability", need=text, rule="grants")
+    wanted = lacks.declared or lacks.grants
+    found = dict.fromkeys(_shown(need, need in hidden) for need in wanted if scope_key(need) is not None)
+    error.needs = tuple(each.text for each in found)
+    what = f"{tool}: needs {', '.join(each.plain for each in found)}"
+    if lacks.declared:
+        who = "this call does" if lacks.tool == tool else f"{lacks.tool}, which calls it, does"
+        error.remedy = f"{what}, which {who} not declare as a capability"
+    elif all(each.grant for each in found):
+        error.grants = tuple(each.grant for each in found)
+        error.remedy = f"{what}{_advice(error.grants)}"
+    else:
+        error.remedy = what
+    return error
+
+
+def _holds_secret(need: Capability, redactor: Any) -> bool:
+    """Return whether the whole scope of a need holds a secret; in a scope that was cut, a part of one is not found."""
+    if redactor is None or not need.scopes:
+        return False
+    scopes = {scope for each in (need, normal(need)) for scope in each.scopes}
+    texts = scopes | {"".join(ESCAPED.split(scope)) for scope in scopes}
+    return any(redactor.text(text) != text for text in texts)
+
+
+def need_text(need: Capability) -> str:
+    """Return a single need as errors show it: the resource and the verb.
+
+    Its scope may be a value of the call, so only a path is shown, and only if it stays below the sandbox.
+    """
+    text = f"{need.resource}:{need.verbs[0]}"
+    if need.resource == "fs" and need.scopes and scope_key(need) is not None:
+        return f"{text}:{shown(need.scopes[0])}"
+    return text
+
+
+def filled_text(need: Capability, *, is_hidden: bool = False) -> str:
+    """Return a single need with its scope, for the host: escaped, cut, and without secrets and credentials."""
+    return _shown(need, is_hidden).plain
+
+
+class Shown(NamedTuple):
+    """A single need as the host is shown it.
+
+    Attributes:
+        text: As a capability is written.
+        plain: As a person reads it, without escapes of characters that mean something in a scope.
+        grant: The grant that covers it and nothing else, or ``""`` if its scope is not shown in full.
+    """
+
+    text: str
+    plain: str
+    grant: str
+
+
+def _shown(need: Capability, is_hidden: bool) -> Shown:
+    head = f"{need.resource}:{need.verbs[0]}"
+    if not need.scopes:
+        return Shown(head, head, f"{head}:*")
+    if is_hidden:
+        return Shown(head, head, "")
+    scope = normal(need).scopes[0]
+    plain = "".join(ESCAPED.split(scope))
+    if "://" in plain and CREDENTIALS.search(plain):
+        url = f"{head}:{shown(_without_credentials(plain))}"
+        return Shown(url, url, "")
+    if len(scope) > LONGEST or not scope.isprintable():
+        cut = f"{head}:{shown(plain)}"
+        return Shown(cut, cut, "")
+    return Shown(f"{head}:{scope}", f"{head}:{plain}", f"{head}:{scope}")
+
+
+def _without_credentials(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    path = re.split("[?#]", rest, maxsplit=1)[0]
+    host, slash, tail = path.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{tail}"

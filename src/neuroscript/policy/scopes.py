@@ -1,0 +1,275 @@
+"""What a scope of each resource means: its text as a key, and the keys that it covers.
+
+A key is the normal form of a scope. The globs that its author wrote stand in it as symbols, which no text can hold,
+for they are lone surrogates. So one match tells whether a grant covers a need: a symbol of the need is matched only by
+a glob of the grant that is as wide, and what is literal is never a glob, whatever characters it has.
+
+==========  ============================================================================================
+fs          paths below the sandbox; ``*`` and ``?`` stay in a segment, ``**`` is any number of segments
+net         ``host[:port]``; ``*`` stands for whole labels, a leading one for none too; no port is every port
+all others  globs in which case does not matter
+==========  ============================================================================================
+
+Source: contract section 5; upstream ``capability/matcher.go``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from neuroscript.errors import SandboxError
+from neuroscript.names import MAX_NAME_CHARS
+
+Key = str
+Covers = Callable[[Key], bool]
+
+ANY: Final = "\ud800"
+"""What ``*`` stands for in a key: some characters of a segment, one or more labels, any port, any text."""
+
+ONE: Final = "\ud801"
+"""What ``?`` stands for."""
+
+MANY: Final = "\ud802"
+"""Any number of whole segments or labels, none too: ``**`` in a path, a leading ``*`` in a host."""
+
+DIGITS: Final = "\ud803"
+"""What ``*`` stands for in a host of numbers: labels that are numbers too, so that no name poses as an address."""
+
+WHOLE: Final = "\ud804"
+"""The key of the whole resource, and the scope ``*``."""
+
+TOOLS: Final = re.compile(r"[a-z0-9_.*?]+")
+"""What a pattern of tools is made of; with any other character it would match no name."""
+
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
+MARKED: Final = re.compile("[\\\\*?[\ud800-\udfff]")
+STARS: Final = re.compile(r"\*+")
+SPECIAL: Final = re.compile(r"[\\:,*?\[{}]|\A/")
+SYNTAX: Final = "\\:,*?[{}"
+"""The characters that mean something in a scope; a backslash before one makes it literal."""
+
+BEHIND: Final = {"\\\\": "\ud805", "\\*": "\ud806", "\\?": "\ud807", "\\[": "\ud808"}
+"""What escaped characters become while the globs around them are read, the backslash first."""
+
+PLACE: Final = r"(\[[^\]]*\]|(?:\\.|[^\\:\[])+)(?::(\*|[0-9]{1,5}))?"
+LABEL: Final = r"[a-z0-9_-]+"
+HOST: Final = rf"{LABEL}(?:\.{LABEL})*|\[[0-9a-f:.]+\]"
+"""Compiled where a host is first looked at: every process would pay for it, and few have to do with hosts."""
+
+NO_HOST: Final = "not a host in ASCII letters, digits, - and _, and not an IPv6 address in brackets"
+
+
+class Unfit(ValueError):
+    """A scope that means nothing for its resource; its text says what to write."""
+
+
+def literal(text: str) -> str:
+    r"""Return the scope that means *text* and nothing else.
+
+    >>> print(literal("a:b*"))
+    a\:b\*
+    """
+    if not SPECIAL.search(text):
+        return text
+    for mark in SYNTAX:  # a value may consist of them, and a call for each of its characters would take seconds
+        text = text.replace(mark, f"\\{mark}")
+    return f"\\{text}" if text[0] == "/" else text
+
+
+def key_of(resource: str, scope: str) -> Key:
+    """Return the normal form of a scope; ``*`` alone is `WHOLE`.
+
+    Raises:
+        Unfit: It means nothing for that resource.
+    """
+    return WHOLE if scope == "*" else _KEYS.get(resource, _text_key)(scope)
+
+
+def covers(resource: str, key: Key) -> Covers:
+    """Return what tells whether the scope of *key* covers that of another key of the same resource."""
+    if key == WHOLE:
+        return lambda other: True
+    if not SURROGATE.search(key):
+        return key.__eq__
+    matches = re.compile(_PATTERNS.get(resource, _text_pattern)(key), re.DOTALL).fullmatch
+    return lambda other: other != WHOLE and matches(other) is not None
+
+
+def is_tool_pattern(text: str) -> bool:
+    """Tell whether *text*, already canonical, can match the name of a tool: it is a name or a glob over names."""
+    return len(text) <= MAX_NAME_CHARS and TOOLS.fullmatch(text) is not None
+
+
+def is_exact_tool(text: str) -> bool:
+    """Tell whether *text*, already canonical, can match the one name that it is, and no other."""
+    return is_tool_pattern(text) and not {*"*?"} & {*text}
+
+
+def tool_matcher(pattern: str) -> Covers:
+    """Return what tells whether a canonical name matches a canonical pattern, in which ``*`` crosses dots."""
+    return covers("tool", key_of("tool", pattern))
+
+
+def _marked(scope: str) -> str:
+    """Return a scope with its globs as symbols and its escapes resolved; ``**`` is `MANY`."""
+    if not MARKED.search(scope):
+        return scope
+    if SURROGATE.search(scope):
+        raise Unfit("a scope must be valid Unicode, without lone surrogates")
+    for escaped, symbol in BEHIND.items():
+        scope = scope.replace(escaped, symbol)
+    if "[" in scope:
+        raise Unfit(r"classes of characters are not known; write \[ for a bracket")
+    if "*" in scope:
+        scope = STARS.sub(lambda stars: MANY if stars[0] == "**" else ANY, scope)
+    scope = scope.replace("?", ONE).replace("\\", "")
+    for escaped, symbol in BEHIND.items():
+        scope = scope.replace(symbol, escaped[1])
+    return scope
+
+
+def _text_key(scope: str) -> Key:
+    return _marked(scope).replace(MANY, ANY).lower()
+
+
+def _text_pattern(key: Key) -> str:
+    return _spread([_escaped(piece, f"[^{ANY}]") for piece in key.split(ANY)], ".*")
+
+
+def _escaped(piece: str, one: str) -> str:
+    return re.escape(piece).replace(ONE, one)
+
+
+def _spread(pieces: Sequence[str], gap: str, first_gap: str = "") -> str:
+    """Return the pattern of *pieces* with gaps between them.
+
+    Each piece in the middle is taken where it first fits, for good: nothing is lost by that, and no key can make the
+    match take long.
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    head, *middle, tail = pieces
+    *gaps, last_gap = [first_gap or gap, *[gap] * len(middle)]
+    return head + "".join(f"(?>{each}?{piece})" for each, piece in zip(gaps, middle, strict=True)) + last_gap + tail
+
+
+# Paths: each segment of a key ends in a slash, the root is the empty key
+
+
+def _path_key(scope: str) -> Key:
+    from neuroscript.policy.paths import relative
+
+    path = _marked(scope.lstrip("/"))
+    if not path:
+        return ""
+    try:
+        segments = _segments(path) if SURROGATE.search(path) else relative(path)
+    except SandboxError as error:
+        raise Unfit(error.text) from None
+    return "/".join((*segments, ""))
+
+
+def _segments(path: str) -> list[str]:
+    from neuroscript.policy.paths import relative
+
+    segments = path.split("/")
+    first = next(at for at, segment in enumerate(segments) if SURROGATE.search(segment))
+    start = relative("/".join(segments[:first]) or "/") if first else ()
+    return [*start, *(_glob(segment) for segment in segments[first:] if segment not in ("", "."))]
+
+
+def _glob(segment: str) -> str:
+    """Return a segment at or behind the first glob; what is literal in it must be fit for a path."""
+    from neuroscript.policy.paths import relative
+
+    if segment == "..":
+        raise Unfit("nobody knows where .. behind a glob leads")
+    relative(f"x/{SURROGATE.sub('x', segment)}")
+    return segment if segment == MANY else segment.replace(MANY, ANY)
+
+
+def _path_pattern(key: Key) -> str:
+    groups: list[str] = [""]
+    for segment in key.split("/")[:-1]:
+        if segment == MANY:
+            groups.append("")
+        else:
+            groups[-1] += f"{_segment_pattern(segment)}/"
+    return _spread(groups, "(?:[^/]+/)*")
+
+
+def _segment_pattern(segment: str) -> str:
+    if segment == ANY:
+        return f"[^/{MANY}]+"
+    return _spread([_escaped(piece, f"[^/{ANY}{MANY}]") for piece in segment.split(ANY)], "[^/]*")
+
+
+# Places: each label of a key ends in a dot, then comes the port
+
+
+def _place_key(scope: str) -> Key:
+    found = re.fullmatch(PLACE, scope)
+    if found is None:
+        raise Unfit("not a host or host:port; write api.example.com:443, *.example.com or [::1]:80")
+    host, port = found.groups()
+    if port not in (None, "*") and int(port) > 65535:
+        raise Unfit("a port is at most 65535")
+    return f"{_host_key(host)}:{ANY if port in (None, '*') else int(port)}"
+
+
+def _host_key(host: str) -> Key:
+    if not host.isascii():
+        raise Unfit(NO_HOST)
+    text = host if host[0] == "[" else _marked(host).lower()
+    if not SURROGATE.search(text):
+        return f"{literal_host(text)}."
+    labels = text.removesuffix(".").replace(MANY, ANY).split(".")
+    if not all(label == ANY or re.fullmatch(LABEL, label) for label in labels):
+        raise Unfit("a * in a host stands for whole labels; write *.example.com")
+    numbers = [label for label in labels if label != ANY]
+    if numbers and all(map(str.isdigit, numbers)):
+        labels = [DIGITS if label == ANY else label for label in labels]
+    elif labels[:2] == [ANY, ANY]:
+        del labels[0]  # none or more, and then one or more, is one or more
+    elif labels[0] == ANY:
+        labels[0] = MANY
+    return "".join(f"{label}." for label in labels)
+
+
+def literal_host(host: str) -> str:
+    """Return a host that holds no globs as it is compared: lower case, an IPv6 literal in brackets, no last dot.
+
+    Raises:
+        Unfit: It is not one that every client reads alike.
+    """
+    from neuroscript.policy.paths import host_port
+
+    try:
+        normal = host_port(f"[{host}]" if ":" in host and host[0] != "[" else host)
+    except ValueError:
+        normal = ""
+    if re.fullmatch(HOST, normal) is None:
+        raise Unfit(NO_HOST)
+    return normal
+
+
+def _place_pattern(key: Key) -> str:
+    host, _, port = key.rpartition(":")
+    return f"{'.+' if host == f'{MANY}.' else _host_pattern(host)}:{'.+' if port == ANY else port}"
+
+
+def _host_pattern(host: Key) -> str:
+    groups: list[str] = [""]
+    for label in host.split(".")[:-1]:
+        if label in (ANY, MANY, DIGITS):
+            groups.append("")
+        else:
+            groups[-1] += re.escape(f"{label}.")
+    gap = f"(?:[0-9{DIGITS}]+\\.)+" if DIGITS in host else f"(?:[^.:\\[{MANY}]+\\.)+"
+    return _spread(groups, gap, "(?:[^.:\\[]+\\.)*" if host.startswith(MANY) else "")
+
+
+_KEYS: Final[dict[str, Callable[[str], Key]]] = {"fs": _path_key, "net": _place_key}
+_PATTERNS: Final[dict[str, Callable[[Key], str]]] = {"fs": _path_pattern, "net": _place_pattern}

@@ -1,0 +1,316 @@
+"""Needs that depend on the arguments of a call: text with the names of arguments in braces.
+
+``fs:read:{path}`` asks for the path that a call names. A text fills in as one literal scope, a slice as one need for
+each element, None as the whole resource, and ``{url.host}`` as the host and port of a URL. A text that is empty limits
+nothing, so it asks for the whole resource too. All is decided when a template is made; filling it looks at values.
+
+Source: contract section 5.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.coercion.types import ELEMENTS, ArgType
+from neuroscript.errors import ArgumentError, Problem, SpecError
+from neuroscript.io.text import shown
+from neuroscript.policy.capabilities import Capability, Grant, parts, single, singles
+from neuroscript.policy.scopes import Unfit, key_of, literal, literal_host
+
+Values = Sequence[Any]
+"""One coerced value for each argument, in order; of a variadic tool, the further ones behind them."""
+
+Fill = Callable[[Values], tuple[Capability, ...]]
+"""Values in, the single needs of that call out."""
+
+Texts = Callable[[Values], Iterable[str | None]]
+"""Values in, texts out, each a whole scope or a piece of one; None stands for the whole resource."""
+
+PIECE: Final = re.compile(r"((?:\\.|[^\\{}])+)|\{([^{}]*)\}", re.DOTALL)
+URL: Final = re.compile(
+    r"([a-z][a-z0-9+.-]*)://(?:[^\s\\/?#@]*@)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{0,5}))?(?:[/?#][^\s\\]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""A URL that every client reads alike: one ``@`` at most, a host in ASCII, no blanks, no backslashes."""
+
+PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
+
+MAX_SCOPE_CHARS: Final = 8 * 1024 * 1024
+"""How many characters the needs of one call may have that a scope with several arguments asks for."""
+
+FITTING: Final[dict[ArgType, Callable[[Any], str]]] = {
+    ArgType.STRING: literal,
+    ArgType.HANDLE: literal,
+    ArgType.NODEID: literal,
+    ArgType.INT: str,
+    ArgType.BOOL: lambda value: "true" if value else "false",
+}
+"""The types that can fill a scope, and how a value of each stands in it."""
+
+
+@attrs.frozen(eq=False)
+class Template:
+    """A need of a tool, to be filled from the arguments of a call.
+
+    Attributes:
+        text: The template as it is written, resource and verbs in lower case.
+        fill: Takes one coerced value for each argument, in order, and returns the single needs of that call. Raises an
+            `ArgumentError` where a URL names no host and port.
+    """
+
+    text: str
+    fill: Fill = attrs.field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str, types: Mapping[str, ArgType], *, variadic: bool = False) -> Template:
+        """Return the template that a text describes.
+
+        Args:
+            types: The type of each argument of the tool by its name, in order.
+            variadic: Whether the last of them is the type of each further value.
+
+        Raises:
+            SpecError: It is no capability, or names an argument that there is not or that can fill no scope.
+
+        >>> template = Template.parse("fs:read:data/{name}", {"name": ArgType.STRING})
+        >>> [str(need) for need in template.fill(["a.txt"])]
+        ['fs:read:data/a.txt']
+        """
+        need = _shape(text)
+        last = len(types) - 1
+        arguments = {
+            name: _Argument(name, kind, index, variadic and index == last)
+            for index, (name, kind) in enumerate(types.items())
+        }
+        scopes = parts(text)[2]
+        faults = [fault for scope in scopes for fault in _faults(need.resource, scope, arguments)]
+        if faults:
+            raise SpecError(shown(text), faults)
+        return cls(normal(text), _filler(need, scopes, arguments))
+
+
+def normal(text: str) -> str:
+    """Return a template as it is kept, resource and verbs in lower case and scopes as they are.
+
+    Raises:
+        SpecError: It is no capability; what its arguments are is not looked at.
+    """
+    need = _shape(text)
+    return ":".join(filter(None, (need.resource, ",".join(need.verbs), ",".join(parts(text)[2]))))
+
+
+def may_cover(grant: Grant, text: str) -> bool:
+    """Tell whether a grant can cover something that a template, as a tool writes it, may ask for."""
+    need = _shape(text)
+    if grant.resource not in ("*", need.resource) or not {"*", *need.verbs}.intersection(grant.verbs):
+        return False
+    if any(name is not None for scope in parts(text)[2] for _, name in slots(scope)):
+        return True
+    return any(grant.covers(each) for each in singles(need))
+
+
+def filled_by(names: Collection[str], templates: Iterable[Template], values: Values) -> frozenset[Capability]:
+    """Return the needs of a call that are filled from one of some arguments.
+
+    Args:
+        values: One coerced value for each argument, in order.
+    """
+    chosen = (each for each in templates if names and not named_in(each.text).isdisjoint(names))
+    return frozenset(need for each in chosen for need in each.fill(values))
+
+
+def named_in(text: str) -> frozenset[str]:
+    """Return the names that may be those of arguments in a template, as a tool writes it.
+
+    >>> sorted(named_in("fs:read:{path},{url.host}"))
+    ['path', 'url', 'url.host']
+    """
+    names = (name for scope in parts(text)[2] for _, name in slots(scope) if name is not None)
+    return frozenset(each for name in names for each in (name, name.rpartition(".")[0] or name))
+
+
+def _shape(text: str) -> Capability:
+    """Return a template with ``x`` for each argument."""
+    resource, verbs, scopes = parts(text)
+    return Capability(resource, verbs, tuple(PIECE.sub(lambda found: found[1] or "x", scope) for scope in scopes))
+
+
+def place_of(url: str) -> str:
+    """Return the scope of the host and port that a client of *url* connects to, ``host:port``.
+
+    Raises:
+        Unfit: It has no host that every client reads alike, or no port and a scheme without a known one.
+
+    >>> place_of("http://good.example@EVIL.example./path")
+    'evil.example:80'
+    """
+    found = URL.fullmatch(url)
+    if found is None or not url.isprintable():
+        raise Unfit(NO_PLACE)
+    scheme, host, port = found.groups()
+    number = int(port or PORTS.get(scheme.lower(), -1))
+    if not 0 <= number <= 65535:
+        raise Unfit(NO_PLACE)
+    return f"{literal_host(host)}:{number}"
+
+
+NO_PLACE: Final = "a URL with a host in ASCII and a port that is given or known"
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Argument:
+    name: str
+    type: ArgType
+    index: int
+    variadic: bool
+
+    @property
+    def is_many(self) -> bool:
+        return self.variadic or self.type in ELEMENTS
+
+    @property
+    def is_text(self) -> bool:
+        return not self.is_many and FITTING[self.type] is literal
+
+    @property
+    def element(self) -> ArgType:
+        return ELEMENTS.get(self.type, self.type)
+
+    def items(self, values: Values) -> Iterable[Any]:
+        """Return the values that stand in a scope each; one None where the argument is None."""
+        if self.variadic:
+            return values[self.index :]
+        value = values[self.index]
+        return value if self.is_many and value is not None else (value,)
+
+
+_Arguments = Mapping[str, _Argument]
+
+
+_Piece = tuple[str, str | None]
+"""A text as it is written, or what stands in braces with ``""`` before it."""
+
+
+def slots(scope: str) -> list[_Piece]:
+    """Return the pieces of a scope: each a text as it is written, or what stands in braces."""
+    return [(found[1] or "", found[2]) for found in PIECE.finditer(scope)]
+
+
+def _split(name: str, arguments: _Arguments) -> tuple[str, str]:
+    """Return the name of an argument and of its attribute; an argument's own name may hold a dot."""
+    if name in arguments or "." not in name:
+        return name, ""
+    argument, _, attribute = name.rpartition(".")
+    return argument, attribute
+
+
+def _faults(resource: str, scope: str, arguments: _Arguments) -> Iterator[str]:
+    pieces = slots(scope)
+    names = [name for _, name in pieces if name is not None]
+    if not names:
+        yield from _literal_faults(resource, scope)
+    for name in names:
+        yield from (f"{{{shown(name)}}} {fault}" for fault in _slot_faults(name, len(pieces) == 1, arguments))
+    found = [arguments[_split(name, arguments)[0]] for name in names if _split(name, arguments)[0] in arguments]
+    if sum(each.is_many for each in found) > 1:
+        yield f"{shown(scope)} takes one slice, not more"
+
+
+def _literal_faults(resource: str, scope: str) -> Iterator[str]:
+    try:
+        key_of(resource, scope)
+    except Unfit as error:
+        yield f"{shown(scope)} is no scope of {resource}: {error}"
+
+
+def _slot_faults(name: str, alone: bool, arguments: _Arguments) -> Iterator[str]:
+    argument, attribute = _split(name, arguments)
+    found = arguments.get(argument)
+    if found is None:
+        yield "names no argument"
+    elif attribute not in ("", "host"):
+        yield "has no such attribute; .host is the only one"
+    elif attribute and (found.element is not ArgType.STRING or not alone):
+        yield "is the host of a URL: a string, which stands alone in its scope"
+    elif found.element not in FITTING or (found.variadic and found.type in ELEMENTS):
+        yield f"is {found.type}; texts, whole numbers, truth values and slices of them can fill a scope"
+
+
+def _filler(need: Capability, scopes: Sequence[str], arguments: _Arguments) -> Fill:
+    """Return what fills a template, as plain as the template allows."""
+    resource, verbs = need.resource, need.verbs
+    pieces = [slots(scope) for scope in scopes]
+    if all(name is None for scope in pieces for _, name in scope):
+        fixed = singles(need)
+        return lambda values: fixed
+    match pieces, verbs:
+        case [[(_, str(name))]], (verb,) if name in arguments and arguments[name].is_text:
+            return _of_one_text(resource, verb, arguments[name].index)
+    texts = [_scope(scope, arguments) for scope in pieces]
+    return lambda values: tuple(
+        single(resource, verb, (text,) if text else ()) for each in texts for text in each(values) for verb in verbs
+    )
+
+
+def _of_one_text(resource: str, verb: str, index: int) -> Fill:
+    """Return what fills the template of most tools."""
+
+    def fill(values: Values) -> tuple[Capability, ...]:
+        text = values[index]
+        return (single(resource, verb, (literal(text),) if text else ()),)
+
+    return fill
+
+
+def _scope(scope: Sequence[_Piece], arguments: _Arguments) -> Texts:
+    """Return what gives the texts of one scope."""
+    pieces = [(_piece(text, name, arguments), name or "") for text, name in scope]
+    if len(pieces) == 1:
+        return pieces[0][0]
+
+    def joined(values: Values) -> list[str | None]:
+        texts: list[str | None] = [""]
+        for piece, name in pieces:
+            added = tuple(piece(values))
+            _require_room(texts, added, name)
+            texts = [None if None in (text, each) else f"{text}{each}" for text in texts for each in added]
+        return texts
+
+    return joined
+
+
+def _require_room(texts: Sequence[str | None], added: Sequence[str | None], name: str) -> None:
+    """Raise an `ArgumentError` where texts and what is added to each of them would be too long together.
+
+    Only one argument of a scope is a list, but a long text beside it is repeated for each of its items.
+    """
+    if _chars(texts) * len(added) + _chars(added) * len(texts) > MAX_SCOPE_CHARS:
+        expected = f"at most {MAX_SCOPE_CHARS} characters in what the tool needs"
+        raise ArgumentError([Problem(name, "limit.text", expected, "more")])
+
+
+def _chars(texts: Iterable[str | None]) -> int:
+    return sum(len(text) for text in texts if text)
+
+
+def _piece(text: str, name: str | None, arguments: _Arguments) -> Texts:
+    if name is None:
+        return lambda values: (text,)
+    argument = arguments[_split(name, arguments)[0]]
+    if name != argument.name:
+        return lambda values: _places(argument, values)
+    written = FITTING[argument.element]
+    return lambda values: [None if each is None else written(each) for each in argument.items(values)]
+
+
+def _places(argument: _Argument, values: Values) -> Iterator[str | None]:
+    for index, url in enumerate(argument.items(values)):
+        try:
+            yield None if url is None else place_of(url)
+        except Unfit:
+            where = f"{argument.name}[{index}]" if argument.is_many else argument.name
+            raise ArgumentError([Problem(where, "arg.url", NO_PLACE, "str")]) from None

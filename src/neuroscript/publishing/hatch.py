@@ -1,0 +1,79 @@
+"""A build hook of hatchling: each wheel brings the index of its tools, so that no engine has to read it first.
+
+```toml
+[build-system]
+requires = ["hatchling>=1.27", "neuroscript"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.hooks.neuroscript]
+```
+
+Source: issue "Plugins", discovery; hatchling's reference of build hooks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.plugin import hookimpl
+
+from neuroscript.discovery.installed import GROUPS, Distribution, entry_point, normalised
+from neuroscript.discovery.package_index import FILE, is_computed, written
+from neuroscript.discovery.probe import LIMIT, probed
+from neuroscript.io.user_cache import write_json
+
+
+class IndexHook(BuildHookInterface[Any]):
+    """Adds ``neuroscript.json`` to the metadata of a wheel; an editable one has none, for its sources change."""
+
+    PLUGIN_NAME = "neuroscript"
+
+    def dependencies(self) -> list[str]:
+        """Return what the project needs when it runs, for it is imported to make its index."""
+        return list(self.metadata.core.dependencies)
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Load the project in a process of its own, and add its index to the wheel, unless its toolsets are computed.
+
+        Raises:
+            PluginError: An engine could not use the wheel.
+        """
+        if self.target_name != "wheel" or version == "editable":
+            return
+        distribution = self._distribution()
+        if is_computed(distribution):
+            return
+        (report,) = probed([distribution], LIMIT, [*self._folders(), *sys.path])
+        if not report.is_usable:
+            raise report.error()
+        self._folder = TemporaryDirectory(prefix="neuroscript-")
+        file = str(Path(self._folder.name, FILE))
+        write_json(file, written(distribution, report.entries))
+        build_data["extra_metadata"][file] = FILE
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Take the file away from which the wheel has its index."""
+        if hasattr(self, "_folder"):
+            self._folder.cleanup()
+
+    def _distribution(self) -> Distribution:
+        core = self.metadata.core
+        groups = core.entry_points
+        points = (entry_point(group, *each) for group in GROUPS for each in sorted(groups.get(group, {}).items()))
+        return Distribution(normalised(core.name), core.raw_name, self.metadata.version, "", tuple(points))
+
+    def _folders(self) -> list[str]:
+        """Return where the packages of the project may lie."""
+        sources = (os.path.join(self.root, each) for each in (*self.build_config.sources, "src", ""))  # noqa: PTH118
+        return [each for each in dict.fromkeys(sources) if Path(each).is_dir()]
+
+
+@hookimpl
+def hatch_register_build_hook() -> type[IndexHook]:
+    """Tell hatchling of the hook."""
+    return IndexHook

@@ -1,0 +1,104 @@
+"""An annotation as it is written, as the thing that it means: only the standard library is looked into.
+
+Source: contract section 1; `neuroscript.spec.annotations` says what a tool can be annotated with.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from importlib import import_module
+from typing import Annotated, Any, Final, Literal, Union
+
+import attrs
+
+from neuroscript.publishing.lint.sources import Module
+
+STANDARD: Final = frozenset(
+    {"array", "builtins", "collections", "collections.abc", "datetime", "decimal", "fractions", "pathlib", "typing"}
+    | {"typing_extensions", "uuid"}
+)
+"""Modules whose names mean the same everywhere."""
+
+RECORDS: Final = ("attr.", "attrs.", "dataclasses.dataclass")
+"""What makes a class whose fields are the keys of a map."""
+
+DEEPEST: Final = 20
+"""How far names that stand for other annotations are followed."""
+
+
+class Unknown(Exception):
+    """It can not be told without importing something."""
+
+
+def meaning(node: ast.AST, module: Module, depth: int = 0) -> Any:
+    """Return the type, or the form of typing, that an annotation means.
+
+    Raises:
+        Unknown: That is said in another distribution, or in a way that only running it would tell.
+    """
+    if depth > DEEPEST:
+        raise Unknown
+    match node:
+        case ast.Constant(value=None):
+            return None
+        case ast.Constant(value=str(text)):
+            return meaning(_expression(text), module, depth + 1)
+        case ast.Name(id=name) if isinstance(module.top.get(name), (ast.expr, ast.ClassDef)):
+            return _local(module.top[name], module, depth + 1)
+        case ast.Name() | ast.Attribute():
+            return _standard(module.dotted(node))
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _either(meaning(left, module, depth + 1), meaning(right, module, depth + 1))
+        case ast.Subscript(value=value, slice=inner):
+            return _filled(meaning(value, module, depth + 1), inner, module, depth + 1)
+    raise Unknown
+
+
+def _expression(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        raise Unknown from None
+
+
+def _local(bound: ast.AST, module: Module, depth: int) -> Any:
+    """Return what a name of this module means: a class as one of that name, another annotation as what it means."""
+    if not isinstance(bound, ast.ClassDef):
+        return meaning(bound, module, depth)
+    if any(module.dotted(each).startswith(RECORDS) for each in bound.decorator_list):
+        return attrs.make_class(bound.name, {})
+    if bound.bases or bound.keywords:
+        raise Unknown
+    return type(bound.name, (), {})
+
+
+def _standard(dotted: str) -> Any:
+    where, _, name = dotted.rpartition(".")
+    where = "typing" if where == "typing_extensions" else where
+    if where not in STANDARD:
+        raise Unknown
+    try:
+        return getattr(import_module(where), name)
+    except AttributeError:
+        raise Unknown from None
+
+
+def _either(left: Any, right: Any) -> Any:
+    try:
+        return operator.or_(left, right)
+    except TypeError:
+        return Union[left, right]  # noqa: UP007
+
+
+def _filled(generic: Any, inner: ast.expr, module: Module, depth: int) -> Any:
+    nodes = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    try:
+        if generic is Literal:
+            return Literal[tuple(ast.literal_eval(each) for each in nodes)]
+        if generic is Annotated:
+            return meaning(nodes[0], module, depth)
+        values = tuple(meaning(each, module, depth) for each in nodes)
+        return generic[values if len(values) > 1 else values[0]]
+    except (TypeError, ValueError, KeyError, IndexError):
+        raise Unknown from None

@@ -1,0 +1,148 @@
+"""Every finding of a path: a file, a package, or a distribution with all that it promises.
+
+Source: issue "Plugins", ``neuroscript lint PATH``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+
+from neuroscript.discovery.catalog import owner_of
+from neuroscript.publishing.lint import project
+from neuroscript.publishing.lint.contract import arguments, grouped, groups, read_off, written
+from neuroscript.publishing.lint.finding import Finding
+from neuroscript.publishing.lint.misuse import habits
+from neuroscript.publishing.lint.side_effects import at_import, needs, outside
+from neuroscript.publishing.lint.sources import Module, files_of, parsed
+from neuroscript.publishing.lint.tools import declared, declares
+
+
+@attrs.frozen
+class Linted:
+    """What became of a look at some sources.
+
+    Attributes:
+        files: How many files of Python were read.
+        tools: How many tools are declared in them.
+        findings: What is wrong, in the order of files and lines.
+    """
+
+    files: int
+    tools: int
+    findings: tuple[Finding, ...]
+
+
+def lint(path: Path) -> Linted:
+    """Return what is wrong with a toolset, as far as its sources tell it; nothing of it is imported.
+
+    Args:
+        path: A file of Python, the directory of a package, or that of a distribution, with its ``pyproject.toml``.
+
+    Raises:
+        FileNotFoundError: There is nothing, or no file of Python in it.
+    """
+    files = _files(path)
+    if not files:
+        raise FileNotFoundError
+    read = [parsed(file, str(file), name) for file, name in files.items()]
+    modules = {each.name: each for each in read if isinstance(each, Module)}
+    found = [each for each in read if isinstance(each, Finding)]
+    found += _of_distribution(path, modules)
+    chosen = _tool_modules(modules, alone=path.is_file())
+    owner = _distribution(path)
+    stated = needs(modules.values())
+    count = 0
+    for module in chosen:
+        try:
+            found += [each for each in _of_module(module, stated, owner) if not module.ignores(each)]
+            count += sum(len(tools) for tools in declared(module))
+        except RecursionError:
+            found.append(
+                module.finding(None, "lint.syntax", "the file is nested too deeply to be read; make it flatter")
+            )
+    return Linted(len(files), count, tuple(sorted(set(found))))
+
+
+def _files(path: Path) -> dict[Path, str]:
+    """Return the files of Python, and what each is imported as."""
+    if path.is_file():
+        return {path: path.stem}
+    root = _root(path)
+    return {file: _module_name(file, root) for file in files_of(root if root.name == "src" else path)}
+
+
+def _root(path: Path) -> Path:
+    """Return the directory from which the modules of a directory are imported."""
+    if (path / "__init__.py").is_file():
+        return path.parent
+    return path / "src" if (path / "src").is_dir() else path
+
+
+def _module_name(file: Path, root: Path) -> str:
+    parts = file.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _of_distribution(path: Path, modules: Mapping[str, Module]) -> Iterator[Finding]:
+    if not path.is_dir() or not (path / project.FILE).is_file():
+        return
+    read = project.read(path / project.FILE, str(path / project.FILE))
+    if isinstance(read, Finding):
+        yield read
+        return
+    yield from project.promises(read, modules)
+    packages = [each.path.parent for name, each in modules.items() if "." not in name and each.path.stem == "__init__"]
+    yield from project.typed(packages, {each: str(each) for each in packages})
+
+
+def _distribution(path: Path) -> str:
+    """Return the name of the distribution that a path belongs to, or ``""``."""
+    for folder in [path, *path.absolute().parents][:5]:
+        if (folder / project.FILE).is_file():
+            read = project.read(folder / project.FILE, "")
+            return "" if isinstance(read, Finding) else read.name
+    return ""
+
+
+def _tool_modules(modules: Mapping[str, Module], *, alone: bool) -> list[Module]:
+    """Return the modules that declare tools, and those of the same sources that they import."""
+    waiting = [name for name, module in modules.items() if alone or declares(module)]
+    found: dict[str, Module] = {}
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = modules[name]
+            waiting += _imports(modules[name], modules)
+    return [modules[name] for name in sorted(found)]
+
+
+def _imports(module: Module, modules: Mapping[str, Module]) -> Iterator[str]:
+    for origin in module.names.values():
+        parts = origin.split(".")
+        names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        yield from [name for name in names if name in modules][:1]
+
+
+def _of_module(module: Module, stated: frozenset[str], owner: str) -> Iterator[Finding]:
+    functions, specs = declared(module)
+    for function in functions:
+        yield from read_off(module, function)
+    for spec in specs:
+        yield from written(module, spec)
+    yield from arguments(module)
+    yield from grouped(module)
+    yield from _strange_groups(module, owner)
+    yield from outside(module, stated)
+    yield from at_import(module)
+    yield from habits(module)
+
+
+def _strange_groups(module: Module, distribution: str) -> Iterator[Finding]:
+    for node, group in groups(module):
+        owner = owner_of(group)
+        if owner not in (None, distribution):
+            told = f"the group {group} belongs to {owner}; take another word, such as your own name"
+            yield module.finding(node, "lint.group", told)

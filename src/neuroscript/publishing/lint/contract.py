@@ -1,0 +1,230 @@
+"""What a tool says of itself: names, words, annotations, and a function that can be called so.
+
+Source: contract section 1; the sentences are those of `neuroscript.spec.signature` and `neuroscript.spec.annotations`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from neuroscript.io.text import shown
+from neuroscript.names import canonical, is_word
+from neuroscript.publishing.lint.annotations import Unknown, meaning
+from neuroscript.publishing.lint.finding import Finding
+from neuroscript.publishing.lint.sources import Module
+from neuroscript.publishing.lint.tools import Function, ReadOff, Written, argument, is_open, keyword, text_of
+from neuroscript.spec.annotations import KNOWN, Unreadable, hint_of
+from neuroscript.spec.signature import ANY_NAME, docstring, item, returned
+from neuroscript.spec.tool_spec import RUNTIME
+
+SENTENCE: Final = re.compile(r"[A-Z].*[.]", re.DOTALL)
+"""As the law `described` has it."""
+
+MUTABLE: Final = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+GROUPED: Final = {
+    "neuroscript.Toolset": (0, "name"),
+    "neuroscript.ToolSpec": (1, "group"),
+    "neuroscript.tool": (1, "group"),
+}
+"""What takes a group, and as which argument."""
+
+MAKERS: Final = frozenset({"builtins.list()", "builtins.dict()", "builtins.set()", "builtins.bytearray()"})
+
+
+def read_off(module: Module, tool: ReadOff) -> Iterator[Finding]:
+    """Yield what is wrong with a tool that is read off a function."""
+    yield from _named(module, tool.call, "tool", tool.name)
+    yield from _documented(module, tool)
+    yield from _parameters(module, tool)
+    yield from _result(module, tool)
+
+
+def written(module: Module, tool: Written) -> Iterator[Finding]:
+    """Yield what is wrong with a tool whose spec is written out."""
+    yield from _named(module, tool.spec, "tool", tool.name)
+    if not is_open(tool.spec):
+        given = keyword(tool.spec, "description")
+        text = "" if given is None else text_of(given)
+        if text is not None:
+            yield from _sentence(module, tool.spec, tool.name, text, "give it a description")
+    if tool.function is not None:
+        yield from _callable(module, tool, tool.function)
+        yield from _defaults(module, tool.function)
+
+
+def arguments(module: Module) -> Iterator[Finding]:
+    """Yield each ArgSpec of a module that says nothing of what it is, keys of maps too."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call) or module.dotted(node.func) != "neuroscript.ArgSpec" or is_open(node):
+            continue
+        given = keyword(node, "description")
+        if given is None or text_of(given) == "":
+            name = text_of(argument(node, 0, "name"))
+            which = "" if name is None else f" {shown(name)}"
+            yield module.finding(node, "lint.argument", f"argument{which} has no description; say what it is")
+
+
+def groups(module: Module) -> Iterator[tuple[ast.Call, str]]:
+    """Yield each group that a module names, canonical, and where."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and module.dotted(node.func) in GROUPED:
+            named = text_of(argument(node, *GROUPED[module.dotted(node.func)]))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tool":
+            named = text_of(keyword(node, "group"))
+        else:
+            continue
+        if named is not None:
+            yield node, canonical(named)
+
+
+def grouped(module: Module) -> Iterator[Finding]:
+    """Yield each group that can not be called so."""
+    for node, group in groups(module):
+        for word in group.split("."):
+            yield from _named(module, node, "group", word)
+
+
+def _named(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Finding]:
+    if name and not is_word(canonical(name)):
+        told = f"{shown(name)} is no name of a {what}; write small letters, digits and single _"
+        yield module.finding(node, "lint.name", told)
+
+
+def _documented(module: Module, tool: ReadOff) -> Iterator[Finding]:
+    function, name = tool.function, shown(tool.name)
+    text = ast.get_docstring(function)
+    if text is None:
+        yield module.finding(function, "lint.description", f"{name} has no docstring; say in a sentence what it does")
+        return
+    try:
+        described = docstring(inspect.cleandoc(text))
+    except ValueError as error:
+        yield module.finding(function, "lint.description", f"{name}: {error}")
+        return
+    yield from _sentence(module, function, tool.name, described.summary, "say in a sentence what it does")
+    parameters = [each.arg for each in _all(function)]
+    for parameter in (each.arg for each in _all(function) if not _is_runtime(module, each)):
+        if parameter != RUNTIME and not described.args.get(parameter):
+            yield module.finding(
+                function,
+                "lint.argument",
+                f"argument {parameter} of {name} has no description; say under Args: what it is",
+            )
+    for stranger in described.args:
+        if stranger not in parameters:
+            yield module.finding(
+                function, "lint.argument", f"the docstring of {name} describes {stranger}, which is no parameter"
+            )
+
+
+def _sentence(module: Module, node: ast.AST, name: str, text: str, instead: str) -> Iterator[Finding]:
+    if not text:
+        yield module.finding(node, "lint.description", f"{shown(name)} is not described; {instead}")
+    elif SENTENCE.fullmatch(text) is None:
+        yield module.finding(
+            node,
+            "lint.description",
+            f"the description of {shown(name)} is no sentence; begin it with a capital and end it with a full stop",
+        )
+
+
+def _parameters(module: Module, tool: ReadOff) -> Iterator[Finding]:
+    function, name = tool.function, shown(tool.name)
+    positional = [*function.args.posonlyargs, *function.args.args]
+    takes_runtime = bool(positional) and positional[0].arg == RUNTIME
+    given = positional[takes_runtime:]
+    for parameter in given:
+        if parameter.arg == RUNTIME:
+            yield module.finding(parameter, "lint.parameter", f"{name} takes {RUNTIME}, and not first; put it first")
+        elif _is_runtime(module, parameter):
+            instead = "call it rt" if parameter is positional[0] else "call it rt and put it first"
+            yield module.finding(parameter, "lint.parameter", f"{parameter.arg} of {name} is the Runtime; {instead}")
+        else:
+            yield from _annotated(module, parameter, name)
+    for parameter in (*filter(None, [function.args.vararg]), *function.args.kwonlyargs):
+        yield from _annotated(module, parameter, name)
+    if function.args.kwarg is not None:
+        told = f"{function.args.kwarg.arg} of {name}: {ANY_NAME}"
+        yield module.finding(function.args.kwarg, "lint.parameter", told)
+    yield from _defaults(module, function)
+
+
+def _is_runtime(module: Module, parameter: ast.arg) -> bool:
+    return module.dotted(parameter.annotation) == "neuroscript.Runtime"
+
+
+def _annotated(module: Module, parameter: ast.arg, name: str) -> Iterator[Finding]:
+    where = f"{parameter.arg} of {name}"
+    if parameter.annotation is None:
+        yield module.finding(parameter, "lint.annotation", f"{where}: has no annotation; write {KNOWN}")
+        return
+    try:
+        hint_of(meaning(parameter.annotation, module))
+    except Unreadable as error:
+        yield module.finding(parameter, "lint.annotation", f"{where}: {error}")
+    except Unknown:
+        return
+
+
+def _result(module: Module, tool: ReadOff) -> Iterator[Finding]:
+    annotation: Any = inspect.Signature.empty
+    if tool.function.returns is not None:
+        try:
+            annotation = meaning(tool.function.returns, module)
+        except Unknown:
+            return
+    faults: list[str] = []
+    returned(item(annotation)[0], faults)
+    for fault in faults:
+        node = tool.function.returns or tool.function
+        yield module.finding(node, "lint.annotation", f"{shown(tool.name)}: {fault}")
+
+
+def _defaults(module: Module, function: Function) -> Iterator[Finding]:
+    for default in (*function.args.defaults, *filter(None, function.args.kw_defaults)):
+        if isinstance(default, MUTABLE) or module.dotted(default) in MAKERS:
+            yield module.finding(
+                default, "lint.default", f"a default of {function.name} can be changed; write None, and make it inside"
+            )
+
+
+def _callable(module: Module, tool: Written, function: Function) -> Iterator[Finding]:
+    """Yield that a function does not take what its spec says, where both stand in the source."""
+    wanted = _wanted(module, tool.spec)
+    if wanted is None or function.args.vararg is not None:
+        return
+    found = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    needed = [
+        each.arg
+        for each, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+        if default is None
+    ]
+    if needed:
+        told = f"{function.name} is called by position, but asks for {', '.join(needed)} by name"
+        yield module.finding(function, "lint.parameter", told)
+    if found != wanted:
+        told = f"{function.name} must take ({', '.join(wanted)}), not ({', '.join(found)})"
+        yield module.finding(function, "lint.parameter", told)
+
+
+def _wanted(module: Module, spec: ast.Call) -> list[str] | None:
+    if is_open(spec):
+        return None
+    args = argument(spec, 2, "args")
+    parts: Iterable[ast.expr] = args.elts if isinstance(args, (ast.Tuple, ast.List)) else [] if args is None else [args]
+    names = [
+        text_of(argument(each, 0, "name"))
+        if isinstance(each, ast.Call) and module.dotted(each.func) == "neuroscript.ArgSpec"
+        else None
+        for each in parts
+    ]
+    return None if None in names else [RUNTIME, *map(str, names)]
+
+
+def _all(function: Function) -> list[ast.arg]:
+    args = function.args
+    return [*args.posonlyargs, *args.args, *filter(None, [args.vararg]), *args.kwonlyargs, *filter(None, [args.kwarg])]

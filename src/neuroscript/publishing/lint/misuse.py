@@ -1,0 +1,65 @@
+"""What a tool should not do to its host: swallow its refusals, count on its inner parts, start an engine of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from neuroscript.publishing.lint.finding import Finding
+from neuroscript.publishing.lint.sources import Module, origin_of
+
+ENGINES: Final = frozenset({"neuroscript.Engine", "neuroscript.Session"})
+ALL: Final = frozenset({"builtins.BaseException", "neuroscript.NeuroScriptError"})
+"""What is caught with every refusal in it."""
+
+
+def habits(module: Module) -> Iterator[Finding]:
+    """Yield what is found of that in a module."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.ExceptHandler():
+                yield from _swallowed(module, node)
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    yield from _imported(module, node, alias.name)
+            case ast.ImportFrom(names=aliases) if not node.level:
+                origin = origin_of(node, "")
+                yield from _imported(module, node, origin)
+                for alias in aliases:
+                    if f"{origin}.{alias.name}" in ENGINES:
+                        told = f"a tool never has an {alias.name}; call other tools with rt.call_tool"
+                        yield module.finding(node, "lint.engine", told)
+            case ast.Attribute() if module.dotted(node) in ENGINES:
+                told = f"a tool never has an {node.attr}; call other tools with rt.call_tool"
+                yield module.finding(node, "lint.engine", told)
+
+
+def _imported(module: Module, node: ast.AST, origin: str) -> Iterator[Finding]:
+    if origin.startswith("neuroscript."):
+        told = f"{origin} is within neuroscript, and may be another one tomorrow; import from neuroscript"
+        yield module.finding(node, "lint.submodule", told)
+
+
+def _swallowed(module: Module, handler: ast.ExceptHandler) -> Iterator[Finding]:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {"" if each is None else module.dotted(each) for each in caught}
+    if any(isinstance(node, ast.Raise) for each in handler.body for node in ast.walk(each)):
+        return
+    if handler.type is None:
+        yield module.finding(
+            handler, "lint.swallow", "except takes every error, refusals too; name those that you mean"
+        )
+    elif names & ALL:
+        yield module.finding(handler, "lint.swallow", "refusals are caught and go no further; name the errors you mean")
+    elif "builtins.Exception" in names and all(_does_nothing(each) for each in handler.body):
+        yield module.finding(
+            handler, "lint.swallow", "every error is caught and passed over, refusals too; name those that you mean"
+        )
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Continue() | ast.Expr(value=ast.Constant()):
+            return True
+    return False

@@ -1,0 +1,127 @@
+"""What ``pyproject.toml`` promises, and whether the sources keep it.
+
+Source: contract section 7; packaging.python.org, "entry points".
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.discovery.installed import PLUGINS, TOOLSETS, normalised
+from neuroscript.io.text import shown
+from neuroscript.publishing.lint.finding import Finding
+from neuroscript.publishing.lint.sources import Module
+
+FILE: Final = "pyproject.toml"
+TARGET: Final = re.compile(r"(?P<module>[\w.]+)\s*(?::\s*(?P<attribute>[\w.]+)\s*)?(\[.*\])?")
+NAME: Final = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Project:
+    """A ``pyproject.toml``.
+
+    Attributes:
+        path: Where it lies.
+        shown: The same, as findings tell it.
+        lines: Its lines.
+        table: Its table ``project``.
+    """
+
+    path: Path
+    shown: str
+    lines: tuple[str, ...]
+    table: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the distribution as PEP 503 compares it; ``""`` where it has none."""
+        name = self.table.get("name")
+        return normalised(name) if isinstance(name, str) else ""
+
+    def finding(self, near: str, code: str, sentence: str) -> Finding:
+        """Return a finding at the first line that has the text *near*."""
+        line = next((index for index, each in enumerate(self.lines, 1) if near and near in each), 0)
+        return Finding(self.shown, line, code, sentence)
+
+
+def read(path: Path, shown: str) -> Project | Finding:
+    """Return a ``pyproject.toml``, or why it can not be read."""
+    try:
+        text = path.read_text("utf-8")
+        table = tomllib.loads(text).get("project")
+    except (OSError, ValueError, RecursionError):
+        return Finding(shown, 0, "lint.project", "it can not be read as TOML; mend it first")
+    if not isinstance(table, dict):
+        return Finding(shown, 0, "lint.project", "it has no table project; name the distribution there")
+    return Project(path, shown, tuple(text.splitlines()), table)
+
+
+def promises(project: Project, modules: Mapping[str, Module]) -> Iterator[Finding]:
+    """Yield what is promised and not kept.
+
+    Args:
+        modules: The modules of the distribution by the names by which they are imported.
+    """
+    yield from _depends(project)
+    entries = project.table.get("entry-points", {})
+    entries = entries if isinstance(entries, dict) else {}
+    found = 0
+    for group in (TOOLSETS, PLUGINS):
+        named = entries.get(group, {})
+        for name, target in named.items() if isinstance(named, dict) else ():
+            found += 1
+            for fault in _target_faults(group, target, modules):
+                yield project.finding(f"{name} =", "lint.entry-point", f"entry point {shown(name)} {fault}")
+    if not found and "entry-points" not in project.table.get("dynamic", ()):
+        told = f'no entry point offers anything; write [project.entry-points."{TOOLSETS}"]'
+        yield project.finding("", "lint.entry-point", told)
+
+
+def _depends(project: Project) -> Iterator[Finding]:
+    given = project.table.get("dependencies", [])
+    matches = [NAME.match(each) for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    names = {normalised(match["name"]) for match in matches if match}
+    if "neuroscript" not in names and "dependencies" not in project.table.get("dynamic", ()):
+        told = "neuroscript is no dependency; add it to dependencies"
+        yield project.finding("dependencies", "lint.project", told)
+
+
+def _target_faults(group: str, target: object, modules: Mapping[str, Module]) -> Iterator[str]:
+    match = TARGET.fullmatch(target.strip()) if isinstance(target, str) else None
+    if match is None:
+        yield "is none; write module:attribute"
+        return
+    module = modules.get(match["module"])
+    if module is None:
+        yield f"names the module {shown(match['module'])}, and there is none in the sources"
+        return
+    first = (match["attribute"] or "").partition(".")[0]
+    if group == TOOLSETS and not first:
+        yield "names a module, and a Toolset is wanted; write module:attribute"
+    elif first:
+        yield from _attribute_faults(group, module, first, modules)
+
+
+def _attribute_faults(group: str, module: Module, name: str, modules: Mapping[str, Module]) -> Iterator[str]:
+    open_ended = "__getattr__" in module.top or "*" in module.names
+    bound = module.top.get(name)
+    if bound is None and not open_ended and f"{module.name}.{name}" not in modules:
+        yield f"names {shown(name)}, and {module.name} has no such name"
+    elif group == TOOLSETS and isinstance(bound, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Constant)):
+        yield f"names {shown(name)}, which is no Toolset"
+
+
+def typed(packages: Sequence[Path], shown_as: Mapping[Path, str]) -> Iterator[Finding]:
+    """Yield each package that has no marker ``py.typed``."""
+    for package in packages:
+        if not (package / "py.typed").is_file():
+            told = "the package has no file py.typed; add an empty one, so that type checkers look at it"
+            yield Finding(shown_as[package], 0, "lint.typed", told)

@@ -1,0 +1,155 @@
+"""The tools that a module declares: by a decorator, by `neuroscript.tool`, or by a `ToolSpec`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import attrs
+
+from neuroscript.publishing.lint.sources import Module
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@attrs.frozen(eq=False, repr=False)
+class ReadOff:
+    """A tool that is read off a function.
+
+    Attributes:
+        function: It.
+        call: What makes it a tool, with the words that go along.
+    """
+
+    function: Function
+    call: ast.Call
+
+    @property
+    def name(self) -> str:
+        """What the tool is called, as far as its source says it."""
+        return text_of(keyword(self.call, "name")) or self.function.name
+
+
+@attrs.frozen(eq=False, repr=False)
+class Written:
+    """A tool whose spec is written out.
+
+    Attributes:
+        spec: The call of `ToolSpec`.
+        function: What carries it out, where that is a function of the module.
+    """
+
+    spec: ast.Call
+    function: Function | None
+
+    @property
+    def name(self) -> str:
+        """What the tool is called, as far as its source says it."""
+        return text_of(argument(self.spec, 0, "name")) or ""
+
+
+def declared(module: Module) -> tuple[list[ReadOff], list[Written]]:
+    """Return the tools of a module, those of each way in the order in which they stand there."""
+    sets = _toolsets(module)
+    calls = sorted(
+        (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)),
+        key=lambda node: (node.lineno, node.col_offset),
+    )
+    return [*_decorated(module, sets), *_given(module, calls, sets)], [*_written(module, calls)]
+
+
+def declares(module: Module) -> bool:
+    """Tell whether a module has to do with tools: it declares some, or has a toolset."""
+    return any(declared(module)) or any(
+        module.dotted(node) == "neuroscript.Toolset()" for node in ast.walk(module.tree)
+    )
+
+
+def _toolsets(module: Module) -> set[str]:
+    """Return the names that are those of toolsets, or may be: some are imported."""
+    found = {name for name in module.names if name == "toolset"}
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                if module.dotted(call) == "neuroscript.Toolset()" or _of_registrar(call):
+                    found.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Call() as call):
+                if module.dotted(call) == "neuroscript.Toolset()":
+                    found.add(name)
+    return found
+
+
+def _of_registrar(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "toolset"
+
+
+def _decorated(module: Module, sets: set[str]) -> Iterator[ReadOff]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from (ReadOff(node, _as_call(each)) for each in node.decorator_list if _is_tool(each, sets))
+
+
+def _as_call(decorator: ast.expr) -> ast.Call:
+    """Return ``@toolset.tool`` as the call that it stands for, without options."""
+    if isinstance(decorator, ast.Call):
+        return decorator
+    return ast.copy_location(ast.Call(func=decorator, args=[], keywords=[]), decorator)
+
+
+def _is_tool(node: ast.expr, sets: set[str]) -> bool:
+    """Tell whether an expression is ``toolset.tool``, or a call of it."""
+    match node.func if isinstance(node, ast.Call) else node:
+        case ast.Attribute(value=ast.Name(id=name), attr="tool"):
+            return name in sets
+        case ast.Attribute(value=ast.Call() as made, attr="tool"):
+            return _of_registrar(made)
+    return False
+
+
+def _given(module: Module, calls: list[ast.Call], sets: set[str]) -> Iterator[ReadOff]:
+    """Yield the functions that are passed to `tool`, to `toolset.tool`, or to what ``toolset.tool(…)`` returns."""
+    for call in calls:
+        makes = module.dotted(call.func) == "neuroscript.tool" or _is_tool(call.func, sets)
+        function = module.top.get(_name(call.args[0])) if makes and call.args else None
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield ReadOff(function, call.func if isinstance(call.func, ast.Call) else call)
+
+
+def _written(module: Module, calls: list[ast.Call]) -> Iterator[Written]:
+    functions: dict[int, Function] = {}
+    for call in calls:
+        match [*call.args, *(each.value for each in call.keywords if each.arg == "func")]:
+            case [ast.Call() as spec, ast.Name(id=name), *_]:
+                function = module.top.get(name)
+                if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    functions[id(spec)] = function
+    for call in calls:
+        if module.dotted(call.func) == "neuroscript.ToolSpec":
+            yield Written(call, functions.get(id(call)))
+
+
+def _name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    """Return what a call gives for a parameter, by its place or its name."""
+    if place < len(call.args):
+        return call.args[place]
+    return keyword(call, name)
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """Return what a call gives by a name."""
+    return next((each.value for each in call.keywords if each.arg == name), None)
+
+
+def is_open(call: ast.Call) -> bool:
+    """Tell whether a call is given more than its source says: ``*values`` or ``**words``."""
+    starred = any(isinstance(each, ast.Starred) for each in call.args)
+    return starred or any(each.arg is None for each in call.keywords)
+
+
+def text_of(node: ast.AST | None) -> str | None:
+    """Return a text that stands in the source, or None where it is something else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

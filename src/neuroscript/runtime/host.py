@@ -1,0 +1,211 @@
+"""What an embedder lends to the tools of an engine; every part has a default.
+
+Source: contract section 4; issue "The Runtime and the Host".
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import attrs
+
+from neuroscript.coercion.parameters import (
+    BY_NAME,
+    FUNCTION,
+    INPUT,
+    OUTPUT,
+    PATH,
+    STRING,
+    Form,
+    field_problems,
+    mapping,
+    optional,
+    require,
+    shaped,
+)
+from neuroscript.errors import CoercionError, SpecError
+from neuroscript.io.text import shown
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.scopes import SURROGATE, Unfit, key_of
+from neuroscript.runtime.interfaces import LLM, Logger, Random
+from neuroscript.runtime.state import plain_copy
+
+if TYPE_CHECKING:
+    from neuroscript.runtime.prompter import ConsolePrompter, Prompter
+
+
+@attrs.frozen
+class Progress:
+    """How far a call is.
+
+    Attributes:
+        tool: The canonical name of its tool.
+        done: How much has been done, in units of the tool's choice.
+        total: How much there is to do, or None.
+        text: What is being done.
+    """
+
+    tool: str
+    done: float
+    total: float | None
+    text: str
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Host:
+    """The world that tools see.
+
+    Attributes:
+        logger: A `logging.Logger`, or what is shaped like one; tools get a child of it where it has children. The
+            default is the logger ``neuroscript``.
+        stdin: Where answers come from; None means the process's, when it is first asked for.
+        stdout: Where tools print; None means the process's.
+        stderr: Where prompts are written; None means the process's.
+        prompter: Who asks a user; by default one that uses *stdin* and *stderr*.
+        sandbox_dir: The directory that `Runtime.fs` can not leave. One that is given is opened and tried when the
+            engine is made; the default, the user's data directory of this application, when it is first needed.
+        llm: The model that tools may use.
+        variables: What each session's variables are at first: plain values by name.
+        constants: Plain values by name that no tool can set.
+        secrets: Texts by name, for tools that are granted ``secret:read:NAME``; each has 6 characters or more, and is
+            seen in nothing that leaves a tool.
+        clock: Seconds since 1970-01-01 UTC. Plans go by it; one with a coroutine function ``wait(seconds)`` is also
+            what they wait by.
+        random: Where `Runtime.random` comes from; by default the operating system.
+        progress: Called with a `Progress` whenever a tool tells how far it is; what it raises is let go.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+    """
+
+    logger: Logger | None = None
+    stdin: TextIO | None = None
+    stdout: TextIO | None = None
+    stderr: TextIO | None = None
+    prompter: Prompter = attrs.Factory(lambda self: _console_prompter(self), takes_self=True)
+    sandbox_dir: str | os.PathLike[str] | None = None
+    llm: LLM | None = None
+    variables: Mapping[str, Any] = attrs.field(factory=dict)
+    constants: Mapping[str, Any] = attrs.field(factory=dict)
+    secrets: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    clock: Callable[[], float] = time.time
+    random: Random | None = None
+    progress: Callable[[Progress], object] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        faults = [*_plain_faults(self, "variables"), *_plain_faults(self, "constants"), *_secret_faults(self.secrets)]
+        if isinstance(self.secrets, Mapping):
+            object.__setattr__(self, "secrets", dict(self.secrets))
+        faults.extend(field_problems(self, **FORMS))
+        if faults:
+            raise SpecError("host", faults)
+
+    @property
+    def output(self) -> TextIO:
+        """Where tools print."""
+        return self.stdout if self.stdout is not None else sys.stdout
+
+    def logger_of(self, tool: str) -> Any:
+        """Return the logger of one tool."""
+        require("host", tool=(tool, STRING))
+        logger: Any = self.logger
+        if logger is None:
+            from logging import getLogger
+
+            from neuroscript.io.user_cache import APPLICATION
+
+            logger = getLogger(APPLICATION)
+        child = getattr(logger, "getChild", None)
+        return logger if child is None else child(tool)
+
+    def directory(self) -> str:
+        """Return where the sandbox is."""
+        if self.sandbox_dir is not None:
+            return os.fspath(self.sandbox_dir)
+        from neuroscript.io.user_cache import sandbox_directory
+
+        return sandbox_directory()
+
+
+# What each field has to be
+
+ASKED: Final = ("ask", "ask_with_tools", "reply")
+"""The methods of a model, of which a model that does less than the protocol has at least one."""
+
+LOGGER: Final = shaped("a logging.Logger", "debug", "info", "warning", "error")
+PROMPTER: Final = shaped("a Prompter", "ask")
+MODEL: Final = Form(
+    "a model (an object with ask or ask_with_tools)",
+    lambda model: not isinstance(model, type) and any(callable(getattr(model, each, None)) for each in ASKED),
+    hint="neuroscript.llm.model(name) makes one",
+)
+SECRETS: Final = mapping(STRING, "strings")
+RANDOM: Final = shaped("a random.Random", "random", "getrandbits", "randrange")
+FORMS: Final = {
+    "logger": optional(LOGGER),
+    "stdin": optional(INPUT),
+    "stdout": optional(OUTPUT),
+    "stderr": optional(OUTPUT),
+    "prompter": PROMPTER,
+    "sandbox_dir": optional(PATH),
+    "llm": optional(MODEL),
+    "clock": FUNCTION,
+    "random": optional(RANDOM),
+    "progress": optional(FUNCTION),
+}
+
+
+def _console_prompter(host: Host) -> ConsolePrompter:
+    """Return the default prompter; a stream that is none is reported with everything else that is wrong."""
+    from neuroscript.runtime.prompter import ConsolePrompter
+
+    stdin = host.stdin if INPUT.accepts(host.stdin) else None
+    return ConsolePrompter(stdin, host.stderr if OUTPUT.accepts(host.stderr) else None)
+
+
+def _plain_faults(host: Host, part: str) -> Iterator[str]:
+    values = getattr(host, part)
+    if not BY_NAME.accepts(values):
+        yield from BY_NAME.problems(part, values)
+        return
+    copies = {}
+    for name, value in values.items():
+        try:
+            copies[name] = plain_copy(value)
+        except CoercionError as error:
+            yield f"{part}[{shown(name)!r}]: {error}"
+    object.__setattr__(host, part, copies)
+
+
+def _secret_faults(secrets: object) -> Iterator[str]:
+    faults = [*SECRETS.problems("secrets", secrets)]
+    if faults or not isinstance(secrets, Mapping):
+        yield from faults
+        return
+    if secrets:  # as most hosts have none, and then nothing is loaded for it
+        from neuroscript.runtime.secret_forms import SHORTEST
+    for name, value in secrets.items():
+        if len(value) < SHORTEST:
+            why = f"{SHORTEST} characters or more, for hiding a shorter one would hide much else"
+            yield f"secrets[{shown(name)!r}] must have {why}"
+
+
+def exact_variables(policy: ExecutionPolicy) -> frozenset[str]:
+    """Return the names, in lower case, of environment variables that a grant names without a glob."""
+    return frozenset(_exact_variables(policy))
+
+
+def _exact_variables(policy: ExecutionPolicy) -> Iterator[str]:
+    for grant in (grant for layer in policy.layers for grant in layer.grants):
+        if grant.resource not in ("env", "*") or not {"read", "*"}.intersection(grant.verbs):
+            continue
+        for scope in grant.scopes:
+            with suppress(Unfit):
+                key = key_of("env", scope)
+                if not SURROGATE.search(key):
+                    yield key

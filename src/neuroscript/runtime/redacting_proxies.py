@@ -1,0 +1,174 @@
+"""A host's logger and its model, as tools get them where there are secrets: none of these gets through.
+
+Source: contract section 6; reliability.md part 4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from neuroscript.errors import ToolNotFound
+from neuroscript.policy.execution_policy import Decision
+from neuroscript.policy.refusals import without_advice
+from neuroscript.runtime.interfaces import LLM, ToolCall, ToolResult, Turn
+from neuroscript.runtime.redaction import Redactor
+from neuroscript.spec.binding import Repair
+from neuroscript.spec.tool_spec import ToolSpec
+
+
+class DiscreetLogger:
+    """A logger that writes each message out, its exception too, and passes it on redacted.
+
+    Args:
+        logger: What is shaped like a `logging.Logger`.
+    """
+
+    def __init__(self, logger: Any, secrets: Redactor) -> None:
+        self._logger = logger
+        self._secrets = secrets
+
+    def debug(self, msg: object, *args: object, **options: Any) -> None:
+        """Log a message of level DEBUG."""
+        self._pass(10, "debug", msg, args, options)
+
+    def info(self, msg: object, *args: object, **options: Any) -> None:
+        """Log a message of level INFO."""
+        self._pass(20, "info", msg, args, options)
+
+    def warning(self, msg: object, *args: object, **options: Any) -> None:
+        """Log a message of level WARNING."""
+        self._pass(30, "warning", msg, args, options)
+
+    def error(self, msg: object, *args: object, **options: Any) -> None:
+        """Log a message of level ERROR."""
+        self._pass(40, "error", msg, args, options)
+
+    def exception(self, msg: object, *args: object, **options: Any) -> None:
+        """Log a message of level ERROR, with the exception that is being handled."""
+        self._pass(40, "error", msg, args, {"exc_info": True, **options})
+
+    def critical(self, msg: object, *args: object, **options: Any) -> None:
+        """Log a message of level CRITICAL."""
+        self._pass(50, "critical", msg, args, options)
+
+    def log(self, level: int, msg: object, *args: object, **options: Any) -> None:
+        """Log a message of some level."""
+        self._pass(level, "", msg, args, options)
+
+    def getChild(self, suffix: str) -> DiscreetLogger:  # noqa: N802
+        """Return the logger below this one, as discreet."""
+        return DiscreetLogger(self._logger.getChild(suffix), self._secrets)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the logger has; to what can be called only redacted values are given."""
+        found = getattr(self._logger, name)
+        if not callable(found):
+            return found
+
+        def called(*args: object, **options: Any) -> Any:
+            return found(*map(self._secrets.plain, args), **self._secrets.plain(options))
+
+        return called
+
+    def _pass(self, level: int, name: str, msg: object, args: tuple[object, ...], options: dict[str, Any]) -> None:
+        is_enabled = getattr(self._logger, "isEnabledFor", None)
+        if is_enabled is not None and not is_enabled(level):
+            return
+        text = self._secrets.text(message_of(msg, args) + _trace(options.pop("exc_info", None)))
+        passed = {**self._secrets.plain(options), **_caller(self._logger, options)}
+        if name:
+            getattr(self._logger, name)("%s", text, **passed)
+        else:
+            self._logger.log(level, "%s", text, **passed)
+
+
+def message_of(msg: object, args: tuple[object, ...]) -> str:
+    """Return a log message with its arguments as `logging` formats it; if they do not fit, with their number."""
+    try:
+        if len(args) == 1 and args[0] and isinstance(args[0], Mapping):
+            return str(msg) % args[0]
+        return str(msg) % args if args else str(msg)
+    except Exception:
+        return f"{msg} (with {len(args)} values that do not fit)"
+
+
+def _trace(given: Any) -> str:
+    """Return the lines of an exception as ``exc_info`` names it, below the message."""
+    if not given:
+        return ""
+    import sys
+    from traceback import format_exception
+
+    error = given if isinstance(given, BaseException) else (given if isinstance(given, tuple) else sys.exc_info())[1]
+    return "\n" + "".join(format_exception(error)).rstrip() if error is not None else ""
+
+
+def _caller(logger: Any, options: dict[str, Any]) -> dict[str, int]:
+    """Return the option by which `logging` names the tool's own line, two calls above."""
+    from logging import Logger, LoggerAdapter
+
+    return {"stacklevel": options.get("stacklevel", 1) + 2} if isinstance(logger, (Logger, LoggerAdapter)) else {}
+
+
+class DiscreetModel:
+    """A model that is asked with redacted turns; what it answers is not looked at."""
+
+    def __init__(self, model: LLM, secrets: Redactor) -> None:
+        self._model = model
+        self._secrets = secrets
+
+    def ask(self, turns: Sequence[Turn]) -> Turn:
+        """Return the model's turn after *turns*."""
+        return self._model.ask(self._redacted(turns))
+
+    def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
+        """Return the model's turn, which may ask for calls of *tools*."""
+        return self._model.ask_with_tools(self._redacted(turns), tools)
+
+    def embed(self, text: str) -> Sequence[float]:
+        """Return the embedding of a text."""
+        return self._model.embed(self._secrets.text(text))
+
+    def _redacted(self, turns: Sequence[Turn]) -> list[Turn]:
+        return [redacted_turn(self._secrets, turn) for turn in turns]
+
+
+def redacted_turn(secrets: Redactor, turn: Turn) -> Turn:
+    """Return a turn with what is said, asked for and told in it redacted."""
+    if not isinstance(turn, Turn):  # as some models take it
+        redacted: Turn = secrets.plain(turn)
+        return redacted
+    return attrs.evolve(
+        turn,
+        content=secrets.text(turn.content),
+        tool_calls=tuple(redacted_call(secrets, each) for each in turn.tool_calls),
+        tool_results=tuple(redacted_result(secrets, each) for each in turn.tool_results),
+        native=secrets.plain(turn.native),
+    )
+
+
+def redacted_call(secrets: Redactor, call: ToolCall) -> ToolCall:
+    """Return a call as it may be told; with secrets in its arguments it can not be made again."""
+    return attrs.evolve(call, name=secrets.plain(call.name), arguments=secrets.plain(call.arguments))
+
+
+def redacted_decision(secrets: Redactor, decision: Decision) -> Decision:
+    """Return a decision as it may be told; what a host decides by stays as it is."""
+    tool = decision.tool if decision.code != ToolNotFound.CODE else secrets.text(decision.tool)
+    needs, grants, remedy = secrets.plain(decision.needs), decision.grants, decision.remedy
+    if secrets.plain(grants) is not grants:  # what stands there instead would permit something else
+        grants, remedy = (), without_advice(remedy, grants)
+    rule, need, text, remedy = map(secrets.text, (decision.rule, decision.need, decision.text, remedy))
+    told = {"rule": rule, "need": need, "text": text, "remedy": remedy, "needs": needs, "grants": grants}
+    return attrs.evolve(decision, tool=tool, **told)
+
+
+def redacted_result(secrets: Redactor, result: ToolResult) -> ToolResult:
+    """Return a result as it may be told; the error in it is the same one, redacted in place, see `Redactor.error`."""
+    error = None if result.error is None else secrets.error(result.error)
+    name = secrets.text(result.tool) if isinstance(error, ToolNotFound) else result.tool
+    repairs = tuple(Repair(secrets.text(each.where), each.got, each.became) for each in result.repairs)
+    return attrs.evolve(result, tool=name, value=secrets.plain(result.value), error=error, repairs=repairs)

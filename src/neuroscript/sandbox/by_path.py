@@ -1,0 +1,138 @@
+"""The sandbox where no directory can be held open, as on Windows: by paths, with a look at every name on the way.
+
+Best effort: each name is looked at for a link or another reparse point, and the path that a descriptor was really
+opened at must lie below the root. Between that look and a change of a name somebody else may put a link there.
+
+Source: reliability.md part 2.3, the row of Windows.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import attrs
+
+from neuroscript.sandbox.directory import Folder, Segments, failure
+
+ALWAYS: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_NONBLOCK", 0)
+REPARSE: Final = 0x400
+"""FILE_ATTRIBUTE_REPARSE_POINT: links, junctions, mount points."""
+
+
+@attrs.frozen
+class Named:
+    """A `Folder` by its path, and the root that it must not leave, both as the system spells them."""
+
+    root: str
+    path: str
+
+    def below(self, segments: Segments) -> Named:
+        """Return the directory that *segments* lead to."""
+        path = self._looked_at(segments)
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise failure(errno.ENOTDIR)
+        return Named(self.root, path)
+
+    def open(self, segments: Segments, flags: int) -> int:
+        """Return a descriptor of what is there."""
+        path = self._looked_at(segments)
+        if stat.S_ISDIR(os.lstat(path).st_mode):  # Windows opens no directory
+            raise failure(errno.EISDIR)
+        return self._kept_below(os.open(path, flags | ALWAYS))
+
+    def create(self, name: str, flags: int) -> int:
+        """Return a descriptor of a new file."""
+        return self._kept_below(os.open(self._at(name), flags | os.O_CREAT | os.O_EXCL | ALWAYS, 0o666))
+
+    def create_unnamed(self) -> None:
+        """Return None: Windows has no files without names."""
+
+    def status(self, name: str) -> os.stat_result:
+        """Return what is known of a name itself."""
+        return os.lstat(self._at(name))
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """Yield what is in the directory."""
+        with os.scandir(self.path) as entries:
+            yield from entries
+
+    def mkdir(self, name: str) -> None:
+        """Make an empty directory."""
+        os.mkdir(self._at(name))
+
+    def rmdir(self, name: str) -> None:
+        """Remove an empty directory."""
+        os.rmdir(self._at(name))
+
+    def unlink(self, name: str) -> None:
+        """Remove a name that is no directory."""
+        os.unlink(self._at(name))
+
+    def put(self, descriptor: int, temporary: str, name: str) -> None:
+        """Close, then rename: Windows renames no open file."""
+        os.close(descriptor)
+        os.replace(self._at(temporary), self._at(name))
+
+    def move(self, name: str, folder: Folder, new: str) -> None:
+        """Rename after a look at the new name."""
+        assert isinstance(folder, Named)
+        with suppress(FileNotFoundError):
+            folder.status(new)
+            raise failure(errno.EEXIST)
+        os.rename(self._at(name), folder._at(new))
+
+    def close(self) -> None:
+        """Do nothing: nothing is held."""
+
+    def __enter__(self) -> Named:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _at(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    def _looked_at(self, segments: Segments) -> str:
+        path = self.path
+        for name in segments:
+            path = os.path.join(path, name)
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & REPARSE:
+                raise failure(errno.ELOOP)
+        return path
+
+    def _kept_below(self, descriptor: int) -> int:
+        try:
+            if os.path.commonpath((self.root, final_path(descriptor))) == self.root:
+                return descriptor
+        except ValueError:  # another drive
+            pass
+        os.close(descriptor)
+        raise failure(errno.ELOOP)
+
+
+def opened(directory: str) -> tuple[str, Folder]:
+    """Return the name of this way, and the root of a sandbox."""
+    root = os.path.realpath(directory)
+    return "named", Named(root, root)
+
+
+def final_path(descriptor: int) -> str:
+    """Return where a descriptor was really opened."""
+    if sys.platform != "win32":
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    import ctypes
+    import msvcrt
+
+    path = ctypes.create_unicode_buffer(32768)
+    handle = ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
+    if not ctypes.windll.kernel32.GetFinalPathNameByHandleW(handle, path, len(path), 0):
+        raise ctypes.WinError()
+    return path.value.removeprefix("\\\\?\\")

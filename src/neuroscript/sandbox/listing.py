@@ -1,0 +1,167 @@
+"""What is in a directory and below it: by name, no link followed, and no more than can be looked at.
+
+Source: reliability.md part 2.3, T9, P044 to P046.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable
+from typing import Final, Literal
+
+import attrs
+
+from neuroscript.errors import LimitError, SandboxError
+from neuroscript.io.text import escaped
+from neuroscript.policy.paths import DEEPEST, relative, spelling
+from neuroscript.runtime.interfaces import Entry
+from neuroscript.sandbox.directory import Folder, Segments, Spend
+
+Kind = Literal["file", "dir", "symlink", "other"]
+KINDS: Final[dict[int, Kind]] = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "symlink"}
+
+MOST_ENTRIES: Final = 100_000
+"""How many names one call looks at."""
+
+TOLD: Final = 1_000
+"""How many names of one directory are looked at before they are spent."""
+
+MAGIC: Final = re.compile(r"[*?\[]")
+
+
+def entry(segments: Segments, status: os.stat_result) -> Entry:
+    """Return the `Entry` of what *segments* lead to."""
+    kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
+    return Entry(escaped(spelling(segments)), kind, status.st_size if kind == "file" else 0, status.st_mtime)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Pattern:
+    """A path in which ``*``, ``?`` and ``[…]`` stand for characters of one name and ``**`` for any number of names.
+
+    It is matched from directory to directory: a state is how many of its names have been used up, and after each name
+    there is a set of them. So a pattern can not make the search take long, and nothing is entered in vain.
+    """
+
+    names: tuple[Callable[[str], object] | None, ...]
+    """What a name must fit; None is ``**``."""
+
+    @classmethod
+    def of(cls, segments: Iterable[str]) -> Pattern:
+        """Return the pattern that *segments* write."""
+        from fnmatch import translate
+
+        return cls(tuple(None if name == "**" else re.compile(translate(name)).match for name in segments))
+
+    def first(self) -> frozenset[int]:
+        """Return the states before any name."""
+        return self._with_none_skipped({0})
+
+    def after(self, states: frozenset[int], name: str) -> frozenset[int]:
+        """Return the states after one more name; none if nothing can fit any more."""
+        return self._with_none_skipped(self._used(state, name) for state in states)
+
+    def fits(self, states: frozenset[int]) -> bool:
+        """Tell whether what was read so far is a whole match."""
+        return len(self.names) in states
+
+    def goes_on(self, states: frozenset[int]) -> bool:
+        """Tell whether something longer may match."""
+        return any(state < len(self.names) for state in states)
+
+    def _used(self, state: int, name: str) -> int:
+        """Return the state that follows, -1 if there is none."""
+        if state == len(self.names):
+            return -1
+        fits = self.names[state]
+        if fits is None:
+            return state
+        return state + 1 if fits(name) else -1
+
+    def _with_none_skipped(self, states: Iterable[int]) -> frozenset[int]:
+        found = set()
+        for state in states:
+            found.add(state)
+            while 0 <= state < len(self.names) and self.names[state] is None:
+                state += 1
+                found.add(state)
+        return frozenset(found - {-1})
+
+
+CHILDREN: Final = Pattern((lambda name: True,))
+ALL_BELOW: Final = Pattern((None,))
+
+
+def split(segments: Segments) -> tuple[Segments, Segments]:
+    """Return the directory that a pattern's search begins in, and the rest of the pattern, at least one name."""
+    count = next((index for index, name in enumerate(segments) if MAGIC.search(name)), len(segments))
+    count = min(count, max(0, len(segments) - 1))
+    return segments[:count], segments[count:]
+
+
+def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[str], bool], spend: Spend) -> list[Entry]:
+    """Return what fits *pattern* below *start*, a directory before what is in it, by name.
+
+    What is not permitted is neither returned nor entered. A directory that can not be read, or is gone by then, is
+    returned and not entered. Each name of a directory that is read is spent, whether or not it fits.
+
+    Raises:
+        LimitError: ``limit.fs_entries`` for more than 100,000 names or 256 levels, and where *spend* refuses.
+    """
+    entries: list[Entry] = []
+    looked_at = 0
+    waiting = [(each, pattern.first()) for each in reversed(_children(root, start, spend))]
+    while waiting:
+        (segments, each), before = waiting.pop()
+        looked_at += 1
+        if len(segments) > DEEPEST or looked_at + len(waiting) > MOST_ENTRIES:
+            raise too_many()
+        states = pattern.after(before, segments[-1])
+        if not states or not permits(each.path):
+            continue
+        if pattern.fits(states):
+            entries.append(each)
+        if each.is_dir and pattern.goes_on(states) and is_spellable(segments):
+            waiting += [(child, states) for child in reversed(_inside(root, segments, spend))]
+    return entries
+
+
+def is_spellable(segments: Segments) -> bool:
+    """Tell whether there is a path that leads there."""
+    try:
+        return relative("/".join(segments)) == segments
+    except SandboxError:
+        return False
+
+
+def too_many() -> LimitError:
+    """Return what is raised for a tree that is too large."""
+    text = f"there are more than {MOST_ENTRIES} names or {DEEPEST} levels to look at"
+    return LimitError(text, code="limit.fs_entries")
+
+
+def _children(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, Entry]]:
+    children: list[tuple[Segments, Entry]] = []
+    with root.below(segments) as folder:
+        for each in folder.scan():
+            if len(children) == MOST_ENTRIES:
+                raise too_many()
+            try:
+                status = each.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            here = (*segments, each.name)
+            children.append((here, entry(here, status)))
+            if len(children) % TOLD == 0:
+                spend("fs_entries", TOLD)
+    spend("fs_entries", len(children) % TOLD)
+    return sorted(children, key=lambda child: child[0])
+
+
+def _inside(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, Entry]]:
+    try:
+        return _children(root, segments, spend)
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""What a tool declares, and the binding of arguments to it."""

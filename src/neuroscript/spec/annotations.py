@@ -1,0 +1,362 @@
+"""What stands in ``Annotated`` beside a type: a description, bounds, whether it is secret.
+
+A text is a description. The marks of ``annotated_types``, and of those who build on it, are read as they are; one that
+says what no `ArgSpec` can say is refused, for a bound that nobody keeps is worse than none.
+
+Source: issue "Authoring from Python", ``Annotated`` with descriptions and bounds.
+
+A Python annotation as the words of the contract, or a sentence that says what to write instead.
+
+Source: contract section 1; nothing ever falls back to `any`.
+"""
+
+from __future__ import annotations
+
+import types
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, Flag
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import attrs
+
+from neuroscript.coercion.parameters import FLAG, NUMBER, STRING, WHOLE, optional, require_fields
+from neuroscript.coercion.types import ELEMENTS, ArgType
+from neuroscript.errors import SpecError
+
+FIELDS: Final = {
+    "description": "description",
+    "documentation": "description",
+    "ge": "minimum",
+    "le": "maximum",
+    "min_length": "min_length",
+    "max_length": "max_length",
+}
+"""Attributes of the marks of others, and the fields of an `Arg` that say the same."""
+
+
+OPEN: Final = {"gt": ("minimum", 1), "lt": ("maximum", -1)}
+"""Bounds that are not reached: of whole numbers the next one is."""
+
+
+OTHERS: Final = frozenset({"annotated_types", "pydantic", "typing_extensions"})
+"""Packages whose marks are read; those of all other packages mean something to somebody else."""
+
+
+class Unmarkable(Exception):
+    """A mark that says what no `ArgSpec` can; its text says what to write instead."""
+
+
+@attrs.frozen
+class Arg:
+    """What an annotation says of an argument beyond its type.
+
+    ``Annotated[int, Arg("How many.", minimum=1)]``; a text alone, as in ``Annotated[int, "How many."]``, is a
+    description.
+
+    Attributes:
+        description: What it is, with its unit; it goes before what the docstring says.
+        minimum: The least number it may be, or each element of a list of numbers.
+        maximum: The greatest.
+        min_length: The least number of characters, bytes, items or keys.
+        max_length: The greatest.
+        secret: Whether its value must be seen nowhere.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+
+    Source: contract section 1, `ArgSpec`.
+    """
+
+    description: str = ""
+    minimum: float | None = attrs.field(default=None, kw_only=True)
+    maximum: float | None = attrs.field(default=None, kw_only=True)
+    min_length: int | None = attrs.field(default=None, kw_only=True)
+    max_length: int | None = attrs.field(default=None, kw_only=True)
+    secret: bool = attrs.field(default=False, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        number, length = optional(NUMBER), optional(WHOLE)
+        bounds = {"minimum": number, "maximum": number, "min_length": length, "max_length": length}
+        require_fields("Arg", self, description=STRING, secret=FLAG, **bounds)
+
+
+UNMARKED: Final = Arg()
+
+
+def marked(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
+    """Return *before* with what *marks* say of an argument of type *kind*; the last one that speaks is right.
+
+    Raises:
+        Unmarkable: A bound can not be said.
+    """
+    found = attrs.asdict(before)
+    for mark in marks:
+        if type(mark) is str:
+            found["description"] = mark
+        elif type(mark) is Arg:
+            found.update(attrs.asdict(mark, filter=lambda field, value: value != field.default))
+        elif type(mark).__module__.partition(".")[0] in OTHERS:
+            found.update(_read(mark, kind))
+    try:
+        return Arg(**found)
+    except SpecError as error:  # of the mark of another package
+        raise Unmarkable("; ".join(error.problems)) from None
+
+
+def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
+    """Return the fields of an `Arg` that the mark of another package speaks of."""
+    found: dict[str, Any] = {}
+    for each in getattr(mark, "metadata", None) or ():
+        found.update(_read(each, kind))
+    known = {name: getattr(mark, name) for name in (*FIELDS, *OPEN) if hasattr(mark, name)}
+    if not known or getattr(mark, "pattern", None) is not None:
+        raise Unmarkable(f"{type(mark).__name__} can not be kept; leave it out, and look at the value inside")
+    said = {name: value for name, value in known.items() if value is not None}
+    found.update({FIELDS[name]: value for name, value in said.items() if name in FIELDS})
+    found.update(_next(name, said[name], kind) for name in OPEN if name in said)
+    return found
+
+
+def _next(name: str, bound: Any, kind: ArgType) -> tuple[str, Any]:
+    field, step = OPEN[name]
+    if ELEMENTS.get(kind, kind) is not ArgType.INT or type(bound) is not int:
+        raise Unmarkable(f"a {field} that is not reached can be said of int alone; write one that is")
+    return field, bound + step
+
+
+Class = type
+"""`type` under a name that a field called ``type`` does not hide."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Hint:
+    """What an annotation says of a value.
+
+    Attributes:
+        type: The word of the contract.
+        nullable: Whether ``None`` is one of its alternatives.
+        choices: The values of a ``Literal`` or of the members of an Enum, or of one inside a list.
+        cls: The class that is meant by a map, or by each map of a slice; or the Enum that is meant by each choice.
+        said: What ``Annotated`` says besides.
+    """
+
+    type: ArgType
+    nullable: bool = False
+    choices: tuple[Any, ...] = ()
+    cls: Class | None = None
+    said: Arg = UNMARKED
+
+
+class Unreadable(Exception):
+    """An annotation that names no ArgType; its text says what to write."""
+
+
+PLAIN: Final[Mapping[Any, ArgType]] = {
+    str: ArgType.STRING,
+    int: ArgType.INT,
+    float: ArgType.FLOAT,
+    bool: ArgType.BOOL,
+    bytes: ArgType.BLOB,
+    Any: ArgType.ANY,
+    None: ArgType.NIL,
+    type(None): ArgType.NIL,
+    array: ArgType.EMBEDDING,
+}
+
+
+LISTS: Final[Mapping[Any, ArgType]] = {
+    str: ArgType.SLICE_STRING,
+    int: ArgType.SLICE_INT,
+    float: ArgType.SLICE_FLOAT,
+    bool: ArgType.SLICE_BOOL,
+    Any: ArgType.SLICE_ANY,
+    dict[str, Any]: ArgType.SLICE_MAP,
+}
+
+
+DICTS: Final[Mapping[Any, ArgType]] = {
+    (str, Any): ArgType.MAP,
+    (str, str): ArgType.MAP_STRING_STRING,
+    (str, int): ArgType.MAP_STRING_INT,
+    (str, float): ArgType.MAP_STRING_FLOAT,
+    (str, bool): ArgType.MAP_STRING_BOOL,
+    (Any, Any): ArgType.MAP_ANY_ANY,
+}
+
+
+KNOWN: Final = (
+    "str, int, float, bool, bytes, array, Any, list[T], dict[str, T], Literal[…], an Enum, a TypedDict, "
+    "a dataclass, an attrs class, or one of these | None"
+)
+
+
+INSTEAD: Final[Mapping[Any, str]] = {
+    list: "list[Any]",
+    Sequence: "Sequence[Any]",
+    Iterable: "list[Any], or list[T]",
+    tuple: "list[Any], or list[T]",
+    set: "list[Any], or list[T]",
+    frozenset: "list[Any], or list[T]",
+    dict: "dict[str, Any]",
+    Mapping: "Mapping[str, Any]",
+    object: "Any",
+    bytearray: "bytes",
+    memoryview: "bytes",
+    complex: "list[float]",
+}
+"""What to write for a type that is near to one that is known."""
+
+
+MEANINGS: Final = ("__supertype__", "__value__")
+"""What a ``NewType``, and an alias by the statement ``type``, stand for."""
+
+
+TEXTUAL: Final = frozenset({"Path", "PurePath", "UUID", "Decimal", "Fraction", "datetime", "date", "time", "timedelta"})
+"""Classes of the standard library that JSON writes as a text."""
+
+
+def hint_of(annotation: Any) -> Hint:
+    """Return what *annotation* says.
+
+    Raises:
+        Unreadable: It names no ArgType.
+    """
+    if _hashable(annotation) and annotation in PLAIN:
+        return Hint(PLAIN[annotation])
+    form = _FORMS.get(get_origin(annotation))
+    if form is not None:
+        return form(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return _enum(annotation)
+    if is_record(annotation):
+        return Hint(ArgType.MAP, cls=annotation)
+    for meaning in MEANINGS:
+        if hasattr(annotation, meaning):
+            return hint_of(getattr(annotation, meaning))
+    raise Unreadable(f"{spelt(annotation)} names no ArgType; write {_instead(annotation)}")
+
+
+def is_record(annotation: Any) -> bool:
+    """Tell whether an annotation is a class with declared fields: of attrs, a dataclass or a TypedDict."""
+    if not isinstance(annotation, type):
+        return False
+    return attrs.has(annotation) or hasattr(annotation, "__dataclass_fields__") or is_typed_dict(annotation)
+
+
+def is_typed_dict(cls: type) -> bool:
+    """Tell whether a class is a TypedDict, whoever brings it."""
+    return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
+
+
+def annotations_of(thing: Any) -> dict[str, Any]:
+    """Return the annotations of a function or class, evaluated by `typing.get_type_hints` and by nothing else.
+
+    Raises:
+        Unreadable: One of them can not be evaluated.
+    """
+    try:
+        return get_type_hints(thing, include_extras=True)
+    except Exception as error:
+        raise Unreadable(f"its annotations can not be evaluated ({type(error).__name__}: {error})") from error
+
+
+def spelt(annotation: Any) -> str:
+    """Return an annotation as its author wrote it, as nearly as that is known."""
+    name = annotation.__qualname__ if isinstance(annotation, type) and not get_args(annotation) else annotation
+    return str(name).replace("typing.", "").replace("collections.abc.", "")
+
+
+def _optional(annotation: Any) -> Hint:
+    others = [each for each in get_args(annotation) if each is not type(None)]
+    if len(others) != 1 or len(others) == len(get_args(annotation)):
+        raise Unreadable(f"{spelt(annotation)} has several types; write one of them, or Any")
+    return attrs.evolve(hint_of(others[0]), nullable=True)
+
+
+def _annotated(annotation: Any) -> Hint:
+    kind, *marks = get_args(annotation)
+    hint = hint_of(kind)
+    try:
+        return attrs.evolve(hint, said=marked(hint.said, marks, hint.type))
+    except Unmarkable as error:
+        raise Unreadable(str(error)) from error
+
+
+def _literal(annotation: Any) -> Hint:
+    values = [value for value in get_args(annotation) if value is not None]
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1 or not kinds <= {str, int, bool}:
+        raise Unreadable(f"{spelt(annotation)} must hold values of one type, str, int or bool")
+    return Hint(PLAIN[kinds.pop()], nullable=None in get_args(annotation), choices=tuple(values))
+
+
+def _enum(cls: type[Enum]) -> Hint:
+    values = tuple(member.value for member in cls)
+    kinds = {type(value) for value in values}
+    if issubclass(cls, Flag):
+        raise Unreadable(f"{spelt(cls)} is a Flag; write an Enum, or a list of one")
+    if len(kinds) != 1 or not kinds <= {str, int, float, bool}:
+        raise Unreadable(f"{spelt(cls)} must have members whose values are of one type, str, int, float or bool")
+    return Hint(PLAIN[kinds.pop()], choices=values, cls=cls)
+
+
+def _list(annotation: Any) -> Hint:
+    if not get_args(annotation):
+        raise Unreadable(f"{spelt(annotation)} names no ArgType; write {_instead(get_origin(annotation))}")
+    (element,) = get_args(annotation)
+    if _hashable(element) and element in LISTS:
+        return Hint(LISTS[element])
+    hint = hint_of(element)
+    if hint.said.min_length is not None or hint.said.max_length is not None or hint.said.secret:
+        raise Unreadable("of each item of a list a least and a greatest number can be said, and no more")
+    kind = _SLICES.get(hint.type)
+    if kind is not None and not hint.nullable:
+        return Hint(kind, choices=hint.choices, cls=hint.cls, said=hint.said)
+    said = spelt(annotation).replace("Sequence[", "list[", 1)
+    raise Unreadable(f"{said} names no ArgType; write list[Any] and say in words what it holds")
+
+
+def _dict(annotation: Any) -> Hint:
+    pair = get_args(annotation)
+    if _hashable(pair) and pair in DICTS:
+        return Hint(DICTS[pair])
+    raise Unreadable(f"{spelt(annotation)} names no ArgType; write dict[str, Any] and say in words what it holds")
+
+
+_SLICES: Final[Mapping[ArgType, ArgType]] = {
+    ArgType.MAP: ArgType.SLICE_MAP,
+    **{PLAIN[kind]: LISTS[kind] for kind in (str, int, float, bool, Any)},
+}
+
+
+_FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
+    Union: _optional,
+    types.UnionType: _optional,
+    Annotated: _annotated,
+    Literal: _literal,
+    list: _list,
+    Sequence: _list,
+    dict: _dict,
+    Mapping: _dict,
+    array: lambda annotation: Hint(ArgType.EMBEDDING),
+}
+"""What reads each form of typing."""
+
+
+def _instead(annotation: Any) -> str:
+    if _hashable(annotation) and annotation in INSTEAD:
+        return INSTEAD[annotation]
+    if get_origin(annotation) in (tuple, set, frozenset, Iterable):
+        return INSTEAD[get_origin(annotation)]
+    if isinstance(annotation, type) and annotation.__name__ in TEXTUAL:
+        return "str, and make it inside"
+    return KNOWN
+
+
+def _hashable(annotation: Any) -> bool:
+    try:
+        hash(annotation)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,144 @@
+"""The fields of a class that stands for a map, whoever made the class: attrs, dataclasses or a TypedDict.
+
+Source: contract section 1, ``cls``; issue "Authoring from Python".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Annotated, Any, Final, NotRequired, Required, get_args, get_origin
+
+import attrs
+
+from neuroscript.errors import UNSET
+from neuroscript.spec.annotations import KNOWN, Hint, Unreadable, annotations_of, hint_of, is_record, is_typed_dict
+
+OPTIONAL: Final = {Required: False, NotRequired: True}
+FROZEN_KEY: Final = "ReadOnly"
+"""What typing calls a key that a function may not change, from Python 3.13 on."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Field:
+    """One field of such a class.
+
+    Attributes:
+        name: By which it is given, to the class and in the map.
+        hint: What its annotation says.
+        default: What it becomes when it is not given, as the class has it, or `UNSET`.
+        optional: Whether it may be left out, and the class then knows what to do.
+    """
+
+    name: str
+    hint: Hint
+    default: Any = UNSET
+    optional: bool = False
+
+
+def fields_of(cls: type, above: tuple[type, ...] = ()) -> tuple[Field, ...]:
+    """Return the fields of a class that are given when an instance is made, in their order.
+
+    A field with a plain default has that default; one with a factory is optional and left to the class.
+
+    Raises:
+        Unreadable: *cls* is no such class, holds itself, or has a field whose annotation names no ArgType.
+    """
+    if not is_record(cls):
+        raise Unreadable("cls must be an attrs class, a dataclass, a TypedDict or an Enum")
+    if cls in above:
+        raise Unreadable(f"{cls.__name__} holds itself; write keys and Any instead")
+    return tuple(
+        Field(name, _hint(name, annotation, (*above, cls)), default, optional)
+        for name, annotation, default, optional in _declared(cls, annotations_of(cls))
+    )
+
+
+Declared = tuple[str, Any, Any, bool]
+"""A name, an annotation, a default, and whether it may be left out."""
+
+
+def _declared(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
+    if is_typed_dict(cls):
+        yield from (
+            _key(name, annotation, name not in cls.__required_keys__) for name, annotation in annotations.items()
+        )
+    elif attrs.has(cls):
+        yield from _attributes(cls, annotations)
+    else:
+        yield from _members(cls, annotations)
+
+
+def _key(name: str, annotation: Any, optional: bool) -> Declared:
+    """Return a key of a TypedDict; what its own annotation says goes before what Python noted of it as a text."""
+    marks: list[Any] = []
+    while (form := get_origin(annotation)) in (*OPTIONAL, Annotated) or str(form).endswith(FROZEN_KEY):
+        optional = OPTIONAL.get(form, optional)
+        annotation, *added = get_args(annotation)
+        marks = [*added, *marks]
+    return name, Annotated[(annotation, *marks)] if marks else annotation, UNSET, optional
+
+
+def _attributes(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
+    for field in attrs.fields(cls):
+        if field.init:
+            left = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
+            default = UNSET if left or field.default is attrs.NOTHING else field.default
+            if field.name not in annotations and field.type is None:
+                raise Unreadable(f"field {field.name}: has no annotation; write {KNOWN}")
+            yield field.alias or field.name, annotations.get(field.name, field.type), default, left
+
+
+def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
+    import dataclasses  # loaded by whoever made the class, and dear for all others
+
+    for name, annotation in annotations.items():
+        if isinstance(annotation, dataclasses.InitVar):
+            raise Unreadable(f"field {name}: an InitVar can not be read back; write a field")
+    for field in dataclasses.fields(cls):
+        if field.init:
+            left = field.default_factory is not dataclasses.MISSING
+            default = UNSET if field.default is dataclasses.MISSING else field.default
+            yield field.name, annotations[field.name], default, left
+
+
+def _hint(name: str, annotation: Any, above: tuple[type, ...]) -> Hint:
+    try:
+        hint = hint_of(annotation)
+        if hint.cls is not None and not issubclass(hint.cls, Enum):
+            fields_of(hint.cls, above)
+    except Unreadable as error:
+        raise Unreadable(f"field {name}: {error}") from error
+    return hint
+
+
+def plain(default: Any) -> Any:
+    """Return a default that is a member of an Enum, or an instance of such a class, as a caller would write it."""
+    if default is UNSET:  # which is itself a member of an Enum
+        return default
+    if isinstance(default, Enum):
+        return default.value
+    if type(default) in (list, tuple):
+        return [plain(each) for each in default]
+    if type(default) is dict:
+        return {name: plain(each) for name, each in default.items()}
+    if is_record(type(default)):
+        return _taken_apart(default)
+    return default
+
+
+def _taken_apart(instance: Any) -> Any:
+    """Return an instance as a map of its fields, or as it is where its class can not be read."""
+    try:
+        fields = fields_of(type(instance))
+    except Unreadable:
+        return instance
+    return {field.name: plain(getattr(instance, _attribute(instance, field.name))) for field in fields}
+
+
+def _attribute(instance: Any, name: str) -> str:
+    """Return by which name an instance holds what is given as *name*."""
+    if not attrs.has(type(instance)):
+        return name
+    names: dict[str | None, str] = {field.alias: field.name for field in attrs.fields(type(instance))}
+    return names[name]

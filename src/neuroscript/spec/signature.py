@@ -1,0 +1,267 @@
+"""A Python function's annotations and docstring as the spec of a tool.
+
+Google's style of docstring is read here; NumPy's and Sphinx's by ``docstring-parser`` (the ``functions`` extra).
+
+Source: contract section 1; design.md, "a tool, two ways".
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from itertools import takewhile
+from typing import Any, Final, get_args, get_origin
+
+import attrs
+
+from neuroscript.coercion.types import ArgType
+from neuroscript.errors import UNSET, SpecError
+from neuroscript.spec import callables
+from neuroscript.spec.annotations import KNOWN, UNMARKED, Hint, Unreadable, hint_of, spelt
+from neuroscript.spec.tool_spec import RUNTIME, ArgSpec, argument
+
+ANY_NAME: Final = "a tool takes no names but those of its spec; write each parameter, or one of dict[str, T]"
+"""What is said of ``**names``."""
+
+STREAMS: Final = (Iterator, Generator, AsyncIterator, AsyncGenerator)
+"""What a function returns that is a stream; the first word in its brackets is the type of an item."""
+
+SECTION: Final = re.compile(r"([A-Z][A-Za-z]*(?: [A-Z][a-z]+)?):\s*")
+SECTIONS: Final = {
+    **dict.fromkeys(("Args", "Arguments", "Parameters", "Params", "Keyword Args", "Keyword Arguments"), "Args"),
+    **dict.fromkeys(("Returns", "Return", "Yields", "Yield"), "Returns"),
+    **dict.fromkeys(("Raises", "Raise"), "Raises"),
+    **dict.fromkeys(("Example", "Examples", "Note", "Notes", "Attributes", "Warning", "Warnings", "See Also"), ""),
+}
+"""The headings that end the summary, and what they begin; after the first of them each other heading ends a section."""
+
+ENTRY: Final = re.compile(r"\*{0,2}(?P<name>[A-Za-z_]\w*)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
+NUMPY: Final = re.compile(r"^(?:(?:Other )?Parameters|Returns|Yields|Raises)\n-{3,}", re.MULTILINE)
+SPHINX: Final = re.compile(
+    r"^:(?:param|parameter|arg|argument|key|keyword|type|rtype|returns?|raises?|yields?)\b.*?:", re.M
+)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Described:
+    """What a docstring says.
+
+    Attributes:
+        summary: Its first paragraph, as one line.
+        args: What it says of each parameter.
+        returns: What it says of the result.
+        raises: What it says of errors.
+    """
+
+    summary: str = ""
+    args: Mapping[str, str] = {}
+    returns: str = ""
+    raises: str = ""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Signature:
+    """What a function says of itself: the fields of a `ToolSpec` that can be read off it.
+
+    Attributes:
+        takes_runtime: Whether it wants to see the Runtime.
+        by_name: Whether it takes some of its arguments by name alone.
+        parameters: Those of its arguments, in the order of the spec.
+    """
+
+    name: str
+    args: tuple[ArgSpec, ...]
+    return_type: ArgType
+    return_nullable: bool
+    stream: bool
+    variadic: bool
+    takes_runtime: bool
+    by_name: bool
+    parameters: tuple[inspect.Parameter, ...]
+    described: Described
+
+
+def read(func: Callable[..., Any]) -> Signature:
+    """Return what *func* says of itself.
+
+    Raises:
+        SpecError: With everything that can not be read, and what to write instead.
+    """
+    name = callables.name_of(func)
+    try:
+        annotations = callables.annotations_below(func)
+        parameters = callables.parameters_of(func)
+        described = docstring(callables.docstring_of(func))
+    except (Unreadable, TypeError, ValueError) as error:
+        raise SpecError(name, [str(error)]) from error
+    takes_runtime = bool(parameters) and parameters[0].name == RUNTIME
+    given = callables.in_order(parameters[1:] if takes_runtime else parameters)
+    faults: list[str] = []
+    args = [_argument(parameter, annotations, described, faults) for parameter in given]
+    annotation, stream = item(annotations.get("return", inspect.Signature.empty))
+    result = returned(annotation, faults)
+    if callables.is_generator(func) and not stream:
+        faults.append("the result: it yields; write Iterator[T], or AsyncIterator[T]")
+    faults.extend(_strangers(func, described))
+    if faults:
+        raise SpecError(name, faults)
+    return Signature(
+        name,
+        tuple(arg for arg in args if arg is not None),
+        result.type,
+        result.nullable,
+        stream,
+        any(parameter.kind is parameter.VAR_POSITIONAL for parameter in given),
+        takes_runtime,
+        any(parameter.kind is parameter.KEYWORD_ONLY for parameter in given),
+        tuple(given),
+        attrs.evolve(described, returns=result.said.description or described.returns),
+    )
+
+
+def _argument(
+    parameter: inspect.Parameter, annotations: Mapping[str, Any], described: Described, faults: list[str]
+) -> ArgSpec | None:
+    name = parameter.name
+    wrong = _unfit(parameter, annotated=name in annotations)
+    if wrong:
+        faults.append(f"{name}: {wrong}")
+        return None
+    try:
+        return argument(
+            name,
+            hint_of(annotations[name]),
+            default=UNSET if parameter.default is parameter.empty else parameter.default,
+            required=False if parameter.kind is parameter.VAR_POSITIONAL else None,
+            description=described.args.get(name, ""),
+        )
+    except Unreadable as error:
+        faults.append(f"{name}: {error}")
+    except SpecError as error:
+        faults.extend(f"{name}: {problem}" for problem in error.problems)
+    return None
+
+
+def _unfit(parameter: inspect.Parameter, *, annotated: bool) -> str:
+    if parameter.name == RUNTIME:
+        return "is the Runtime; put it first"
+    if parameter.kind is parameter.VAR_KEYWORD:
+        return ANY_NAME
+    if not annotated and parameter.name in ("self", "cls"):
+        return "this is a method of a class; give that of an instance, as in tool(thing.method)"
+    return "" if annotated else f"has no annotation; write {KNOWN}"
+
+
+def item(annotation: Any) -> tuple[Any, bool]:
+    """Return what an iterator is one of, and that it is a stream; any other annotation as it is."""
+    if get_origin(annotation) not in STREAMS or not get_args(annotation):
+        return annotation, False
+    return get_args(annotation)[0], True
+
+
+def returned(annotation: Any, faults: list[str]) -> Hint:
+    """Return what the annotation of a result says; what is wrong with it is added to *faults*."""
+    if annotation is inspect.Signature.empty:
+        faults.append("the result has no annotation; write -> None where there is none")
+        return Hint(ArgType.NIL)
+    if annotation in STREAMS or get_origin(annotation) in STREAMS:
+        faults.append(f"the result: {spelt(annotation)} does not say of what; write {spelt(annotation)}[T]")
+        return Hint(ArgType.NIL)
+    try:
+        hint = hint_of(annotation)
+    except Unreadable as error:
+        faults.append(f"the result: {error}")
+        return Hint(ArgType.NIL)
+    if hint.cls is not None or hint.choices or attrs.evolve(hint.said, description="") != UNMARKED:
+        faults.append("the result: write the built-in that it is, such as dict[str, Any] or str")
+    return hint
+
+
+def _strangers(func: Callable[..., Any], described: Described) -> list[str]:
+    names = callables.all_names(func)
+    return [f"the docstring describes {each}, which is no parameter" for each in described.args if each not in names]
+
+
+def docstring(text: str) -> Described:
+    """Return what a docstring says, in Google's style or, with the ``functions`` extra, in NumPy's or Sphinx's.
+
+    Raises:
+        ValueError: It is in another style and the extra is not installed.
+    """
+    for style, pattern in (("numpydoc", NUMPY), ("rest", SPHINX)):
+        found = pattern.search(text)
+        if found:
+            return attrs.evolve(_by_library(text, style), summary=_first_paragraph(text[: found.start()].splitlines()))
+    sections: dict[str, list[str]] = {"summary": []}
+    current = summary = sections["summary"]
+    for line in text.splitlines():
+        heading = SECTION.fullmatch(line)
+        if heading and (heading[1] in SECTIONS or current is not summary):
+            current = sections.setdefault(SECTIONS.get(heading[1], ""), [])
+        else:
+            current.append(line)
+    return Described(
+        _first_paragraph(summary),
+        _entries(_indented(sections.get("Args", []))),
+        _joined(_indented(sections.get("Returns", []))),
+        _joined(_indented(sections.get("Raises", []))),
+    )
+
+
+def _indented(lines: list[str]) -> list[str]:
+    """Return the lines of a section; a line that stands further to the left than its first one ends it."""
+    written = [line for line in lines if line.strip()]
+    margin = _depth(written[0]) if written else 0
+    return list(takewhile(lambda line: not line.strip() or _depth(line) >= margin, lines))
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _first_paragraph(lines: list[str]) -> str:
+    return _joined("\n".join(lines).strip().split("\n\n")[0].splitlines())
+
+
+def _joined(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+def _entries(lines: list[str]) -> dict[str, str]:
+    """Return the text of each ``name: text`` of a section; a deeper line goes on with the entry above it."""
+    entries: dict[str, str] = {}
+    name, margin = "", 0
+    for line in lines:
+        match = ENTRY.fullmatch(line.strip())
+        if match and (not name or _depth(line) <= margin):
+            name, margin = match["name"], _depth(line)
+            entries[name] = match["text"]
+        elif name and line.strip():
+            entries[name] = f"{entries[name]} {line.strip()}".strip()
+    return entries
+
+
+def _by_library(text: str, style: str) -> Described:
+    try:
+        from docstring_parser import DocstringStyle, ParseError, parse
+    except ImportError:
+        from neuroscript._imports import mending
+
+        raise ValueError(f"its docstring is not in Google's style; {mending('functions')} reads it") from None
+    try:
+        found = parse(text, DocstringStyle[style.upper()])
+    except ParseError as error:
+        raise ValueError("its docstring is broken; write a name in each :param name:") from error
+    entries = [each for each in found.params if each.args[0] != "attribute"]
+    return Described(
+        "",
+        {name: _joined((each.description or "").splitlines()) for each in entries for name in _names(each.arg_name)},
+        _joined(((found.returns.description if found.returns else None) or "").splitlines()),
+        "; ".join(_joined((each.description or "").splitlines()) for each in found.raises),
+    )
+
+
+def _names(text: str) -> list[str]:
+    """Return the names that NumPy's style may put before one description: ``a, b : int``."""
+    return [name.strip().lstrip("*") for name in text.split(",")]

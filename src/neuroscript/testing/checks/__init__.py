@@ -1,0 +1,1 @@
+"""Contract checks for every tool of a toolset."""

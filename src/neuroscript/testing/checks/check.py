@@ -1,0 +1,191 @@
+"""All laws, over all tools of a toolset: as one report, or one after the other for a test runner.
+
+Source: issue "Plugins", the publisher's kit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from neuroscript.coercion.parameters import (
+    FLAG,
+    STRING,
+    STRINGS,
+    WHOLE,
+    instance,
+    optional,
+    require,
+    require_fields,
+    sequence,
+)
+from neuroscript.errors import SpecError
+from neuroscript.testing.checks import behaviour as behaving
+from neuroscript.testing.checks import contract as telling
+from neuroscript.testing.checks import shipping
+from neuroscript.testing.checks import side_effects as isolated
+from neuroscript.testing.checks.check_case import Law, Violation
+from neuroscript.testing.checks.setup import Setup, toolsets_of
+from neuroscript.testing.checks.trials import Bench
+from neuroscript.tools.tool import ToolImplementation
+from neuroscript.tools.toolset import Toolset
+
+LAWS: Final[tuple[Law, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS, *shipping.LAWS)
+"""Every law, in the order in which they are asked."""
+
+BY_NAME: Final = {law.name: law for law in LAWS}
+
+
+SETUP: Final = optional(instance(Setup))
+VIOLATIONS: Final = sequence(instance(Violation), "Violations")
+
+
+class LawsBroken(AssertionError):
+    """A toolset breaks laws; the text has a line for each tool and law.
+
+    Attributes:
+        report: Everything that was found.
+    """
+
+    def __init__(self, report: Report) -> None:
+        require("LawsBroken", report=(report, instance(Report)))
+        super().__init__(str(report))
+        self.report = report
+
+
+@attrs.frozen
+class Report:
+    """What became of a check.
+
+    Attributes:
+        toolset: What was checked.
+        asked: How many times a law was asked of a tool.
+        violations: What was found, in the order of the tools and laws.
+    """
+
+    toolset: str
+    asked: int
+    violations: tuple[Violation, ...]
+
+    def __attrs_post_init__(self) -> None:
+        require_fields("report", self, toolset=STRING, asked=WHOLE, violations=VIOLATIONS)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no law is broken."""
+        return not self.violations
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The names of the laws that are broken, each once."""
+        return tuple(dict.fromkeys(each.law for each in self.violations))
+
+    def __str__(self) -> str:
+        head = f"{self.toolset}: {len(self.violations)} of {self.asked} laws are broken"
+        lines = (f"{each}\n    the law: {BY_NAME[each.law].sentence}" for each in self.violations)
+        return "\n".join([head, *lines])
+
+
+@attrs.frozen(eq=False)
+class LawCase:
+    """One law and one tool, or all tools together.
+
+    Attributes:
+        law: The law.
+        tool: The tool; None for a law of all of them.
+    """
+
+    law: Law
+    tool: ToolImplementation | None
+    _bench: Bench
+
+    @property
+    def subject(self) -> str:
+        """The name of the tool, or what all of them are called together."""
+        return self._bench.name if self.tool is None else self.tool.name
+
+    def faults(self) -> tuple[str, ...]:
+        """Return what breaks the law, a sentence each; none where a law that it presumes is broken."""
+        key = f"{self.law.name} {self.subject}"
+        if key not in self._bench.found:
+            asked = not any(self._presumed(name).faults() for name in self.law.presumes)
+            self._bench.found[key] = tuple(dict.fromkeys(self.law.check(self._bench, self.tool))) if asked else ()
+        found: tuple[str, ...] = self._bench.found[key]
+        return found
+
+    def check(self) -> None:
+        """Raise a `LawsBroken` where the law is broken."""
+        faults = self.faults()
+        if faults:
+            raise LawsBroken(Report(self._bench.name, 1, (Violation(self.law.name, self.subject, faults),)))
+
+    def _presumed(self, name: str) -> LawCase:
+        law = BY_NAME[name]
+        return LawCase(law, None if law.of_all else self.tool, self._bench)
+
+    def __str__(self) -> str:
+        return f"{self.subject}-{self.law.name}"
+
+
+def laws_of(
+    toolsets: Toolset | Sequence[Toolset],
+    setup: Setup | None = None,
+    *,
+    without: Collection[str] = (),
+    name: str = "",
+) -> tuple[LawCase, ...]:
+    """Return each law with each tool that it is asked of; nothing has run yet.
+
+    Args:
+        toolsets: One set, or those that are delivered together.
+        setup: The world of their examples.
+        without: Names of laws to leave out.
+        name: What they are called together.
+
+    Raises:
+        SpecError: There is no law of such a name.
+    """
+    sets = toolsets_of("laws", toolsets)
+    require("laws", setup=(setup, SETUP), without=(without, STRINGS), name=(name, STRING))
+    unknown = sorted(set(without) - BY_NAME.keys())
+    if unknown:
+        raise SpecError("laws", [f"there is no law called {each}" for each in unknown])
+    tools = tuple(tool for each in sets for tool in each)
+    bench = Bench(name or " ".join(each.name for each in sets), tools, setup or Setup(), sets)
+    return tuple(_cases([law for law in LAWS if law.name not in without], tools, bench))
+
+
+def _cases(laws: Iterable[Law], tools: Sequence[ToolImplementation], bench: Bench) -> Iterator[LawCase]:
+    laws = tuple(laws)
+    yield from (LawCase(law, tool, bench) for tool in tools for law in laws if not law.of_all)
+    yield from (LawCase(law, None, bench) for law in laws if law.of_all)
+
+
+def check_toolset(
+    toolsets: Toolset | Sequence[Toolset],
+    setup: Setup | None = None,
+    *,
+    without: Collection[str] = (),
+    raises: bool = True,
+) -> Report:
+    """Ask every law of every tool, through a real engine, and return what was found.
+
+    Args:
+        toolsets: One set, or those that are delivered together.
+        setup: The world of their examples.
+        without: Names of laws to leave out.
+        raises: Whether to raise where a law is broken.
+
+    Raises:
+        LawsBroken: With all violations.
+        SpecError: There is no law of such a name.
+    """
+    require("laws", raises=(raises, FLAG))
+    cases = laws_of(toolsets, setup, without=without)
+    found = tuple(Violation(case.law.name, case.subject, case.faults()) for case in cases if case.faults())
+    report = Report(cases[0]._bench.name, len(cases), found)
+    if raises and found:
+        raise LawsBroken(report)
+    return report

@@ -1,0 +1,60 @@
+"""Imports a module in a fresh process under an audit hook, and tells as JSON what that did and what tools it has.
+
+Run as ``python -m neuroscript.testing.checks.child_process MODULE FILE NAME``; it prints one line.
+
+Source: issue "Plugins", the publisher's kit; PEP 578.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import Any, Final
+
+import neuroscript.engine.engine  # noqa: F401 - loaded, so that what it takes is not put down to the module
+from neuroscript.testing.checks.audit_events import needed
+from neuroscript.tools.fingerprints import fingerprint
+
+HOOK: Final = "neuroscript_toolsets"
+"""The hook that brings toolsets; ``HOOK:NAME`` names one of them."""
+
+
+def told(module: str, file: str, name: str) -> dict[str, Any]:
+    """Return the events of importing *module*, and the fingerprints of the tools of the toolset *name* in it."""
+    events: list[str] = []
+    is_watching = [True]
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if is_watching and needed(event, args) and event not in events:
+            events.append(event)
+
+    sys.addaudithook(hook)
+    imported = _imported(module, file)
+    is_watching.clear()
+    toolset = _named(imported, name)
+    return {"events": events, "tools": {tool.name: fingerprint(tool) for tool in toolset}}
+
+
+def _named(module: ModuleType, name: str) -> Any:
+    attribute, _, wanted = name.partition(":")
+    found = getattr(module, attribute)
+    return next(each for each in found() if each.name == wanted) if wanted else found
+
+
+def _imported(module: str, file: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        spec = spec_from_file_location(module, file)
+        if spec is None or spec.loader is None:
+            raise
+        made = sys.modules[module] = module_from_spec(spec)
+        spec.loader.exec_module(made)
+        return made
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{json.dumps(told(*sys.argv[1:4]))}\n")

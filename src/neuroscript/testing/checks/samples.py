@@ -1,0 +1,94 @@
+"""Values of each declared type: common ones, and those that have broken tools before.
+
+Source: contract section 3; issue "Plugins", the publisher's kit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from neuroscript.coercion.constraints import coerce
+from neuroscript.coercion.types import ELEMENTS, ArgType
+from neuroscript.errors import CallError
+from neuroscript.spec.tool_spec import ArgSpec
+
+CANARY: Final = "canary-7f3a9c51-" * 5
+"""A text that nothing else spells; longer than what an error may show of a name, so that only a leak shows it whole."""
+
+COMMON: Final[dict[ArgType, tuple[Any, ...]]] = {
+    ArgType.STRING: ("", "a", CANARY, "two words", "é\U0001f600", "5", "[1]"),
+    ArgType.INT: (0, 1, -1, 3),
+    ArgType.FLOAT: (0.0, 1.0, -1.0, 2.5),
+    ArgType.BOOL: (True, False),
+    ArgType.BLOB: (b"", b"abc", CANARY.encode()),
+    ArgType.EMBEDDING: ([1.0, 2.5],),
+    ArgType.HANDLE: ("nothing-0",),
+    ArgType.NODEID: ("N_none",),
+    ArgType.ENTITYID: ("E_none",),
+    ArgType.ANY: (0, "a", CANARY, [1], {"a": 1}),
+    ArgType.MAP: ({}, {"a": 1}, {CANARY: CANARY}),
+}
+"""What callers give."""
+
+HARD: Final[dict[ArgType, tuple[Any, ...]]] = {
+    ArgType.STRING: (
+        *("\x00", "../../etc/passwd", "-rf", "$(id)", "%s%n{0}", "\r\n\x1b[31m", "\u202eabc", "\ufeff", "'\"\\"),
+        *("a" * 10_000, "(((((", "9" * 400),
+    ),
+    ArgType.INT: (2**31, 2**53 + 1, 2**63 - 1, -(2**63)),
+    ArgType.FLOAT: (-0.0, 5e-324, 1.7e308, -1.7e308),
+    ArgType.BLOB: (b"\xff\xfe\x00", bytes(range(256))),
+    ArgType.EMBEDDING: ([],),
+    ArgType.HANDLE: ("a" * 128,),
+    ArgType.NODEID: ("N_" + "a" * 100,),
+    ArgType.ENTITYID: ("E_" + "a" * 100, {"id": "E_1"}),
+    ArgType.ANY: (None, "\x00", 2**63 - 1, 1.7e308, [], {}, [[[[[]]]]], [None], b"\xff"),
+    ArgType.MAP: ({"": None}, {"a": {"b": {"c": []}}}, {"__class__": 1, "$base64": "?"}),
+}
+"""What callers seldom give, and a tool has to stand."""
+
+WRONG: Final[tuple[Any, ...]] = (object(), {1, 2}, float("nan"), 2**70 + 1, "\ud800", [object()], (object(),))
+"""What no argument takes."""
+
+
+def fitting(arg: ArgSpec, *, hard: bool = False) -> Iterator[Any]:
+    """Yield values that an argument takes; *hard* ones are seldom met."""
+    yield from (value for value in _of(arg, HARD if hard else COMMON) if takes(arg, value))
+
+
+def takes(arg: ArgSpec, value: object) -> bool:
+    """Tell whether a value is one of an argument's, None left aside."""
+    if value is None:
+        return False
+    try:
+        coerce(value, arg, mode="strict" if arg.type is ArgType.STRING else "lax")
+    except CallError:
+        return False
+    return True
+
+
+def _of(arg: ArgSpec, table: dict[ArgType, tuple[Any, ...]]) -> Iterable[Any]:
+    if arg.choices:
+        return ()
+    if arg.keys:
+        return _maps(arg)
+    if arg.type in table:
+        return table[arg.type]
+    if arg.type in ELEMENTS:
+        elements = table[arg.element]
+        return ([], *([each] for each in elements), list(elements))
+    if arg.type.value.startswith("map_"):
+        element = ArgType(arg.type.value.rpartition("_")[2])
+        return ({}, *({"a": each} for each in table[element]))
+    return ()
+
+
+def _maps(arg: ArgSpec) -> Iterator[Any]:
+    made = {key.name: next(_values(key), None) for key in arg.keys if key.required}
+    yield [made] if arg.type is ArgType.SLICE_MAP else made
+
+
+def _values(arg: ArgSpec) -> Iterator[Any]:
+    yield from arg.choices
+    yield from fitting(arg)

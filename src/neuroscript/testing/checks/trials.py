@@ -1,0 +1,350 @@
+"""Calls of a tool through a real engine, with somebody who watches what its function gets, does and keeps.
+
+Source: issue "Plugins", the publisher's kit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from time import monotonic
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.errors import CallError, NeuroScriptError, ToolFailed
+from neuroscript.runtime.interfaces import ToolCall
+from neuroscript.spec.tool_spec import Example
+from neuroscript.testing.checks.samples import fitting
+from neuroscript.testing.checks.setup import Setup, World
+from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
+
+YOUNG: Final = 1
+OLD: Final = 2
+"""Generations of the collector of garbage, each with the younger ones."""
+
+OUTSIDE: Final = frozenset({"exec", "net"})
+"""Effects of tools that are called with nothing but their own examples: nobody knows where other values would go."""
+
+
+@attrs.define(eq=False)
+class Seen:
+    """What was seen of one call of a function.
+
+    Attributes:
+        members: The members of the Runtime that it used.
+        changed: Whether it changed an argument.
+        raised: What it raised.
+        runtime: The Runtime, for as long as somebody holds it.
+        source: The iterator that it returned, of a stream.
+    """
+
+    members: set[str] = attrs.field(factory=set)
+    changed: bool = False
+    raised: BaseException | None = None
+    runtime: Any = None
+    source: Any = None
+
+
+class WatchedRuntime:
+    """A Runtime that tells which of its members are used."""
+
+    __slots__ = ("__weakref__", "_rt", "_seen")
+
+    def __init__(self, rt: Any, seen: Seen) -> None:
+        self._rt = rt
+        self._seen = seen
+        seen.runtime = weakref.ref(self)
+
+    def __getattr__(self, name: str) -> Any:
+        self._seen.members.add(name)
+        return getattr(self._rt, name)
+
+
+class Log:
+    """Remembers what was seen of the last call."""
+
+    def __init__(self) -> None:
+        self.last: Seen | None = None
+
+    def entered(self, seen: Seen) -> None:
+        """Note that a function begins."""
+        self.last = seen
+
+    def left(self, seen: Seen) -> None:
+        """Note that it has returned, or raised."""
+
+
+def watched(tool: ToolImplementation, log: Log) -> ToolImplementation:
+    """Return a tool that does the same, and tells *log* what is seen of each call."""
+    free = isinstance(tool.func, WithoutRuntime)
+    func = tool.func.func if isinstance(tool.func, WithoutRuntime) else tool.func
+    watching = _awaited(func, log, free) if tool.is_coroutine else _called(func, log, free)
+    return attrs.evolve(tool, func=WithoutRuntime(watching) if free else watching)
+
+
+def _called(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any]:
+    @wraps(func)
+    def watching(*values: Any) -> Any:
+        seen, values, before = _begun(values, log, free)
+        try:
+            seen.source = result = func(*values)
+            return result
+        except BaseException as error:
+            seen.raised = error.with_traceback(None)
+            raise
+        finally:
+            log.left(seen)
+            seen.changed = _text(values, free) != before
+
+    return watching
+
+
+def _awaited(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any]:
+    @wraps(func)
+    async def watching(*values: Any) -> Any:
+        seen, values, before = _begun(values, log, free)
+        try:
+            return await func(*values)
+        except BaseException as error:
+            seen.raised = error
+            raise
+        finally:
+            log.left(seen)
+            seen.changed = _text(values, free) != before
+
+    return watching
+
+
+def _begun(values: tuple[Any, ...], log: Log, free: bool) -> tuple[Seen, tuple[Any, ...], str]:
+    seen = Seen()
+    if not free:
+        values = (WatchedRuntime(values[0], seen), *values[1:])
+    before = _text(values, free)
+    log.entered(seen)
+    return seen, values, before
+
+
+def _text(values: tuple[Any, ...], free: bool) -> str:
+    return repr(values if free else values[1:])
+
+
+@attrs.frozen(eq=False)
+class Trial:
+    """One call and what came of it.
+
+    Attributes:
+        what: Which call it was, for a sentence; without a value of it.
+        value: The result; of a stream the list of its items.
+        error: What was raised instead.
+        seen: What was seen of the function; None where it was not reached.
+        seconds: How long it took.
+        kept: Whether the Runtime was still held when the call had ended well.
+        state: What files and variables there were afterwards, see `World.state`.
+    """
+
+    what: str
+    value: Any
+    error: CallError | None
+    seen: Seen | None
+    seconds: float
+    kept: bool = False
+    state: tuple[Any, ...] = ()
+
+    @property
+    def came(self) -> str:
+        """What came of it, in a form that is equal only to that of an equal result of the same types."""
+        return f"error {self.error.code}" if self.error is not None else repr(exact(self.value))
+
+    @property
+    def crash(self) -> str:
+        """The type of what the function raised and did not mean to, or nothing."""
+        if type(self.error) is not ToolFailed or isinstance(self.error.__cause__, (NeuroScriptError, type(None))):
+            return ""
+        if self.seen is not None and isinstance(self.seen.raised, NeuroScriptError):
+            return ""
+        return type(self.error.__cause__).__name__
+
+
+def exact(value: Any) -> Any:
+    """Return a value in a form that is equal only to that of an equal value of the same types."""
+    match value:
+        case list():
+            return [exact(each) for each in value]
+        case dict():
+            return {key: exact(value[key]) for key in sorted(value, key=repr)}
+        case _:
+            return (type(value).__name__, repr(value))
+
+
+def call(engine: Any, name: str, args: Any) -> Any:
+    """Call a tool in order or by name."""
+    return engine.call_named(name, args) if isinstance(args, Mapping) else engine.call(name, args)
+
+
+def acall(engine: Any, name: str, args: Any) -> Any:
+    """Call it as a coroutine."""
+    awaited = engine.acall_named if isinstance(args, Mapping) else engine.acall
+    return asyncio.run(awaited(name, args))
+
+
+def execute(engine: Any, name: str, args: Any) -> Any:
+    """Call it as a model does."""
+    result = engine.execute(ToolCall(engine.tools[name].spec.wire_name, args))
+    if result.error is not None:
+        raise result.error
+    return result.value
+
+
+DOORS: Final[dict[str, Callable[[Any, str, Any], Any]]] = {"call": call, "acall": acall, "execute": execute}
+"""The ways into an engine: each takes it, the name of a tool and its arguments in order or by name."""
+
+
+def tried(
+    world: World, log: Log, tool: ToolImplementation, args: Any, what: str, door: Callable[..., Any] = call
+) -> Trial:
+    """Make one call and return what came of it."""
+    log.last = None
+    started, value, failure = monotonic(), None, None
+    try:
+        value = door(world.engine, tool.name, args)
+    except CallError as error:
+        failure = error
+    seconds = monotonic() - started
+    seen = log.last
+    return Trial(what, value, failure, seen, seconds, failure is None and _is_kept(seen), world.state())
+
+
+def _is_kept(seen: Seen | None) -> bool:
+    if seen is None or seen.runtime is None:
+        return False
+    seen.source = seen.source if inspect.isgenerator(seen.source) and seen.source.gi_frame is not None else None
+    for generation in (YOUNG, OLD):  # what a call has left is young, and all else that lives here may be much
+        if seen.runtime() is not None:
+            gc.collect(generation)
+    return seen.runtime() is not None
+
+
+@attrs.define(eq=False)
+class Bench:
+    """The tools that are tried, and what has been found of them so far, so that nothing is tried twice.
+
+    Attributes:
+        name: What they are called together.
+        tools: All of them.
+        setup: The world of their examples.
+        toolsets: The sets that they come in.
+        found: What the processes of `isolated` have told.
+    """
+
+    name: str
+    tools: tuple[ToolImplementation, ...]
+    setup: Setup
+    toolsets: tuple[Any, ...]
+    _examples: dict[tuple[str, str], list[tuple[Example, Trial]]] = attrs.field(factory=dict)
+    _varied: dict[str, list[Trial]] = attrs.field(factory=dict)
+    found: dict[str, Any] = attrs.field(factory=dict)
+    _log: Log = attrs.field(init=False, factory=Log)
+
+    def last_source(self) -> Any:
+        """Return the iterator that the function gave last, and hold it no longer."""
+        return None if self._log.last is None else self._log.last.source
+
+    def prepared(self, world: World, tool: ToolImplementation, args: Any) -> Any:
+        """Return the arguments of an example as they are to be given."""
+        prepare = self.setup.prepare
+        return args if prepare is None else prepare(world.engine, tool.name, args)
+
+    def with_watch(self, tool: ToolImplementation) -> list[ToolImplementation]:
+        """Return all tools, with a watch on one of them."""
+        return [watched(each, self._log) if each.name == tool.name else each for each in self.tools]
+
+    def examples(self, tool: ToolImplementation, door: str = "call") -> list[tuple[Example, Trial]]:
+        """Return each example of a tool with what came of it, each in a world of its own."""
+        key = tool.name, door
+        if key not in self._examples:
+            self._examples[key] = [
+                (example, self._example(tool, index, example, door))
+                for index, example in enumerate(tool.spec.examples, 1)
+            ]
+        return self._examples[key]
+
+    def _example(self, tool: ToolImplementation, index: int, example: Example, door: str) -> Trial:
+        with self.setup.world(self.with_watch(tool)) as world:
+            args = self.prepared(world, tool, example.args)
+            return tried(world, self._log, tool, args, f"example {index}", DOORS[door])
+
+    def twice(self, tool: ToolImplementation) -> Iterator[tuple[Trial, Trial]]:
+        """Yield, for each example that goes well, two calls one after the other in one world."""
+        for index, example in enumerate(tool.spec.examples, 1):
+            if example.error:
+                continue
+            with self.setup.world(self.with_watch(tool)) as world:
+                args = self.prepared(world, tool, example.args)
+                first = tried(world, self._log, tool, args, f"example {index}")
+                yield first, tried(world, self._log, tool, args, f"example {index}")
+
+    def base(self, tool: ToolImplementation) -> dict[str, Any] | None:
+        """Return the arguments by name of the first example that goes well; None where there is none."""
+        for example, trial in self.examples(tool):
+            if trial.error is None and not example.error:
+                return _by_name(tool, example.args)
+        return None
+
+    def varied(self, tool: ToolImplementation, kind: str) -> list[Trial]:
+        """Return calls in which one argument of the first good example is another one.
+
+        Args:
+            kind: ``common`` and ``hard`` values, each of the ``choices``, ``none``, or ``omitted``.
+        """
+        key = f"{tool.name} {kind}"
+        if key not in self._varied:
+            self._varied[key] = list(self._tried(tool, kind))
+        return self._varied[key]
+
+    def _tried(self, tool: ToolImplementation, kind: str) -> Iterator[Trial]:
+        base = None if OUTSIDE.intersection(tool.policy.effects) else self.base(tool)
+        if base is None:
+            return
+        with self.setup.world(self.with_watch(tool)) as world:
+            for changed, what in variations(tool, base, kind):
+                args = self.prepared(world, tool, changed)
+                yield tried(world, self._log, tool, args, what)
+
+    def all_trials(self, tool: ToolImplementation) -> Iterator[Trial]:
+        """Yield every call of a tool that has been thought of."""
+        yield from (trial for _, trial in self.examples(tool))
+        for kind in ("common", "hard", "choices", "none", "omitted"):
+            yield from self.varied(tool, kind)
+
+
+def _by_name(tool: ToolImplementation, args: Any) -> dict[str, Any]:
+    if isinstance(args, Mapping):
+        return dict(args)
+    names = [arg.name for arg in tool.spec.args]
+    if not tool.spec.variadic:
+        return dict(zip(names, args, strict=False))
+    count = len(names) - 1
+    return {**dict(zip(names[:count], args, strict=False)), names[-1]: list(args[count:])}
+
+
+def variations(tool: ToolImplementation, base: dict[str, Any], kind: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield arguments in which one is another, and what that one is, without its value."""
+    for place, arg in enumerate(tool.spec.args):
+        is_rest = tool.spec.variadic and place == len(tool.spec.args) - 1
+        if kind in ("common", "hard"):
+            for value in fitting(arg, hard=kind == "hard"):
+                what = f"{arg.name} as {type(value).__name__}"
+                yield {**base, arg.name: [value] if is_rest else value}, what
+        elif kind == "choices" and not is_rest:
+            for index, choice in enumerate(arg.choices, 1):
+                value = choice if arg.element is arg.type else [choice]
+                yield {**base, arg.name: value}, f"{arg.name} as choice {index}"
+        elif kind == "none" and arg.nullable and not is_rest:
+            yield {**base, arg.name: None}, f"{arg.name} as None"
+        elif kind == "omitted" and not arg.required:
+            yield {name: value for name, value in base.items() if name != arg.name}, f"without {arg.name}"

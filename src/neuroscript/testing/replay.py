@@ -1,0 +1,253 @@
+"""A recording run again: its calls of pure tools, up to the first that does not give what it gave.
+
+A recording is taken as a file that anybody may have written. It makes nothing happen: what runs is a tool that the
+engine knows as pure, by its own definition, and it runs through the engine's line.
+
+Source: contract section 5; peers.md part 2, row 43.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal
+
+import attrs
+
+from neuroscript.audit.recording import FORM, LONGEST, read
+from neuroscript.coercion.context import Where, place, type_name
+from neuroscript.engine.engine import Engine
+from neuroscript.io.text import NotJSON, parsed, shown
+from neuroscript.io.text_files import open_at_once
+from neuroscript.runtime.interfaces import ToolCall
+from neuroscript.tools.fingerprints import fingerprint
+from neuroscript.tools.tool import ToolImplementation
+
+OK: Final = "ok"
+PIECE: Final = 64 * 1024
+"""How many bytes of a line that is too long are read at once, and forgotten."""
+
+What = Literal["tool", "definition", "code", "type", "size", "key", "value"]
+
+
+@attrs.frozen
+class Difference:
+    """What a call gave when it was recorded, and what it gives now; types and sizes, and no value.
+
+    Attributes:
+        line: The number of its line in the recording, from 1.
+        tool: The canonical name of the tool.
+        what: What differs: there is no such tool, its definition is another one, the code with which it ended, or in
+            its result the type, the size or the value of something, or a key that only one of the two has.
+        where: The place in the result, such as ``result['names'][1]``, or ``""``.
+        was: What was recorded, such as ``str of 5``.
+        now: What it is now.
+    """
+
+    line: int
+    tool: str
+    what: What
+    where: str = ""
+    was: str = ""
+    now: str = ""
+
+    def __str__(self) -> str:
+        match self.what:
+            case "tool":
+                told = "there is no such tool"
+            case "definition":
+                told = "its definition is not the one that was recorded"
+            case "value":
+                told = f"was {self.was}, is another one"
+            case _:
+                told = f"was {self.was}, is {self.now}"
+        return ": ".join(each for each in (f"line {self.line}", self.tool, self.where, told) if each)
+
+
+@attrs.frozen
+class Replayed:
+    """What became of a recording.
+
+    Attributes:
+        run: How many calls were run again.
+        skipped: How many were calls of tools that are not pure.
+        left_out: How many were left out when it was recorded.
+        unreadable: How many lines are no recorded calls.
+        fault: What is wrong with the first of these, or ``""``.
+        difference: The first one, at which it ended, or None.
+    """
+
+    run: int = 0
+    skipped: int = 0
+    left_out: int = 0
+    unreadable: int = 0
+    fault: str = ""
+    difference: Difference | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every line could be read, and every call that was run gave what it gave."""
+        return self.difference is None and not self.unreadable
+
+
+def replay(path: str | os.PathLike[str], engine: Engine) -> Replayed:
+    """Run the calls of a recording again that are calls of pure tools, up to the first difference.
+
+    Raises:
+        OSError: The file can not be read, or is a named pipe.
+    """
+    with open(path, "rb", opener=open_at_once) as file:
+        return replayed(file.readline, engine)
+
+
+def replayed(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
+    """Do the same for a recording that is open.
+
+    Args:
+        readline: Gives the next bytes up to the end of a line, at most so many; none at the end.
+    """
+    so_far = Replayed()
+    again = _Again(engine)
+    for number, line in _lines(readline):
+        try:
+            call = _call(line)
+            difference = None if isinstance(call, str) else again.difference(number, call)
+        except _Unreadable as fault:
+            told = so_far.fault or f"line {number} {fault}"
+            so_far = attrs.evolve(so_far, unreadable=so_far.unreadable + 1, fault=told)
+            continue
+        count = call if isinstance(call, str) else "run"
+        if difference is None or difference.what not in ("tool", "definition"):
+            so_far = attrs.evolve(so_far, **{count: getattr(so_far, count) + 1})
+        if difference is not None:
+            return attrs.evolve(so_far, difference=difference)
+    return so_far
+
+
+def _lines(readline: Callable[[int], bytes]) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the lines that are not blank with their numbers; None for one that is too long, of which little is held."""
+    number = 0
+    while line := readline(LONGEST):
+        number += 1
+        if len(line) == LONGEST and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = readline(PIECE)
+            yield number, None
+        elif not line.isspace():
+            yield number, line
+
+
+class _Unreadable(Exception):
+    """A line that is no recorded call; its text goes on from "line 3"."""
+
+
+@attrs.frozen
+class _Call:
+    """A recorded call of a tool that was pure then."""
+
+    tool: str
+    fingerprint: str
+    args: list[Any]
+    code: str
+    result: Any
+
+
+def _call(line: bytes | None) -> _Call | Literal["skipped", "left_out"]:
+    """Return the call that a line holds, or what is counted of it.
+
+    Raises:
+        _Unreadable: It holds none.
+    """
+    if line is None:
+        raise _Unreadable(f"has more than {LONGEST} bytes")
+    try:
+        return _call_of(parsed(line.decode()))
+    except UnicodeDecodeError:
+        raise _Unreadable("is no text") from None
+    except NotJSON as error:
+        if error.code != "arg.not_json":
+            raise _Unreadable(f"can not be read: {error.hint}") from None
+        raise _Unreadable("is no JSON" if line.endswith(b"\n") else "is cut off") from None
+    except (ValueError, RecursionError):
+        raise _Unreadable("holds a value that can not be read") from None
+
+
+def _call_of(data: Any) -> _Call | Literal["skipped", "left_out"]:
+    match data:
+        case {"recording": int(form), "tool": str(), **rest} if form != FORM and type(form) is int:
+            raise _Unreadable(f"is of the form {shown(str(form))}, and {FORM} can be read")
+        case {"recording": int(), "tool": str(), "left_out": str(), **rest} if not rest:
+            return "left_out"
+        case {"recording": int(), "tool": str(tool), "effects": list(effects), "args": list(args), **rest}:
+            pass
+        case _:
+            raise _Unreadable("is no recorded call")
+    match rest:
+        case {"fingerprint": str(mark), "result": result} if len(rest) == 2:
+            code = OK
+        case {"fingerprint": str(mark), "code": str(code)} if len(rest) == 2:
+            result = None
+        case _:
+            raise _Unreadable("is no recorded call")
+    return _Call(tool, mark, read(args), code, read(result)) if "pure" in effects else "skipped"
+
+
+class _Again:
+    """Calls run again, one after the other, by one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._fingerprints: dict[str, str] = {}
+
+    def difference(self, line: int, call: _Call) -> Difference | None:
+        """Run a call again and return what is different, if anything is.
+
+        Raises:
+            _Unreadable: It says that its tool is pure, and the tool says that it is not.
+        """
+        tool: ToolImplementation | None = self._engine.tools.get(call.tool)
+        if tool is None:
+            return Difference(line, shown(call.tool), "tool")
+        if self._fingerprint_of(tool) != call.fingerprint:
+            return Difference(line, tool.name, "definition")
+        if "pure" not in tool.policy.effects:
+            raise _Unreadable(f"says of {tool.name} that it is pure, which it is not")
+        result = self._engine.execute(ToolCall(tool.name, call.args))
+        code = OK if result.error is None else result.error.code
+        if code != call.code:
+            return Difference(line, tool.name, "code", "", shown(call.code), code)
+        found = next(_differences((None, "result"), call.result, result.value), None)
+        if found is None:
+            return None
+        what, where, was, now = found
+        return Difference(line, tool.name, what, place(where), was, now)
+
+    def _fingerprint_of(self, tool: ToolImplementation) -> str:
+        known = self._fingerprints.get(tool.name)
+        return known or self._fingerprints.setdefault(tool.name, fingerprint(tool))
+
+
+def _differences(where: Where, was: Any, now: Any) -> Iterator[tuple[What, Where, str, str]]:
+    """Yield what is different between two values, and where; of maps and of lists of one length, in their members."""
+    if type(was) is not type(now):
+        yield "type", where, _told(was), _told(now)
+    elif isinstance(was, dict):
+        for key in sorted({*was, *now}):
+            if key not in was or key not in now:
+                old, new = (_told(each[key]) if key in each else "nothing" for each in (was, now))
+                yield "key", (where, key), old, new
+            else:
+                yield from _differences((where, key), was[key], now[key])
+    elif _told(was) != _told(now):
+        yield "size", where, _told(was), _told(now)
+    elif isinstance(was, list):
+        for index, (old, new) in enumerate(zip(was, now, strict=True)):
+            yield from _differences((where, index), old, new)
+    elif repr(was) != repr(now):  # for -0.0 is 0.0, and one time may be written in two zones
+        yield "value", where, _told(was), _told(now)
+
+
+def _told(value: Any) -> str:
+    """Return the type of a value, and its size where it has one."""
+    name = type_name(value)
+    return f"{name} of {len(value)}" if hasattr(value, "__len__") else name

@@ -1,0 +1,1 @@
+"""Tools, each a spec with a function and a policy, and sets of tools."""

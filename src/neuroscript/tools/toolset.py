@@ -1,0 +1,510 @@
+"""Canonical names and the tools that they mean: a snapshot that never changes under a call.
+
+Source: contract section 2; upstream ``tools_registration.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol, overload
+
+import attrs
+
+from neuroscript._version import FIRST_API
+from neuroscript.coercion.parameters import (
+    STRING,
+    Form,
+    instance,
+    mapping,
+    require,
+    sequence,
+)
+from neuroscript.errors import PluginError, RegistryError, SpecError, ToolFailed
+from neuroscript.io.text import shown
+from neuroscript.names import canonical, is_full_name, is_group_name
+from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
+from neuroscript.tools.tool import API, NEEDS_NOTHING, WRAP, Function, ToolImplementation, require_options, tool
+
+if TYPE_CHECKING:
+    from neuroscript.io.near_names import NearNames
+
+
+CHOICE: Final = Form("a pattern (a string) or a function", callable)
+
+
+IMPLEMENTATIONS: Final = sequence(instance(ToolImplementation, WRAP), "ToolImplementations")
+
+
+class Toolset:
+    """Tools that are delivered together; it collects until an engine takes its snapshot.
+
+    Args:
+        name: What the set is called, and the group of tools that are made with `tool`.
+        tools: The tools to begin with.
+        origin: Who brings it, where an engine is not told otherwise.
+        runtime_api: The `RUNTIME_API` that the tools were written for. One that says nothing is of the first one.
+
+    Raises:
+        SpecError: There can be no such set.
+        RegistryError: Two of the tools have one name.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tools: tuple[ToolImplementation, ...] = (),
+        *,
+        origin: str = "",
+        runtime_api: tuple[int, int] = FIRST_API,
+    ) -> None:
+        require(
+            "toolset",
+            name=(name, STRING),
+            tools=(tools, IMPLEMENTATIONS),
+            origin=(origin, STRING),
+            runtime_api=(runtime_api, API),
+        )
+        self.name = canonical(name)
+        if not is_group_name(self.name):
+            raise SpecError(f"toolset {shown(name)}", ["its name is not that of a group"])
+        self.origin = origin
+        self.runtime_api = runtime_api
+        self._tools: dict[str, ToolImplementation] = {}
+        self._aliases: dict[str, str] = {}
+        for each in tools:
+            self._put(each)
+
+    def add(self, spec: ToolSpec, func: Callable[..., Any], policy: ToolPolicy = NEEDS_NOTHING) -> ToolImplementation:
+        """Add the tool that *spec*, *func* and *policy* make, and return it.
+
+        Raises:
+            SpecError: There can be no such tool.
+            RegistryError: The set has a tool of that name.
+        """
+        return self._put(ToolImplementation(spec, func, policy))
+
+    @overload
+    def tool(
+        self,
+        func: Function,
+        /,
+        *,
+        name: str | None = None,
+        group: str | None = None,
+        policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
+        when_to_use: str = "",
+        category: str = "",
+        examples: tuple[Example, ...] = (),
+    ) -> Function: ...
+    @overload
+    def tool(
+        self,
+        func: None = None,
+        /,
+        *,
+        name: str | None = None,
+        group: str | None = None,
+        policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
+        when_to_use: str = "",
+        category: str = "",
+        examples: tuple[Example, ...] = (),
+    ) -> Callable[[Function], Function]: ...
+    def tool(
+        self,
+        func: Function | None = None,
+        /,
+        *,
+        name: str | None = None,
+        group: str | None = None,
+        policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
+        when_to_use: str = "",
+        category: str = "",
+        examples: tuple[Example, ...] = (),
+    ) -> Function | Callable[[Function], Function]:
+        """Add the tool that a function describes, and leave the function as it is.
+
+        Use it as a decorator, ``@toolset.tool``, or with options, ``@toolset.tool(name="count")``. The options are
+        those of `tool`; the group is by default the name of the set.
+
+        Returns:
+            The function; without a function, a decorator.
+
+        Raises:
+            SpecError: The function cannot be a tool, or an option has the wrong type.
+            RegistryError: The set has a tool of that name.
+        """
+        options: dict[str, Any] = {
+            "group": self.name if group in (None, "") else group,
+            "name": name,
+            "policy": policy,
+            "description": description,
+            "when_to_use": when_to_use,
+            "category": category,
+            "examples": examples,
+        }
+        require_options(f"toolset {self.name}", **options)
+
+        def added(func: Function) -> Function:
+            self._put(tool(func, **options))
+            return func
+
+        return added if func is None else added(func)
+
+    @property
+    def tools(self) -> tuple[ToolImplementation, ...]:
+        """The tools so far, in the order in which they came."""
+        return tuple(self._tools.values())
+
+    def copies(self) -> tuple[ToolImplementation, ...]:
+        """Return the tools so far as copies, which nothing reaches that is done to the set or to its specs later on.
+
+        Raises:
+            SpecError: A tool is not what it was when it was added, or it, its spec or its policy is of another class.
+        """
+        faults: list[str] = []
+        copies = []
+        for name, each in self._tools.items():
+            copy = _copy(each)
+            if copy is None or copy.name != name:
+                faults.append(f"{name} is not what it was when it was added")
+            else:
+                copies.append(copy)
+        if faults:
+            raise SpecError(f"toolset {self.name}", faults)
+        return tuple(copies)
+
+    def __iter__(self) -> Iterator[ToolImplementation]:
+        return iter(self.tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        return f"Toolset({self.name!r}, {len(self)} tools)"
+
+    # Old names
+
+    def alias(self, old: str, new: str) -> None:
+        """Let a tool be found by a name that it had before; what is denied under that name stays denied.
+
+        Args:
+            old: The name that callers may still use; they are warned of it once.
+            new: A tool of this set.
+
+        Raises:
+            RegistryError: There is no such tool, or the old name means something else.
+        """
+        require(f"toolset {self.name}", old=(old, STRING), new=(new, STRING))
+        old, tool = canonical(old), self._named(new)
+        if not is_full_name(old):
+            raise SpecError(f"toolset {self.name}", [f"{shown(old)} is no name of a tool"])
+        if old in self._tools or self._aliases.get(old, tool.name) != tool.name:
+            other = self._aliases.get(old, old)
+            raise RegistryError(f"toolset {self.name}: {old} means {other}, and can not be an old name of {tool.name}")
+        self._aliases[old] = tool.name
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Old names, and the canonical name that each now means."""
+        return dict(self._aliases)
+
+    # Sets made of this one, which stays as it is
+
+    def prefixed(self, prefix: str) -> Toolset:
+        """Return the set with *prefix* before the group of each tool, and before each old name."""
+        from neuroscript.tools.derived import renamed
+
+        require(f"toolset {self.name}", prefix=(prefix, STRING))
+        group = canonical(f"{prefix}.").removesuffix(".")
+        pairs = [(each, renamed(each, f"{group}.{each.name}")) for each in self]
+        return self._changed(pairs, f"{group}.{self.name}", lambda old: f"{group}.{old}")
+
+    def renamed(self, names: Mapping[str, str]) -> Toolset:
+        """Return the set with other names for some tools.
+
+        Args:
+            names: By its present name what a tool is to be called: a whole name, or a word that leaves it its group.
+
+        Raises:
+            RegistryError: Two tools would have one name, or there is no such tool.
+        """
+        from neuroscript.tools.derived import full_name, renamed
+
+        require(f"toolset {self.name}", names=(names, mapping(STRING, "strings")))
+        changed = {self._named(old).name: full_name(self._named(old), new) for old, new in names.items()}
+        return self._changed((each, renamed(each, changed.get(each.name, each.name))) for each in self)
+
+    def filtered(self, chosen: str | Callable[[ToolImplementation], object]) -> Toolset:
+        """Return the set with those tools that a pattern such as ``fs.read_*`` matches, or a function accepts."""
+        if isinstance(chosen, str):
+            from neuroscript.tools.derived import matching
+
+            matches = matching(chosen)
+            return self._changed((each, each) for each in self if matches(each.name))
+        require(f"toolset {self.name}", chosen=(chosen, CHOICE))
+        return self._changed((each, each) for each in self if chosen(each))
+
+    def with_policy(self, pattern: str, /, **changes: Any) -> Toolset:
+        """Return the set with other needs for the tools that a pattern matches.
+
+        Args:
+            changes: Fields of `ToolPolicy` by name; the others stay.
+
+        Raises:
+            RegistryError: The pattern matches none.
+            SpecError: There is no such field, or it does not fit.
+        """
+        from neuroscript.tools.derived import with_policy
+
+        return self._mapped(pattern, lambda each: with_policy(each, changes))
+
+    def described(self, pattern: str, /, **texts: str) -> Toolset:
+        """Return the set with other words for the tools that a pattern matches.
+
+        Args:
+            texts: By name: ``description``, ``when_to_use``, ``return_help``, ``category``, ``error_conditions`` or
+                ``deprecated``.
+        """
+        from neuroscript.tools.derived import described
+
+        require(f"toolset {self.name}", texts=(texts, mapping(STRING, "strings")))
+        return self._mapped(pattern, lambda each: described(each, texts))
+
+    def hiding(self, tool: str, /, **values: Any) -> Toolset:
+        """Return the set with a tool that has fewer arguments: no caller sees or sets those that get a value here.
+
+        Its needs are those that the values leave, and examples that say something else of them are dropped.
+
+        Args:
+            tool: Its name.
+            values: By name of an argument what the function always gets; it is coerced now and copied for each call.
+
+        Raises:
+            RegistryError: There is no such tool.
+            SpecError: It has no such argument, or a value does not fit.
+        """
+        from neuroscript.tools.injection_sources import Value
+
+        return self.injecting(tool, **{name: Value(value) for name, value in values.items()})
+
+    def injecting(self, tool: str, /, **sources: Any) -> Toolset:
+        """Return the set with a tool whose host gives it some arguments, see `ToolImplementation.injecting`.
+
+        Raises:
+            RegistryError: There is no such tool.
+            SpecError: It can not be.
+        """
+        chosen = self._named(tool)
+        return self._changed((each, each.injecting(**sources) if each is chosen else each) for each in self)
+
+    def restoring(self, tool: str, /, *names: str) -> Toolset:
+        """Return the set with a tool that has some of its arguments back, see `ToolImplementation.restoring`.
+
+        Raises:
+            RegistryError: There is no such tool.
+            SpecError: One of them is not injected, or none is named.
+        """
+        chosen = self._named(tool)
+        return self._changed((each, each.restoring(*names) if each is chosen else each) for each in self)
+
+    def _mapped(self, pattern: str, change: Callable[[ToolImplementation], ToolImplementation]) -> Toolset:
+        from neuroscript.tools.derived import matching
+
+        require(f"toolset {self.name}", pattern=(pattern, STRING))
+        matches = matching(pattern)
+        if not any(matches(each.name) for each in self):
+            raise RegistryError(f"toolset {self.name} has no tool that {shown(pattern)} matches")
+        return self._changed((each, change(each) if matches(each.name) else each) for each in self)
+
+    def _changed(
+        self,
+        pairs: Iterable[tuple[ToolImplementation, ToolImplementation]],
+        name: str = "",
+        alias: Callable[[str], str] = str,
+    ) -> Toolset:
+        """Return a set of the second of each pair, with the old names of those that are left."""
+        from neuroscript.tools.derived import unique
+
+        names, tools = {}, []
+        for old, new in pairs:
+            names[old.name] = new.name
+            tools.append(new)
+        unique(names.items(), f"toolset {self.name}")
+        changed = Toolset(name or self.name, tuple(tools), origin=self.origin)
+        for old_name, tool_name in self._aliases.items():
+            if tool_name in names:
+                changed.alias(alias(old_name), names[tool_name])
+        return changed
+
+    def _named(self, name: str) -> ToolImplementation:
+        require(f"toolset {self.name}", tool=(name, STRING))
+        found = self._tools.get(canonical(name))
+        if found is None:
+            raise RegistryError(f"toolset {self.name} has no tool called {shown(canonical(name))}")
+        return found
+
+    def _put(self, each: ToolImplementation) -> ToolImplementation:
+        if each.name in self._aliases:
+            raise RegistryError(f"toolset {self.name}: {each.name} is an old name of {self._aliases[each.name]}")
+        if self._tools.setdefault(each.name, each) is not each:
+            raise RegistryError(f"toolset {self.name} has two tools called {each.name}")
+        return each
+
+
+TOOLS: Final = Form(
+    "a Toolset or a ToolImplementation",
+    lambda tools: isinstance(tools, (Toolset, ToolImplementation)),
+    hint=WRAP,
+)
+"""What an engine and a registrar register."""
+
+
+def _copy(tool: ToolImplementation) -> ToolImplementation | None:
+    """Return a tool whose parts have been checked and made anew, or None where they are not such as we make."""
+    try:
+        _be(tool, ToolImplementation)
+        _be(tool.spec, ToolSpec)
+        _be(tool.policy, ToolPolicy)
+        spec = attrs.evolve(tool.spec, args=tuple(map(_arg_copy, tool.spec.args)))
+        return attrs.evolve(tool, spec=spec, policy=attrs.evolve(tool.policy))
+    except SpecError:
+        return None
+
+
+def _arg_copy(arg: ArgSpec) -> ArgSpec:
+    _be(arg, ArgSpec)
+    return attrs.evolve(arg, keys=() if arg.cls is not None else tuple(map(_arg_copy, arg.keys)))
+
+
+def _be(part: object, cls: type) -> None:
+    """Refuse an object of a subclass, which may be something else each time that it is looked at."""
+    if type(part) is not cls:
+        raise SpecError("tool", [f"expected a {cls.__name__}, got {type(part).__name__}"])
+
+
+HOST: Final = "host"
+"""The origin of tools that no plugin brought."""
+
+
+class Listed(Protocol):
+    """A tool, or what is known of one that has not been loaded."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def policy(self) -> ToolPolicy: ...
+
+
+def loaded(tool: Any) -> ToolImplementation:
+    """Return a tool itself.
+
+    Raises:
+        PluginError: It can not be loaded.
+    """
+    found: ToolImplementation = tool if isinstance(tool, ToolImplementation) else tool.load()
+    return found
+
+
+def implementation(tool: Any) -> ToolImplementation:
+    """Return a tool, or, where it has not been loaded, one whose function loads it when it is called.
+
+    Raises:
+        PluginError: What is known of it is no spec and no policy.
+    """
+    found: ToolImplementation = tool if isinstance(tool, ToolImplementation) else tool.implementation
+    return found
+
+
+def failure(tool: str, error: PluginError) -> ToolFailed:
+    """Return the error of a call whose tool cannot be loaded; why is for the host alone, in its cause."""
+    failed = ToolFailed(f"cannot be loaded ({error.code})", tool=tool, code=error.code, retry="host")
+    failed.remedy = f"{tool}: cannot be loaded: {error}"
+    return failed
+
+
+def by_needs(tools: Iterable[Listed]) -> list[str]:
+    """Return the names of tools, those first that need nothing, because most callers may call them."""
+    return [tool.name for tool in sorted(tools, key=_needs)]
+
+
+def _needs(tool: Listed) -> bool:
+    try:
+        policy = tool.policy
+    except PluginError:  # it cannot be loaded
+        return True
+    return bool(policy.capabilities) or policy.requires_trust or policy.requires_approval
+
+
+@attrs.frozen(eq=False, repr=False)
+class Registry:
+    """All tools of an engine at one moment.
+
+    Attributes:
+        tools: Read-only, by canonical name.
+        origins: The distribution or file that brought each tool, or `HOST`.
+        aliases: Old names, and the canonical name that each now means.
+    """
+
+    tools: Mapping[str, Listed] = MappingProxyType({})
+    origins: Mapping[str, str] = MappingProxyType({})
+    aliases: Mapping[str, str] = MappingProxyType({})
+
+    def with_tools(
+        self, added: Iterable[Listed], origin: str = HOST, aliases: Mapping[str, str] = MappingProxyType({})
+    ) -> Registry:
+        """Return a registry that has *added* too: all of them, or an error and none.
+
+        Args:
+            aliases: Old names of *added*, by which they are found too.
+
+        Raises:
+            RegistryError: A name is taken, by a tool or as the old name of one; it lists every one.
+        """
+        tools, new = dict(self.tools), tuple(added)
+        taken = [tool.name for tool in new if tools.setdefault(tool.name, tool) is not tool]
+        known = {**self.aliases, **aliases}
+        taken.extend(old for old in known if old in tools)
+        taken.extend(old for old, name in aliases.items() if self.aliases.get(old, name) != name)
+        if taken:
+            raise RegistryError(f"already registered: {', '.join(dict.fromkeys(taken))}")
+        origins = {**self.origins, **dict.fromkeys((tool.name for tool in new), origin)}
+        return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(known))
+
+    def without(self, origin: str) -> Registry:
+        """Return a registry that has none of the tools of *origin*, nor their old names."""
+        tools = {name: tool for name, tool in self.tools.items() if self.origins[name] != origin}
+        origins = {name: each for name, each in self.origins.items() if name in tools}
+        aliases = {old: name for old, name in self.aliases.items() if name in tools}
+        return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(aliases))
+
+    def named(self, name: str) -> Listed | None:
+        """Return the tool that a canonical name means, now or since it had another one."""
+        return self.tools.get(name) or self.tools.get(self.aliases.get(name, ""))
+
+    def old_names(self, name: str) -> tuple[str, ...]:
+        """Return the names that a tool had before."""
+        return tuple(self._old_names.get(name, ()))
+
+    @cached_property
+    def near_names(self) -> NearNames:
+        """The names of all tools, to find those spelled like one that no tool has."""
+        from neuroscript.io.near_names import NearNames
+
+        return NearNames(by_needs(self.tools.values()))
+
+    @cached_property
+    def _old_names(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for old, now in self.aliases.items():
+            found.setdefault(now, []).append(old)
+        return found

@@ -1,0 +1,202 @@
+"""What a call was given and what came of it, as a text that a database keeps, and back: the very same exact values.
+
+A value that JSON does not have is written as a map of one key that begins with ``$``; a map that has such a key itself
+is written as its pairs, so that nothing is taken for what it is not. Nothing is ever unpickled, and text that another
+program wrote is read completely or refused with `Unreadable`.
+
+Source: contract section 3; issue "Beyond one machine".
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from neuroscript.coercion.context import type_name
+from neuroscript.coercion.parameters import NUMBER, STRING, Form, one_of, optional, sequence
+from neuroscript.errors import (
+    RETRIES,
+    ArgumentError,
+    CallError,
+    CallTimeout,
+    CoercionError,
+    LimitError,
+    PolicyError,
+    Problem,
+    ReturnError,
+    ToolFailed,
+    ToolNotFound,
+)
+
+KINDS: Final[Mapping[str, type[CallError]]] = {
+    kind.__name__: kind
+    for kind in (
+        *(CallError, ToolNotFound, ArgumentError, CoercionError, PolicyError),
+        *(LimitError, CallTimeout, ToolFailed, ReturnError),
+    )
+}
+"""The errors that can be kept; one of another kind is kept as what it is a kind of."""
+
+
+class Unkept(TypeError):
+    """A value that only its own process knows; the text names its type."""
+
+
+class Unreadable(ValueError):
+    """A text in the database that `text_of` did not write; the text of the error says what is wrong with it."""
+
+
+FAULTS: Final = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""What reading text raises that `text_of` did not write."""
+
+
+def text_of(value: Any) -> str:
+    """Return an exact value as text.
+
+    Raises:
+        Unkept: Something in it can not be kept, such as a handle.
+
+    >>> text_of({"n": 1, "raw": b"a"})
+    '{"n": 1, "raw": {"$bytes": "YQ=="}}'
+    """
+    return json.dumps(_written(value))
+
+
+def value_of(text: str) -> Any:
+    """Return the value that `text_of` wrote.
+
+    Raises:
+        Unreadable: It did not write this text.
+
+    >>> value_of('{"raw": {"$bytes": "YQ=="}}')
+    {'raw': b'a'}
+    """
+    data = json_of(text)
+    try:
+        return _read(data)
+    except RecursionError:
+        raise Unreadable("nests too deeply") from None
+    except FAULTS:
+        raise Unreadable("holds a value in an unknown form") from None
+
+
+def json_of(text: str) -> Any:
+    """Return what a JSON text says, or raise `Unreadable`."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise Unreadable("nests too deeply") from None
+    except FAULTS:
+        raise Unreadable("is not JSON") from None
+
+
+def _written(value: Any) -> Any:
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return value
+    if kind is list:
+        return [_written(each) for each in value]
+    if kind is dict:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: _written(each) for key, each in value.items()}
+        return {"$pairs": [[_written(key), _written(each)] for key, each in value.items()]}
+    if kind is bytes:
+        return {"$bytes": b64encode(value).decode("ascii")}
+    if kind is tuple:
+        return {"$tuple": [_written(each) for each in value]}
+    if kind is array:
+        return {"$array": [value.typecode, value.tolist()]}
+    if kind is datetime.datetime:
+        return {"$time": value.isoformat()}
+    raise Unkept(f"{type_name(value)} can not be kept in a database, for only its own process knows it")
+
+
+def _read(value: Any) -> Any:
+    if type(value) is list:
+        return [_read(each) for each in value]
+    if type(value) is not dict:
+        return value
+    if len(value) == 1:
+        ((key, each),) = value.items()
+        if key in READ:
+            return READ[key](each)
+    if any(key.startswith("$") for key in value):
+        raise Unreadable
+    return {key: _read(each) for key, each in value.items()}
+
+
+READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "$pairs": lambda pairs: {_read(key): _read(each) for key, each in pairs},
+    "$bytes": lambda text: b64decode(text, validate=True),
+    "$tuple": lambda items: tuple(_read(each) for each in items),
+    "$array": lambda parts: array(parts[0], parts[1]),
+    "$time": datetime.datetime.fromisoformat,
+}
+
+
+def error_to_kept(error: CallError) -> dict[str, Any]:
+    """Return an error as what `text_of` takes; what made it, and what is no plain value of it, is left out."""
+    kind = next(each.__name__ for each in type(error).__mro__ if each.__name__ in KINDS)
+    state = {}
+    for name, value in error.__reduce__()[1][1].items():
+        try:
+            _written(value)
+        except Unkept:
+            continue
+        state[name] = value
+    if isinstance(error, ArgumentError):
+        state["_problems"] = [tuple(problem) for problem in error.problems]
+    return {"kind": kind, "state": state}
+
+
+def error_from_kept(data: Any) -> CallError:
+    """Return the error that `error_to_kept` wrote.
+
+    Raises:
+        Unreadable: It did not write this.
+    """
+    try:
+        return _error(KINDS[data["kind"]], data["state"])
+    except FAULTS:
+        raise Unreadable("holds an error in an unknown form") from None
+
+
+def _error(kind: type[CallError], state: dict[str, Any]) -> CallError:
+    further = next((FURTHER[each] for each in kind.__mro__ if each in FURTHER), {})
+    needed = {**({} if issubclass(kind, ArgumentError) else ATTRIBUTES), **further}
+    for name in {*state, *needed}:
+        form = needed.get(name) or OPTIONAL.get(name)
+        if form is not None and not form.holds(state[name]):
+            raise Unreadable
+    error = kind.__new__(kind)
+    error.__dict__.update({name: each for name, each in state.items() if name.isidentifier()})
+    if isinstance(error, ArgumentError):
+        error._problems = tuple(Problem(*each) for each in state["_problems"])
+    return error
+
+
+STRINGS: Final = sequence(STRING, "strings")
+WHOLE: Final = Form("a whole number", lambda value: type(value) is int)
+
+ATTRIBUTES: Final[Mapping[str, Form]] = {"text": STRING, "tool": STRING, "_code": STRING, "_retry": one_of(*RETRIES)}
+"""The attributes of every error but an `ArgumentError`."""
+
+FURTHER: Final[Mapping[type, Mapping[str, Form]]] = {
+    ToolNotFound: {"near": STRINGS},
+    ArgumentError: {"tool": STRING, "_found": WHOLE, "_problems": sequence(STRINGS, "problems")},
+    PolicyError: {"need": STRING, "rule": STRING},
+    CallTimeout: {"state": one_of("stopped", "abandoned"), "seconds": optional(NUMBER)},
+}
+
+OPTIONAL: Final[Mapping[str, Form]] = {
+    "items": optional(WHOLE),
+    "remedy": STRING,
+    "is_logged": Form("True or False", lambda value: type(value) is bool),
+    "needs": STRINGS,
+    "grants": STRINGS,
+    "_has_ended": Form("None", lambda value: value is None),
+}

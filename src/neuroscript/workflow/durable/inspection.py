@@ -1,0 +1,167 @@
+"""Look at the runs of a database, and cancel one; no tool is needed for that, and none is run.
+
+Source: issue "Beyond one machine", ``runs list|show|cancel``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import attrs
+
+from neuroscript.errors import SpecError
+from neuroscript.io.text import shown
+from neuroscript.workflow.durable.calls import Calls
+from neuroscript.workflow.durable.database import RUNS, Database
+from neuroscript.workflow.durable.encoding import Unreadable, value_of
+from neuroscript.workflow.durable.outcomes import cancelled, failure
+from neuroscript.workflow.durable.rows import fault
+from neuroscript.workflow.durable.run_records import Damaged, Run, Runs, plan_in
+from neuroscript.workflow.plan.model import Plan
+
+Status = Literal["running", "interrupted", "succeeded", "failed", "cancelled", "damaged"]
+"""How a run stands; one that nobody drives any more, and that has not ended, was interrupted: it can be resumed.
+
+The row of a damaged one cannot be used, because another program has changed it: `RunState.error` says what is wrong.
+"""
+
+
+@attrs.frozen
+class RunState:
+    """How a run stands.
+
+    Attributes:
+        id: What it is called.
+        plan: The name of its plan.
+        digest: SHA-256 of its plan, in hexadecimal digits.
+        status: See `Status`.
+        started: Seconds since 1970-01-01 UTC, by the clock of the database; 0 if it is damaged.
+        ended: Likewise; None as long as it has not.
+        error: Why it has failed or is damaged, or ``""``.
+    """
+
+    id: str
+    plan: str
+    digest: str
+    status: Status
+    started: float
+    ended: float | None
+    error: str
+
+
+@attrs.frozen
+class CallState:
+    """How one attempt of a run stands.
+
+    Attributes:
+        node: Its node.
+        item: The index of the item, where the node maps a list.
+        number: Of the attempt, from 1.
+        tool: Its tool, as the plan spells it.
+        status: ``waiting``, ``running``, ``ok``, or the code of its error.
+        worker: Who has begun it last, or ``""``.
+        begun: How often it has begun.
+        started: When it has begun last, seconds since 1970-01-01 UTC; None where it has not.
+        seconds: How long it took; None as long as it has not ended.
+    """
+
+    node: str
+    item: int | None
+    number: int
+    tool: str
+    status: str
+    worker: str
+    begun: int
+    started: float | None
+    seconds: float | None
+
+
+def list_runs(url: str | None = None) -> list[RunState]:
+    """Return all runs of a database, the latest first.
+
+    Raises:
+        SpecError: The database can not be used.
+    """
+    with _opened(url) as database:
+        return [_state_or_damage(run) for run in Runs(database).all()]
+
+
+def show_run(url: str | None, run: str) -> tuple[RunState, list[CallState]]:
+    """Return how a run stands, and its calls in the order in which they began.
+
+    Raises:
+        SpecError: There is no such run, or the database can not be used.
+    """
+    with _opened(url) as database:
+        found = Runs(database).find(run)
+        return _state(found), list(_calls(database, run))
+
+
+def cancel(url: str | None, run: str) -> RunState:
+    """Have nothing further of a run begin, and return how it stands then; what is being run ends as it does.
+
+    Raises:
+        SpecError: There is no such run, or it has ended already, or the database can not be used.
+    """
+    with _opened(url) as database:
+        runs = Runs(database)
+        status = runs.find(run).status
+        if not runs.cancel(run, failure(cancelled(""))):
+            raise SpecError(
+                f"run {shown(run)}", [f"has {status} already" if status != "cancelled" else "was cancelled already"]
+            )
+        return _state(runs.find(run))
+
+
+def plan_of(url: str | None, run: str) -> Plan:
+    """Return the plan of a run.
+
+    Raises:
+        SpecError: There is no such run, or the database can not be used.
+    """
+    with _opened(url) as database:
+        return plan_in(Runs(database).find(run))
+
+
+@contextmanager
+def _opened(url: str | None) -> Iterator[Database]:
+    database = Database(url, makes=False)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _state(run: Run) -> RunState:
+    status: Status = run.status  # type: ignore[assignment]  # one of ours
+    if status == "running" and not run.is_driven:
+        status = "interrupted"
+    error = "" if run.error is None else _message(run)
+    return RunState(run.id, run.name, run.digest, status, run.started, run.ended, error)
+
+
+def _state_or_damage(run: Run | Damaged) -> RunState:
+    if isinstance(run, Run):
+        try:
+            return _state(run)
+        except SpecError as error:
+            run = Damaged(run.id, error)
+    return RunState(run.id, "", "", "damaged", 0.0, None, str(run.fault))
+
+
+def _message(run: Run) -> str:
+    try:
+        return str(value_of(run.error or "")["message"])
+    except (Unreadable, LookupError, TypeError):
+        raise fault(RUNS, run.id, ["error must be an object with a message"]) from None
+
+
+def _calls(database: Database, run: str) -> Iterator[CallState]:
+    for row in Calls(database).of(run):
+        status = row.code or ("waiting" if row.begun is None else "running")
+        seconds = None if row.ended is None or row.begun is None else row.ended - row.begun
+        yield CallState(
+            row.node, row.item, row.number, row.tool, status, row.worker or "", row.takes, row.begun, seconds
+        )

@@ -1,0 +1,144 @@
+"""What drives a durable run: it keeps the lease, goes through the plan, and writes down how that ended.
+
+Source: issue "Beyond one machine"; ecosystem.md part 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from neuroscript.engine.session import Session
+from neuroscript.errors import CallError, SpecError
+from neuroscript.io.text import shown
+from neuroscript.workflow.durable.calls import Calls
+from neuroscript.workflow.durable.database import Database
+from neuroscript.workflow.durable.dispatcher import Asking
+from neuroscript.workflow.durable.heartbeat import Heart, lease_of
+from neuroscript.workflow.durable.queue import POLL, Queue
+from neuroscript.workflow.durable.run_records import Run, Runs
+from neuroscript.workflow.durable.worker import Worker
+from neuroscript.workflow.plan.model import Plan
+from neuroscript.workflow.runner import Step, Watch, arun
+from neuroscript.workflow.scheduler import Work
+from neuroscript.workflow.trace.trace import Trace
+
+
+class Driver:
+    """What drives one run of a database from this process.
+
+    Attributes:
+        leader: The word of this process.
+        lease: Seconds.
+        runs: The runs of the database.
+    """
+
+    def __init__(self, session: Session, url: str | None, lease: float) -> None:
+        self.leader = os.urandom(8).hex()
+        self.lease = lease_of(lease)
+        self._session = session
+        self._url = url
+        self._database = Database(url)
+        self.runs = Runs(self._database)
+        self._calls = Calls(self._database)
+        self._queue = Queue(self._database)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._queue.close()
+        self._database.close()
+
+    async def take(self, run: Run) -> None:
+        """Take the lease of a run, once it is free.
+
+        Raises:
+            SpecError: Another process keeps it.
+        """
+        loop = asyncio.get_running_loop()
+        until = None
+        while not await asyncio.to_thread(self.runs.lead, run.id, self.leader, self.lease):
+            if until is None:
+                until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + POLL
+            elif loop.time() > until:
+                raise SpecError(f"run {shown(run.id)}", ["another process drives it"])
+            await asyncio.sleep(POLL)
+
+    async def drive(self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, works: bool) -> Trace:
+        """Go through a run whose lease is held, or that has ended, and return what it has done."""
+        asking = Asking(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel)
+        parallel = run.parallel + await asking.open()  # what is past takes nobody's place
+
+        def seen(step: Step) -> None:
+            asking.see(step)
+            if watch is not None:
+                watch(step)
+
+        listening, *others = [asyncio.ensure_future(each()) for each in (asking.listen, asking.go_through)]
+        going = asyncio.ensure_future(
+            arun(
+                self._session,
+                plan,
+                inputs,
+                parallel=parallel,
+                watch=seen,
+                caller=asking,
+                is_behind=asking.is_behind,
+                run_id=run.id,
+            )
+        )
+        try:
+            if run.status == "running":
+                return await self._led(run, going, (listening, *others), works)
+            await _first_fault(going, (listening, *others))
+            return going.result()
+        finally:
+            asking.close()
+            for task in (going, listening, *others):
+                task.cancel()
+            await asyncio.wait((going, listening, *others))
+
+    async def _led(
+        self, run: Run, going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]], works: bool
+    ) -> Trace:
+        """Keep the lease of a run until it has ended, with a worker beside it where this process makes calls itself."""
+        loop = asyncio.get_running_loop()
+
+        def lost() -> None:
+            loop.call_soon_threadsafe(going.cancel)
+
+        worker = None
+        try:
+            with Heart("run", lambda: self.runs.beat(run.id, self.leader), lost, self.lease):
+                if works:
+                    worker = await asyncio.to_thread(self._helper, lost)
+                await _first_fault(going, beside)
+            if not going.cancelled():
+                trace = going.result()
+                if await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error):
+                    return trace
+            text = "this process was taken for dead, and another one may go on with the run"
+            raise CallError(text, code="plan.taken")
+        finally:
+            await asyncio.to_thread(self.runs.leave, run.id, self.leader)
+            if worker is not None:
+                await asyncio.to_thread(worker.__exit__)
+
+    def _helper(self, lost: Callable[[], None]) -> Worker:
+        """Return a worker that has begun to make calls."""
+        worker = Worker(self._session, self._url, lease=self.lease)
+        worker.on_lost(lost)
+        return worker.__enter__()
+
+    def _may_rerun(self, work: Work) -> bool:
+        return work.node.rerun or self._session._entry(work.node.tool).line.tool.policy.is_idempotent
+
+
+async def _first_fault(going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until a run has ended, or raise what a task beside it has raised, because it would not end without that."""
+    waiting = {going, *beside}
+    while not going.done():
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in done - {going}:
+            task.result()

@@ -1,0 +1,201 @@
+"""The runs of a database: what each was given, how it stands, and which process drives it.
+
+A run is driven by the one process that holds its lease. The lease is kept by beating; who has not beaten for as long
+as it lasts has lost it to the first who takes it.
+
+Source: issue "Beyond one machine"; ecosystem.md part 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import attrs
+
+from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.parameters import STRING, require
+from neuroscript.errors import ArgumentError, CallError, SpecError
+from neuroscript.io.text import shown
+from neuroscript.spec.binding import bound
+from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, sa
+from neuroscript.workflow.durable.encoding import Unreadable, json_of, text_of, value_of
+from neuroscript.workflow.durable.heartbeat import LONGEST
+from neuroscript.workflow.durable.rows import RUN, check_run, fault
+from neuroscript.workflow.plan.file import plan_from_data
+from neuroscript.workflow.plan.model import Plan
+
+
+@attrs.frozen(kw_only=True)
+class Run:
+    """A row of `RUNS`, and whether somebody is alive who drives it."""
+
+    id: str
+    name: str
+    digest: str
+    plan: str
+    inputs: str
+    parallel: int
+    status: str
+    error: str | None
+    started: float
+    ended: float | None
+    is_driven: bool
+
+
+@attrs.frozen
+class Damaged:
+    """A row of `RUNS` that cannot be used."""
+
+    id: str
+    fault: SpecError
+
+
+class Runs:
+    """The runs of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, run: Run, leader: str, lease: float) -> None:
+        """Add a run that *leader* drives.
+
+        Args:
+            lease: Seconds for which one that does not beat is taken to be alive.
+
+        Raises:
+            SpecError: There is one of that id.
+        """
+        fields = attrs.asdict(run, filter=lambda field, _: field.name not in ("started", "ended", "is_driven"))
+        now = self._database.now
+        row = sa.insert(RUNS).values(**fields, started=now, seen=now, lease=lease, leader=leader)
+        try:
+            self._database.transaction(lambda connection: connection.execute(row))
+        except sa.exc.IntegrityError:
+            raise SpecError(f"run {shown(run.id)}", ["there is one of that id"]) from None
+
+    def find(self, run: str) -> Run:
+        """Return a run, or raise a `SpecError` where there is none of that id, or its row cannot be used."""
+        require("durable", run=(run, STRING))
+        found = self._read(_rows(self._database).where(RUNS.c.id == run))
+        if not found:
+            raise SpecError(f"run {shown(run)}", ["there is none of that id"])
+        return _run(found[0])
+
+    def all(self) -> list[Run | Damaged]:
+        """Return all runs, the latest first."""
+        rows = self._read(_rows(self._database).order_by(RUNS.c.started.desc(), RUNS.c.id))
+        return [_run_or_damaged(row) for row in rows]
+
+    def _read(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
+        rows = self._database.transaction(lambda connection: connection.execute(query).all())
+        return [dict(row._mapping) for row in rows]
+
+    # The lease
+
+    def lead(self, run: str, leader: str, lease: float) -> bool:
+        """Take the lease of a run, and tell whether that was possible."""
+        is_free = sa.or_(RUNS.c.leader.is_(None), sa.not_(self._database.is_alive(RUNS.c.seen, RUNS.c.lease)))
+        values = {"leader": leader, "seen": self._database.now, "lease": lease}
+        change = sa.update(RUNS).where(RUNS.c.id == run, is_free).values(**values)
+        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1)
+
+    def beat(self, run: str, leader: str) -> bool:
+        """Keep the lease of a run, and tell whether it was still held."""
+        change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(seen=self._database.now)
+        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
+
+    def leave(self, run: str, leader: str) -> None:
+        """Give the lease of a run back, so that the next one need not wait; it ends by itself too."""
+        change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(leader=None)
+        with suppress(CallError):
+            self._database.transaction(lambda connection: connection.execute(change), once)
+
+    def left(self, run: str) -> float:
+        """Return how many seconds the lease of a run lasts, if nobody beats meanwhile."""
+        query = sa.select(RUNS.c.seen + RUNS.c.lease - self._database.now).where(RUNS.c.id == run)
+        seconds = self._database.transaction(lambda connection: connection.execute(query).scalar())
+        return seconds if type(seconds) is float and 0 <= seconds <= 2 * LONGEST else 0.0
+
+    # Ends
+
+    def end(self, run: str, leader: str, status: str, error: Mapping[str, Any] | None) -> bool:
+        """Write down how a run has ended, and tell whether its lease was held until then.
+
+        One that was cancelled stays so.
+        """
+        told = None if error is None else text_of(dict(error))
+        mine = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader)
+        changes = {"status": status, "error": told, "ended": self._database.now}
+
+        def ended(connection: sa.Connection) -> bool:
+            connection.execute(mine.where(RUNS.c.status == "running").values(**changes))
+            return connection.execute(mine.values(leader=None)).rowcount == 1
+
+        return self._database.transaction(ended)
+
+    def cancel(self, run: str, outcome: str) -> bool:
+        """Have nothing further of a run begin, and tell whether it was running.
+
+        Args:
+            outcome: What becomes of the calls that were given out and have not begun.
+        """
+        waiting = sa.and_(CALLS.c.run == run, CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
+        now = self._database.now
+
+        def cancelled(connection: sa.Connection) -> bool:
+            is_running = sa.and_(RUNS.c.id == run, RUNS.c.status == "running")
+            if not connection.execute(sa.update(RUNS).where(is_running).values(status="cancelled", ended=now)).rowcount:
+                return False
+            ended = {"ended": now, "code": "plan.cancelled", "outcome": outcome}
+            connection.execute(sa.update(CALLS).where(waiting).values(**ended))
+            return True
+
+        return self._database.transaction(cancelled)
+
+
+def plan_in(run: Run) -> Plan:
+    """Return the plan of a run, or raise a `SpecError` if its row cannot be used."""
+    try:
+        plan = plan_from_data(json_of(run.plan))
+    except Unreadable as unreadable:
+        raise fault(RUNS, run.id, [f"plan {unreadable}"]) from None
+    except (SpecError, RecursionError):
+        raise fault(RUNS, run.id, ["plan is not a valid plan"]) from None
+    if plan.digest != run.digest:
+        raise fault(RUNS, run.id, ["its digest does not match its plan"])
+    return plan
+
+
+def inputs_in(run: Run, plan: Plan, coercion: Coercion) -> dict[str, Any]:
+    """Return the inputs of a run by name, or raise a `SpecError` if its row cannot be used."""
+    try:
+        inputs = value_of(run.inputs)
+        if type(inputs) is not dict or not all(type(name) is str for name in inputs):
+            raise Unreadable("is not an object")
+        bound(plan.signature, coercion, inputs, by_name=True)
+    except Unreadable as unreadable:
+        raise fault(RUNS, run.id, [f"inputs {unreadable}"]) from None
+    except ArgumentError:
+        raise fault(RUNS, run.id, ["inputs do not match its plan"]) from None
+    return inputs
+
+
+def _rows(database: Database) -> sa.Select[Any]:
+    is_alive = database.is_alive(RUNS.c.seen, RUNS.c.lease)
+    is_driven = sa.case((sa.and_(RUNS.c.leader.is_not(None), is_alive), 1), else_=0).label("is_driven")
+    return sa.select(*(RUNS.c[name] for name in RUN), is_driven)
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    check_run(row)
+    names = [field.name for field in attrs.fields(Run) if field.name != "is_driven"]
+    return Run(**{name: row[name] for name in names}, is_driven=bool(row["is_driven"]))
+
+
+def _run_or_damaged(row: Mapping[str, Any]) -> Run | Damaged:
+    try:
+        return _run(row)
+    except SpecError as error:
+        return Damaged(shown(str(row["id"])), error)

@@ -1,0 +1,191 @@
+"""A worker: a process that takes calls out of the queue of a database and makes them, under its own policy and limits.
+
+It beats while it lives, and takes over from those that have died. One that was taken for dead itself begins nothing
+more: what it had taken is with others by then.
+
+Source: issue "Beyond one machine", several worker processes share one queue.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from threading import Event, Lock, Semaphore
+from typing import Final, Self
+
+from neuroscript.calls.steps import GRACE
+from neuroscript.coercion.context import type_name
+from neuroscript.coercion.parameters import STRING, optional, require
+from neuroscript.engine.session import Session
+from neuroscript.errors import CallError, CallTimeout, SpecError
+from neuroscript.workflow.durable.calls import Begun, Calls, Fenced
+from neuroscript.workflow.durable.database import Database
+from neuroscript.workflow.durable.encoding import Unkept, text_of
+from neuroscript.workflow.durable.heartbeat import LEASE, Heart, lease_of
+from neuroscript.workflow.durable.outcomes import failure
+from neuroscript.workflow.durable.queue import POLL, Queue
+from neuroscript.workflow.durable.worker_registry import Workers
+from neuroscript.workflow.plan.parameters import SESSION
+from neuroscript.workflow.scheduler import LOOK
+
+MOST: Final = 1_000
+"""How many calls a worker makes at once at the most."""
+
+
+class Worker:
+    """Makes the calls of a database as long as it is open; one of a process.
+
+    Args:
+        session: An engine, or one of its sessions: who calls, under which policy and limits.
+        url: The address of the database, as `Database` takes it.
+        parallel: How many calls each worker of the database makes at once; the number is kept there. Where a limit
+            of its session permits fewer, this one makes no more than that.
+        lease: Seconds after which this worker is taken for dead where it has not been heard of.
+
+    Attributes:
+        id: What it is called in the database.
+        is_lost: Whether it was taken for dead, and makes no further call.
+
+    Raises:
+        SpecError: The database can not be used, a number is none, or this process is a worker already.
+    """
+
+    def __init__(
+        self, session: Session, url: str | None = None, *, parallel: int | None = None, lease: float = LEASE
+    ) -> None:
+        require("Worker", session=(session, SESSION), url=(url, optional(STRING)))
+        if parallel is not None and (type(parallel) is not int or not 1 <= parallel <= MOST):
+            raise SpecError("durable", [f"parallel must be a whole number from 1 to {MOST}"])
+        self.id = os.urandom(8).hex()
+        self.is_lost = False
+        self._session = session
+        self._lease = lease_of(lease)
+        self._database = Database(url)
+        self._calls = Calls(self._database)
+        self._workers = Workers(self._database)
+        self._queue = Queue(self._database, parallel)
+        self._heart = Heart("worker", self._beat, self._lose, self._lease)
+        self._listens = Event()
+        self._ended = Event()
+        self._is_over = Event()
+        self._lock = Lock()
+        self._slots = Semaphore(session.policy.least("concurrency", MOST))
+        self._making = 0
+        self._idle = Event()
+        self._idle.set()
+        self._lost: Callable[[], object] = self._ended.set
+
+    def __enter__(self) -> Self:
+        """Begin to make calls."""
+        self._workers.join(self.id, self._lease)
+        self._heart.__enter__()
+        try:
+            self._queue.listen(self.id, self._make)
+        except BaseException:
+            self._heart.__exit__()
+            self._let_go()
+            raise
+        self._listens.set()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take no further calls, and let those that are being made end; of one taken for dead they are left behind."""
+        self._listens.clear()
+        self._queue.hush()
+        while not self._idle.wait(POLL) and not self.is_lost:
+            pass
+        self._idle.wait(GRACE)
+        self._is_over.set()
+        self._heart.__exit__()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._workers.leave(self.id)
+        self._queue.close()
+        self._database.close()
+
+    def on_lost(self, tell: Callable[[], object]) -> None:
+        """Have somebody told, on a thread of the worker, once it was taken for dead."""
+        self._lost = tell
+        if self.is_lost:
+            tell()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the worker was taken for dead, and tell whether it was."""
+        return self._ended.wait(seconds)
+
+    # Being alive
+
+    def _beat(self) -> bool:
+        if not self._workers.beat(self.id):
+            return False
+        if self._listens.is_set():
+            self._queue.put_back(self._workers.alive)
+        return True
+
+    def _lose(self) -> None:
+        self.is_lost = True
+        self._ended.set()
+        self._lost()
+
+    # Calls
+
+    def _make(self, id: str) -> None:
+        """Make one call of the queue; it returns only when that call need not be made again."""
+        with self._lock:
+            self._making += 1
+            self._idle.clear()
+        try:
+            with self._slots:  # what a limit would refuse waits for its turn
+                begun = self._calls.begin(id, self.id, self._is_over.is_set)
+                if begun is not None:
+                    self._end(begun, *self._made(begun))
+        except Fenced:
+            self._lose()
+        else:
+            return
+        finally:
+            self._left()
+        self._is_over.wait()  # DBOS takes a call for done that returns or raises, and this one is to be made by another
+        raise Fenced(self.id)
+
+    def _end(self, begun: Begun, code: str, outcome: str) -> None:
+        """Write down what came of a call; where the database does not take that, then this alone."""
+        try:
+            self._calls.end(begun, code, outcome, self._is_over.is_set)
+        except CallError:
+            raise
+        except Exception as fault:
+            text = f"what came of it can not be kept ({type_name(fault)})"
+            error = CallError(text, tool=begun.tool, code="plan.kept")
+            self._calls.end(begun, error.code, failure(error), self._is_over.is_set)
+
+    def _left(self) -> None:
+        with self._lock:
+            self._making -= 1
+            if not self._making:
+                self._idle.set()
+
+    def _made(self, begun: Begun) -> tuple[str, str]:
+        """Make a call by the doors of the session, and return the code and the text of what came of it."""
+        try:
+            return "ok", text_of({"value": self._session.call_named(begun.tool, begun.arguments, begun.timeout)})
+        except CallError as failed:
+            if isinstance(failed, CallTimeout):
+                self._outlast(failed, begun.patience)
+            secrets = self._session.secrets
+            error = failed if secrets is None else secrets.error(failed)
+        except Unkept as unkept:
+            error = CallError(f"its result: {unkept}", tool=begun.tool, code="plan.kept")
+        except Exception as fault:
+            error = CallError(f"could not be made ({type_name(fault)})", tool=begun.tool)
+        return error.code, failure(error)
+
+    def _outlast(self, late: CallTimeout, seconds: float) -> None:
+        """Wait so long for a call that was left behind, for nobody but this process learns that it has ended."""
+        until = time.monotonic() + seconds
+        while late.still_runs and time.monotonic() < until and not self.is_lost:
+            time.sleep(LOOK)
+        if not late.still_runs:
+            late.state = "stopped"

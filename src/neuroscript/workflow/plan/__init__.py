@@ -1,0 +1,1 @@
+"""Plans as data: read, checked, and made by a model."""

@@ -1,0 +1,331 @@
+"""A plan is data: calls of tools by name, what each takes from those before it, and what happens when one fails.
+
+Nothing here knows an engine. A plan whose parts do not fit each other can not exist; whether its tools exist, and what
+a policy makes of them, `checking` says.
+
+Source: issue "Plans"; Smith's nodes, seed-systems.md rows SM-18 to SM-20 and SM-34 to SM-48.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import chain
+from sys import float_info
+from typing import Any, Final, Literal
+
+import attrs
+
+from neuroscript.coercion.plain_data import plain
+from neuroscript.errors import SpecError
+from neuroscript.io.text import shown
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
+from neuroscript.tools.serialization import spec_to_data
+from neuroscript.workflow.plan.conditions import Condition
+from neuroscript.workflow.plan.references import INPUT, RESERVED, Reference, Template, owned
+
+OnFail = Literal["halt", "continue"]
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""What a node may be called; a reference names it without quotes."""
+
+LATER: Final = "later"
+"""The word for every error that says of itself that waiting may help."""
+
+CODE: Final = re.compile(r"[a-z_*?]+(\.[a-z_*?]+)*")
+"""A code of an error, ``tool.failed``, or a pattern of codes, ``llm.*``."""
+
+MOST_RETRIES: Final = 100
+MOST_NODES: Final = 100_000
+
+
+@attrs.frozen(kw_only=True)
+class Retry:
+    """When a node that has failed is tried again.
+
+    Attributes:
+        count: How many further attempts there may be.
+        backoff: Seconds before the first of them.
+        factor: By what each further pause is longer than the one before.
+        most: Seconds of the longest pause.
+        on: Codes of errors and patterns of codes; the word ``later`` stands for every error that waiting may mend.
+
+    A timeout is not followed by another attempt unless the tool says that it is idempotent.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+
+    >>> [Retry(count=4, backoff=1, most=5).pause(number) for number in (1, 2, 3, 4)]
+    [1.0, 2.0, 4.0, 5.0]
+    """
+
+    count: int = 0
+    backoff: float = 1.0
+    factor: float = 2.0
+    most: float = 60.0
+    on: tuple[str, ...] = (LATER, "tool.*")
+
+    def __attrs_post_init__(self) -> None:
+        faults = list(_retry_faults(self))
+        if faults:
+            raise SpecError("retry", faults)
+
+    def pause(self, number: int) -> float:
+        """Return how many seconds stand before the further attempt *number*, from 1."""
+        if not self.backoff:
+            return 0.0
+        try:
+            return float(min(self.most, self.backoff * self.factor ** (number - 1)))
+        except OverflowError:
+            return float(self.most)
+
+
+def _retry_faults(retry: Retry) -> Iterator[str]:
+    if type(retry.count) is not int or not 0 <= retry.count <= MOST_RETRIES:
+        yield f"count must be a whole number from 0 to {MOST_RETRIES}"
+    for name, least in (("backoff", 0.0), ("factor", 1.0), ("most", 0.0)):
+        if not _is_number(getattr(retry, name), least):
+            yield f"{name} must be a finite number from {least:g}"
+    if type(retry.on) is not tuple or not all(type(each) is str and CODE.fullmatch(each) for each in retry.on):
+        yield f"on must be a list of codes such as tool.failed or llm.*, or {LATER}"
+
+
+def _is_number(value: object, least: float) -> bool:
+    return type(value) in (int, float) and least <= value <= float_info.max  # type: ignore[operator]
+
+
+@attrs.frozen(kw_only=True)
+class Node:
+    """One call of a plan.
+
+    Attributes:
+        name: What references and traces call it.
+        tool: Any spelling of the name of its tool.
+        inputs: The arguments by name: plain values, with references in texts as `references` reads them.
+        depends_on: Nodes that have to end before it; those that it refers to are among them without being named.
+        when: A condition, see `conditions`; where it does not hold, the node is skipped.
+        map: A list, or a reference to one: the node runs once for each item of it, ``${item}`` in its inputs, and its
+            result is the list of the results.
+        retry: When it is tried again.
+        timeout: Seconds that each attempt may take.
+        on_fail: ``halt``: nothing further starts, and the plan has failed. ``continue``: the others go on.
+        rerun: Whether it may be run again where a process has died in the midst of it, though its tool does not say
+            that it is idempotent.
+        description: What it is for.
+        needs: The nodes that have to end before it, each once: those that are named, then those that it refers to.
+        references: Where each reference stands in it, and what it is.
+        takes_trace: Whether it refers to what went before as a whole.
+        arguments: The inputs with their references read.
+        condition: The condition likewise.
+        items: What it maps likewise.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+    """
+
+    name: str
+    tool: str
+    inputs: Mapping[str, Any] = attrs.field(factory=dict, converter=owned)
+    depends_on: tuple[str, ...] = ()
+    when: Any = attrs.field(default=None, converter=owned)
+    map: Any = attrs.field(default=None, converter=owned)
+    retry: Retry = Retry()
+    timeout: float | None = None
+    on_fail: OnFail = "halt"
+    rerun: bool = False
+    description: str = ""
+    needs: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
+    references: tuple[tuple[str, Reference], ...] = attrs.field(init=False, eq=False, repr=False)
+    takes_trace: bool = attrs.field(init=False, eq=False, repr=False)
+    arguments: Template = attrs.field(init=False, eq=False, repr=False)
+    condition: Condition | None = attrs.field(init=False, eq=False, repr=False)
+    items: Template | None = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        faults = list(_node_faults(self))
+        set_field = object.__setattr__
+        set_field(self, "arguments", Template.of(self.inputs, "inputs", faults))
+        set_field(self, "condition", None if self.when is None else Condition.of(self.when, "when", faults))
+        set_field(self, "items", None if self.map is None else Template.of(self.map, "map", faults))
+        faults.extend(_item_faults(self))
+        if faults:
+            raise SpecError(f"node {shown(str(self.name))}", faults)
+        further = [part.references for part in (self.condition, self.items) if part is not None]
+        set_field(self, "references", tuple(chain(self.arguments.references, *further)))
+        named = (reference.root for _, reference in self.references if reference.root not in RESERVED)
+        asked = () if self.condition is None else self.condition.nodes
+        set_field(self, "takes_trace", any(reference.root == "trace" for _, reference in self.references))
+        set_field(self, "needs", tuple(dict.fromkeys(chain(self.depends_on, named, asked))))
+
+
+def _node_faults(node: Node) -> Iterator[str]:
+    if type(node.name) is not str or not NAME.fullmatch(node.name) or node.name in RESERVED:
+        words = ", ".join(sorted(RESERVED))
+        yield f"name must be a letter or _, then letters, digits, _ and -, at most 64, and none of {words}"
+    if type(node.tool) is not str or not node.tool:
+        yield "tool must be the name of a tool"
+    if not isinstance(node.inputs, Mapping) or not all(type(name) is str for name in node.inputs):
+        yield "inputs must be values by name"
+    if type(node.depends_on) is not tuple or not all(type(name) is str for name in node.depends_on):
+        yield "depends_on must be a list of names of nodes"
+    if type(node.retry) is not Retry:
+        yield "retry must be a Retry"
+    if node.timeout is not None and (not _is_number(node.timeout, 0) or node.timeout == 0):
+        yield "timeout must be a finite number of seconds above 0"
+    if node.on_fail not in ("halt", "continue"):
+        yield "on_fail must be halt or continue"
+    if type(node.rerun) is not bool:
+        yield "rerun must be true or false"
+    if type(node.description) is not str:
+        yield "description must be a text"
+
+
+def _item_faults(node: Node) -> Iterator[str]:
+    """Yield where an item is meant and there is none: without a map, or in what decides whether there is one."""
+    places = [] if node.map is not None else [*node.arguments.references]
+    for part in (node.condition, node.items):
+        places += [] if part is None else part.references
+    for where, reference in places:
+        if reference.root in ("item", "index"):
+            yield f"{where}: there is no {reference.root} here, for that is what each call of a map has"
+
+
+TOLD: Final = tuple(field.name for field in attrs.fields(Node) if field.init and field.name not in ("retry", "timeout"))
+"""What tells one node from another, besides its times."""
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """Calls of tools, in the order that their references ask for.
+
+    Attributes:
+        nodes: The calls, in the order in which they are written.
+        name: What it is called.
+        description: What it is for.
+        inputs: What it is given, coerced as the arguments of a tool are; ``${input.NAME}`` in a node.
+        output: What it gives: a plain value with references; by default the results of the nodes that no other one
+            needs, by name, or the result itself where there is one such node.
+        synthesis: What a model is asked at the end, with the trace before it; ``""`` asks none.
+
+    Raises:
+        SpecError: With everything that is wrong with it: names that are taken, references to what is not there,
+            nodes that need each other.
+    """
+
+    nodes: tuple[Node, ...]
+    name: str = ""
+    description: str = ""
+    inputs: tuple[ArgSpec, ...] = ()
+    output: Any = attrs.field(default=None, converter=owned)
+    synthesis: str = ""
+    answer: Template | None = attrs.field(init=False, eq=False, repr=False)
+    signature: ToolSpec = attrs.field(init=False, eq=False, repr=False)
+    _by_name: Mapping[str, Node] = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        faults: list[str] = []
+        object.__setattr__(self, "answer", None if self.output is None else Template.of(self.output, "output", faults))
+        object.__setattr__(self, "_by_name", {node.name: node for node in self.nodes})
+        try:
+            object.__setattr__(self, "signature", ToolSpec("inputs", "plan", self.inputs))
+        except SpecError as error:
+            faults.extend(f"inputs: {problem}" for problem in error.problems)
+        faults.extend(_plan_faults(self))
+        if faults:
+            raise SpecError(self.subject, faults)
+
+    @property
+    def subject(self) -> str:
+        """What errors call it."""
+        return f"plan {shown(self.name)}" if self.name else "plan"
+
+    def __getitem__(self, name: str) -> Node:
+        """Return the node of a name, or raise a KeyError."""
+        return self._by_name[name]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan, in hexadecimal digits: the same for the same plan, however it is written."""
+        nodes = [(*(getattr(node, name) for name in TOLD), _times(node)) for node in self.nodes]
+        inputs = spec_to_data(self.signature)
+        whole = [self.name, self.description, inputs, self.output, self.synthesis, nodes]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True, default=plain).encode()).hexdigest()
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The nodes that no other one needs."""
+        needed = {name for node in self.nodes for name in node.needs}
+        return tuple(node.name for node in self.nodes if node.name not in needed)
+
+
+def _times(node: Node) -> tuple[Any, ...]:
+    """Return when a node is tried again and given up; 1 second is 1.0, however it is written."""
+    retry, timeout = node.retry, node.timeout
+    seconds = [None if each is None else float(each) for each in (retry.backoff, retry.factor, retry.most, timeout)]
+    return (retry.count, retry.on, seconds)
+
+
+def _plan_faults(plan: Plan) -> Iterator[str]:
+    if not plan.nodes:
+        yield "nodes: there must be one"
+    if len(plan.nodes) > MOST_NODES:
+        yield f"nodes: there may be {MOST_NODES}"
+    seen: set[str] = set()
+    for node in plan.nodes:
+        if node.name in seen:
+            yield f"nodes.{node.name}: there are two of that name"
+        seen.add(node.name)
+    dangling = list(_dangling(plan, seen))
+    yield from dangling
+    if not dangling:
+        yield from _cycles(plan)
+
+
+def _dangling(plan: Plan, known: set[str]) -> Iterator[str]:
+    given = {arg.name for arg in plan.inputs}
+    for node in plan.nodes:
+        said = set()
+        for where, reference in node.references:
+            said |= {reference.root} - RESERVED
+            yield from _lost(f"nodes.{node.name}.{where}", reference, known, given)
+        for name in node.needs:
+            if name not in known and name not in said:
+                yield f"nodes.{node.name}: needs {shown(name)}, and no node is called so"
+    for where, reference in () if plan.answer is None else plan.answer.references:
+        if reference.root in ("item", "index"):
+            yield f"{where}: there is no {reference.root} here, for that is what each call of a map has"
+        else:
+            yield from _lost(where, reference, known, given)
+
+
+def _lost(where: str, reference: Reference, known: set[str], given: set[str]) -> Iterator[str]:
+    if reference.root == INPUT:
+        if reference.path and reference.path[0] not in given:
+            yield f"{where}: the plan has no input {shown(str(reference.path[0]))}"
+    elif reference.root not in RESERVED and reference.root not in known:
+        yield f"{where}: no node is called {shown(reference.root)}"
+
+
+def _cycles(plan: Plan) -> Iterator[str]:
+    """Yield each knot of nodes that need each other, as a path that leads back; no node is in two of them."""
+    ended: set[str] = set()
+    for node in plan.nodes:
+        path = {} if node.name in ended else {node.name: iter(node.needs)}
+        while path:
+            name, needs = next(reversed(path.items()))
+            above = next((each for each in needs if each not in ended), None)
+            if above in path:
+                knot = [name]
+                while path.popitem()[0] != above:
+                    knot.append(next(reversed(path)))
+                knot.reverse()
+                yield f"nodes.{above}: needs itself, by way of {' < '.join((*knot, above))}"
+                ended.update(knot)
+            elif above is None:
+                ended.add(name)
+                del path[name]
+            else:
+                path[above] = iter(plan[above].needs)

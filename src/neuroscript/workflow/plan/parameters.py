@@ -1,0 +1,19 @@
+"""What the parameters of the functions for plans have to be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from neuroscript.coercion.parameters import BY_NAME, Form, instance, optional, shaped
+from neuroscript.engine.session import Session
+from neuroscript.workflow.plan.model import Plan
+
+SESSION: Final = instance(Session, "pass an Engine or one of its sessions")
+PLAN: Final = instance(Plan, "load_plan, plan_from_data and planned return one")
+INPUTS: Final = optional(BY_NAME)
+MODEL: Final = shaped("a model", "ask")
+NUMBER: Final = Form("a whole number", lambda value: type(value) is int)
+PATTERNS: Final = Form(
+    "a pattern of tools, or a collection of them",
+    lambda value: isinstance(value, str) or hasattr(value, "__iter__"),
+)

@@ -1,0 +1,300 @@
+"""Whether a plan can run here, before anything of it does: its tools, the types of what they are given, the policy.
+
+Every problem is found at once. What a reference will give is known by its type alone, so a call that takes one is
+looked at with a value of its own type in that place, and of what it needs only what no reference decides.
+
+Source: issue "Plans", validated as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from neuroscript.coercion.parameters import optional, require
+from neuroscript.coercion.types import ELEMENTS, LISTS, NOTHING, VALUES, ArgType, worded
+from neuroscript.engine.entries import Known
+from neuroscript.engine.session import Session
+from neuroscript.errors import LISTED, MAX_PROBLEMS, ArgumentError, CallError, Problem, ToolNotFound
+from neuroscript.io.text import shown
+from neuroscript.names import canonical
+from neuroscript.runtime.interfaces import LLM, ToolCall
+from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
+from neuroscript.workflow.plan.conditions import STATES, Condition, Undecided
+from neuroscript.workflow.plan.model import LATER, Node, Plan
+from neuroscript.workflow.plan.parameters import MODEL, PLAN, SESSION
+from neuroscript.workflow.plan.references import Lost, Mixed, Reference, is_index
+from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit, samples, within
+
+
+def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
+    """Return everything that keeps a plan from running in a session, each named by its path; nothing runs.
+
+    Whether an approver will say yes, and what a limit leaves, is only known when it runs; of a limit it is told here
+    that nothing is left for good, not that other calls run at the moment.
+
+    Args:
+        llm: The model that is asked for a synthesis; by default the one that the host lends.
+
+    Raises:
+        SpecError: A parameter has the wrong type.
+    """
+    require("check", session=(session, SESSION), plan=(plan, PLAN), llm=(llm, optional(MODEL)))
+    tools = _Tools(session, plan)
+    output = () if plan.answer is None else plan.answer.references
+    found = (*chain.from_iterable(_problems(tools, node) for node in plan.nodes), *_astray(tools, output))
+    if plan.synthesis and llm is None and session.host.llm is None:
+        return (*found, "synthesis: asks a model, and the host lends none")
+    return found
+
+
+class _Tools:
+    """The tools of a plan, as a session knows them."""
+
+    def __init__(self, session: Session, plan: Plan) -> None:
+        self.session = session
+        self.plan = plan
+        self._known: dict[str, Known | CallError] = {}
+        self._samples: dict[tuple[str, tuple[str, ...]], Mapping[str, Any]] = {}
+        self._rules: dict[str, Mapping[str, ArgSpec]] = {}
+        self._not_found = 0
+        self._inputs: dict[Any, ArgSpec] = {arg.name: arg for arg in plan.inputs}
+
+    def known(self, tool: str) -> Known | CallError:
+        """Return a tool as the session knows it, or the error that its call would raise."""
+        found = self._known.get(tool)
+        if found is None:
+            try:
+                found = self._known[tool] = self._resolved(tool)
+            except CallError as error:
+                found = self._known[tool] = error
+                self._not_found += isinstance(error, ToolNotFound)
+        return found
+
+    def _resolved(self, tool: str) -> Known:
+        """Return a tool as the session knows it; only the first `MAX_PROBLEMS` unknown ones get near names."""
+        if self._not_found >= MAX_PROBLEMS and self.session._world.registry.named(canonical(tool)) is None:
+            raise ToolNotFound(shown(tool))
+        return self.session._resolved(tool, tool)
+
+    def rules(self, spec: ToolSpec) -> Mapping[str, ArgSpec]:
+        """Return the arguments of a tool by name; what takes any number of values takes them as a list."""
+        tool = spec.full_name
+        if tool not in self._rules:
+            rules = {arg.name: arg for arg in spec.args}
+            if spec.variadic:
+                last = spec.args[-1]
+                rules[last.name] = ArgSpec(last.name, LISTS.get(last.type, ArgType.SLICE))
+            self._rules[tool] = rules
+        return self._rules[tool]
+
+    def samples(self, spec: ToolSpec, names: tuple[str, ...]) -> Mapping[str, Any]:
+        """Return something in the place of arguments of a tool that references will give."""
+        samples = self._samples.get((spec.full_name, names))
+        if samples is None:
+            rules = self.rules(spec)
+            samples = {name: _sample(rules.get(name)) for name in names}
+            self._samples[spec.full_name, names] = samples
+        return samples
+
+    def type_of(self, reference: Reference, node: Node | None = None) -> ArgType | None:
+        """Return the type of what a reference gives, as far as it is known: None is unknown.
+
+        Args:
+            node: In which it stands.
+        """
+        match reference.root, reference.path:
+            case "input", (name, *path):
+                arg = self._inputs.get(name)
+                return None if arg is None else within(arg.type, path)
+            case "input", _:
+                return ArgType.MAP
+            case "item", path:
+                over = None if node is None or node.items is None else node.items.value
+                if not isinstance(over, Reference):
+                    return None
+                return self.type_of(Reference(over.root, (*over.path, 0, *path)), node)
+            case "index", path:
+                return within(ArgType.INT, path)
+            case "trace", path:
+                return within(ArgType.SLICE_MAP, path)
+        node = self.plan[reference.root]
+        known, path = self.known(node.tool), reference.path
+        if isinstance(known, CallError):
+            return None
+        spec = known.line.tool.spec
+        for is_many in (node.map is not None, spec.stream):
+            if is_many == MAYBE:
+                return None
+            if is_many and not (path and is_index(path[0])):
+                return ArgType.NIL if path else ArgType.SLICE
+            path = path[1:] if is_many else path
+        return within(spec.return_type, path)
+
+
+def _problems(tools: _Tools, node: Node) -> Iterable[str]:
+    known = tools.known(node.tool)
+    if isinstance(known, CallError):
+        return [f"nodes.{node.name}.tool: {known}"]
+    found: list[str] = []
+    if node.references or node.items is not None:
+        found.extend(_unfit(tools, node, known.line.tool.spec))
+    if node.condition is not None:
+        found.extend(_undecided(tools, node, node.condition))
+    if node.arguments.references:
+        found.extend(_refused(tools, node, known))
+        if not found:
+            found.extend(_refused_items(tools, node, known))
+    else:
+        found.extend(_refused_as_it_is(tools, node.arguments.value, known))
+    return [f"nodes.{node.name}.{problem}" for problem in found] if found else found
+
+
+def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
+    """Yield the references whose values can not be what stands there."""
+    if node.items is not None:
+        yield from _no_list(tools, node.items.value)
+    rules, given = tools.rules(spec), node.arguments.value
+    yield from _astray(tools, node.references, node)
+    for name in node.arguments.held:
+        if name in rules:
+            yield from _misfits(tools, node, given[name], rules[name].type, f"inputs.{shown(name)}")
+
+
+def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str) -> Iterator[str]:
+    """Yield the references in a value, at any depth, that give what can not be where they stand."""
+    match value:
+        case Reference() | Mixed():
+            gives = tools.type_of(value, node) if isinstance(value, Reference) else ArgType.STRING
+            if gives is not None and gives not in UNKNOWN and not can_fit(gives, wanted):
+                yield f"{where}: expected {worded(wanted)}, and the reference gives {worded(gives)}"
+        case list() if wanted in ELEMENTS:
+            for index, each in enumerate(value):
+                yield from _misfits(tools, node, each, ELEMENTS[wanted], f"{where}[{index}]")
+        case dict() if wanted in VALUES:
+            for key, each in value.items():
+                yield from _misfits(tools, node, each, VALUES[wanted], f"{where}.{shown(key)}")
+
+
+def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]:
+    """Yield the parts of a condition that no values of their types decide."""
+
+    def sample(reference: Reference) -> Any:
+        kind = tools.type_of(reference, node)
+        if kind is None or kind in UNKNOWN:
+            raise Lost
+        return samples(kind)[0]
+
+    match condition.word:
+        case "all" | "any" | "not":
+            for part in condition.operands:
+                yield from _undecided(tools, node, part)
+        case word if word not in STATES:
+            try:
+                condition.holds(sample, str)
+            except Undecided as error:
+                yield f"when: {error}"
+            except Lost:
+                return
+
+
+def _astray(tools: _Tools, references: Iterable[tuple[str, Reference]], node: Node | None = None) -> Iterator[str]:
+    """Yield the references to parts that no value of its type has."""
+    for where, reference in references:
+        if reference.path and tools.type_of(reference, node) is ArgType.NIL:
+            yield f"{where}: {shown(str(reference))} leads into a value that has no such part"
+
+
+def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
+    kind = (
+        tools.type_of(items) if isinstance(items, Reference) else ArgType.SLICE if type(items) is list else ArgType.NIL
+    )
+    if kind in NOTHING or (kind not in UNKNOWN and kind not in ELEMENTS):
+        yield "map: goes over a list, and this is none"
+
+
+def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
+    """Yield what the spec has against the arguments that are known, and what the policy has against the call."""
+    line, held, values = known.line, node.arguments.held, None
+    try:
+        values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, held)})
+    except ArgumentError as error:
+        yield from (_told(problem) for problem in error.problems[:LISTED] if _is_known(problem, held))
+    if line.tool.policy.capabilities:
+        try:
+            texts = [*_uncovered(tools, line, held, values)]
+        except ArgumentError as error:  # a URL that names no host
+            yield from map(_told, error.problems)
+        else:
+            yield from (f"tool: needs {shown(text)}, which is not granted" for text in texts)
+
+
+def _refused_items(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
+    """Yield what stands against each call of a map whose arguments are all known, for it goes over plain values."""
+    if node.items is None or node.items.references or type(node.items.value) is not list:
+        return  # what it goes over is only known when it runs
+    if any(reference.root not in ("item", "index") for _, reference in node.arguments.references):
+        return
+    for index, item in enumerate(node.items.value):
+        try:
+            arguments = node.arguments.filled(partial(_here, {"item": item, "index": index}))
+        except Lost as lost:
+            yield f"map[{index}]: {lost}"
+        else:
+            yield from (f"map[{index}].{problem}" for problem in _refused_as_it_is(tools, arguments, known))
+
+
+def _here(values: Mapping[str, Any], reference: Reference) -> Any:
+    return reference.within(values[reference.root])
+
+
+def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Known) -> Iterator[str]:
+    """Yield what stands against a call whose arguments are all known."""
+    line = known.line
+    try:
+        known.bind(arguments)
+    except ArgumentError as error:
+        yield from map(_told, error.problems[:LISTED])
+        return
+    if line.gate is None and not line.tool.templates:
+        return
+    decision = tools.session.check([ToolCall(line.tool.name, arguments)])[0]
+    is_of_now = decision.rule == "limits" and decision.retry == LATER
+    if not decision.allowed and not is_of_now:
+        yield f"tool: {decision.text}"
+
+
+def _sample(rule: ArgSpec | None) -> Any:
+    """Return something in the place of a value that holds references."""
+    if rule is None or rule.type in UNKNOWN:
+        return ""
+    return samples(rule.type)[-1]
+
+
+def _is_known(problem: Problem, sampled: Collection[str]) -> bool:
+    """Tell whether a problem is none of a value that only stands for what a reference will give."""
+    return problem.code == "arg.unknown" or problem.where.partition("[")[0] not in sampled
+
+
+def _told(problem: Problem) -> str:
+    return f"inputs.{problem}" if problem.where else f"inputs: {problem}"
+
+
+def _uncovered(tools: _Tools, line: Any, held: Collection[str], values: tuple[Any, ...] | None) -> Iterator[str]:
+    """Yield the needs of a tool that no grant can cover, whatever the references give.
+
+    Args:
+        held: The arguments that hold references.
+        values: One for each argument; None where those that are known do not fit.
+    """
+    from neuroscript.policy.templates import may_cover, named_in
+
+    policy = tools.session.policy
+    for text, template in zip(line.tool.policy.capabilities, line.tool.templates, strict=True):
+        is_open = values is None or not named_in(text).isdisjoint(held)
+        if not all(any(may_cover(grant, text) for grant in layer.grants) for layer in policy.layers) or (
+            not is_open and policy.uncovered(template.fill(values)) is not None
+        ):
+            yield text

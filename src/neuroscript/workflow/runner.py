@@ -1,0 +1,449 @@
+"""The driver of a plan: it makes the calls that the schedule gives out, as many at once as it may, and tells of them.
+
+Each call goes through the one line of the engine, under the policy and the limits of its session.
+
+Source: issue "Plans"; contract section 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from time import monotonic
+from typing import Any, Final, Protocol
+
+import attrs
+
+from neuroscript.calls.drivers import Runner
+from neuroscript.calls.steps import GRACE, Body
+from neuroscript.coercion.parameters import require
+from neuroscript.engine.entries import Known
+from neuroscript.engine.session import Session
+from neuroscript.errors import LISTED, ArgumentError, CallError, CallTimeout, SpecError
+from neuroscript.runtime.interfaces import LLM
+from neuroscript.runtime.masking import masked, secret_values
+from neuroscript.spec.binding import bound
+from neuroscript.tools.serialization import error_to_data
+from neuroscript.workflow.plan.model import Node, Plan
+from neuroscript.workflow.plan.parameters import NUMBER, PLAN, SESSION
+from neuroscript.workflow.plan.references import Lost
+from neuroscript.workflow.plan.validation import check
+from neuroscript.workflow.scheduler import Schedule, State, Work
+from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
+
+PARALLEL: Final = 16
+"""How many calls of a plan run at once, if nobody says another number."""
+
+BREATH: Final = 0.005
+"""Seconds of calls that wait for nothing, after which all else on the loop is let go on."""
+
+
+@attrs.frozen
+class Step:
+    """Something that happens in a run, for whoever watches it.
+
+    Attributes:
+        kind: ``started`` and ``ended`` of one call, ``finished`` of a node.
+        node: The name of the node.
+        item: The index of the item, where it maps a list.
+        number: Of the attempt, from 1; of a node that has made none 0.
+        code: Of a call that has ended ``ok`` or the code of its error; of a node its status.
+        done: How many nodes have ended.
+        total: How many there are.
+    """
+
+    kind: str
+    node: str
+    item: int | None
+    number: int
+    code: str
+    done: int
+    total: int
+
+
+Watch = Callable[[Step], object]
+"""Is told of each step."""
+
+
+class Unmade(Exception):
+    """A call that was not made, for the plan had been halted by then."""
+
+
+class Caller(Protocol):
+    """What makes the calls of a plan."""
+
+    def __call__(self, work: Work, /) -> Awaitable[Any]:
+        """Return what a call gives, or raise a `CallError`; or `Unmade`."""
+
+
+def run(
+    session: Session,
+    plan: Plan,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    parallel: int = PARALLEL,
+    watch: Watch | None = None,
+    left: Callable[[Trace], object] | None = None,
+    llm: LLM | None = None,
+) -> Trace:
+    """Run a plan and return what it has done; that a node has failed is told there, and raises nothing.
+
+    The plan's backoffs and timeouts go by the host's clock. One that has a coroutine function ``wait(seconds)`` is also
+    what is waited by; otherwise the time is real.
+
+    Args:
+        session: An engine, or one of its sessions: who calls, under which policy and limits.
+        inputs: What the plan is given, by name.
+        parallel: How many calls may run at once; where a limit permits fewer, as many as that.
+        watch: Called with each `Step`; what it raises is let go.
+        left: Called with the trace as far as it came where the run is interrupted; some other thread may do so.
+        llm: The model that a plan with a synthesis asks at its end; by default the one that the host lends.
+
+    Raises:
+        SpecError: The plan can not run here, with every problem; nothing of it has run then.
+        ArgumentError: The inputs do not fit, with every problem.
+        ValueError: *parallel* is less than 1.
+    """
+    require("run", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
+    func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
+    body = Body("plan", func, (session, plan, inputs), "coroutine")
+    trace: Trace = Runner(session._world.threads).run(body).result()
+    return trace
+
+
+async def arun(
+    session: Session,
+    plan: Plan,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    parallel: int = PARALLEL,
+    watch: Watch | None = None,
+    left: Callable[[Trace], object] | None = None,
+    llm: LLM | None = None,
+    caller: Caller | None = None,
+    is_behind: Callable[[], bool] | None = None,
+    run_id: str = "",
+) -> Trace:
+    """Return what `run` returns, without holding up the loop that awaits it.
+
+    Args:
+        caller: What makes the calls; by default the doors of the session.
+        is_behind: Asked once the plan is halted: whether calls were made before that it has not come to again.
+        run_id: What the run is called; by default a word that nobody guesses.
+    """
+    require("arun", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
+    problems = check(session, plan, llm)
+    if problems:
+        raise SpecError(plan.subject, problems)
+    if parallel < 1:
+        raise ValueError("parallel must be 1 or more")
+    given = {} if inputs is None else inputs
+    exact = bound(plan.signature, session._world.coercion, given, by_name=True)
+    for secret in secret_values(plan.signature, exact):
+        session.hide(secret)
+    driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
+    trace = await driver.run(run_id or os.urandom(8).hex(), left)
+    if not plan.synthesis or trace.status == "failed":
+        return trace
+    from neuroscript.workflow.synthesis import answered
+
+    model: Any = llm or session.host.llm
+    try:
+        return await answered(session, model, plan, trace)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        if left is not None:
+            left(attrs.evolve(trace, status="failed", error=error_to_data(_interrupted())))
+        raise
+
+
+def _interrupted() -> CallError:
+    return CallError("the run was interrupted", code="plan.interrupted")
+
+
+class _Driver:
+    """One run of a plan."""
+
+    def __init__(
+        self,
+        session: Session,
+        plan: Plan,
+        inputs: dict[str, Any],
+        parallel: int,
+        watch: Watch | None,
+        caller: Caller | None,
+        is_behind: Callable[[], bool] | None,
+    ) -> None:
+        self._session = session
+        self._plan = plan
+        self._inputs = inputs
+        self._parallel = min(parallel, session.policy.least("concurrency", parallel)) if caller is None else parallel
+        self._watch = watch
+        self._has_watch_failed = False
+        self._clock = session.host.clock
+        self._call = caller or _caller(session)
+        names = {node.tool for node in plan.nodes}
+        self._tools = {name: _Tool(session._entry(name), caller is None) for name in names}
+        self._traces: dict[str, NodeTrace] = {}
+        self._schedule = Schedule(plan, inputs, self._is_idempotent, is_behind)
+        self._running: set[asyncio.Task[None]] = set()
+        self._wake: asyncio.Future[None] | None = None
+        self._fault: BaseException | None = None
+
+    def _is_idempotent(self, tool: str) -> bool:
+        return bool(self._tools[tool].line.tool.policy.is_idempotent)
+
+    async def run(self, run_id: str, left: Callable[[Trace], object] | None = None) -> Trace:
+        """Make all calls, and return the trace."""
+        started = self._clock()
+        try:
+            await self._drive()
+        except asyncio.CancelledError:
+            await self._stop()
+            self._schedule.halt()
+            if left is not None:
+                left(self._trace(run_id, started, _interrupted()))
+            raise
+        finally:
+            await self._stop()
+        return self._trace(run_id, started)
+
+    async def _stop(self) -> None:
+        """Cancel the calls that run still, and give them the time to end."""
+        running = set(self._running)
+        if running:
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running, timeout=GRACE)
+
+    async def _drive(self) -> None:
+        schedule, breath = self._schedule, monotonic() + BREATH
+        while True:
+            if monotonic() >= breath:
+                await asyncio.sleep(0)
+                breath = monotonic() + BREATH
+            if self._fault is not None:
+                raise self._fault
+            if schedule.due is not None:
+                schedule.release(self._clock())
+            work = schedule.next() if len(self._running) < self._parallel else None
+            if schedule.over:
+                self._finished()
+            if work is None:
+                if not self._running and schedule.due is None:
+                    return
+                await self._waited()
+            elif work.node.timeout is None and self._tools[work.node.tool].is_plain:
+                self._make_at_once(work)
+            else:
+                task = asyncio.ensure_future(self._made(work))
+                self._running.add(task)
+                task.add_done_callback(self._over)
+                breath = 0.0  # it begins before a call that waits for nothing holds it up
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            self._fault = self._fault or task.exception()
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def _waited(self) -> None:
+        """Wait until a call has ended or the next further attempt is due."""
+        self._wake = asyncio.get_running_loop().create_future()
+        due = self._schedule.due
+        if due is None or len(self._running) >= self._parallel:
+            await self._wake
+            return
+        timer = asyncio.ensure_future(_pause(self._clock, max(0.0, due - self._clock())))
+        try:
+            await asyncio.wait({timer, self._wake}, return_when=asyncio.FIRST_COMPLETED)
+            if timer.done():
+                self._schedule.release(due)  # also by a clock that stands still or was set back
+        finally:
+            timer.cancel()
+
+    async def _made(self, work: Work) -> None:
+        """Make one call and tell the schedule what came of it."""
+        self._tell("started", work.node, work.item, work.number)
+        started = self._clock()
+        try:
+            self._ended(work, started, await self._call(work), None)
+        except CallError as error:
+            self._ended(work, started, None, error)
+        except Unmade:
+            self._schedule.give_up(work)
+        except asyncio.CancelledError:
+            text = "was interrupted, and may have had its effect"
+            self._ended(work, started, None, CallError(text, tool=work.node.tool, code="call.interrupted"))
+            raise
+
+    def _make_at_once(self, work: Work) -> None:
+        """Do the same with a call that waits for nothing."""
+        self._tell("started", work.node, work.item, work.number)
+        started = self._clock()
+        try:
+            result, error = self._session.call_named(work.node.tool, work.arguments), None
+        except CallError as failure:
+            result, error = None, failure
+        self._ended(work, started, result, error)
+
+    def _ended(self, work: Work, started: float, result: Any, error: CallError | None) -> None:
+        code = "ok" if error is None else error.code
+        now = self._clock()
+        began, seconds, ago = work.made or (started, now - started, 0.0)
+        attempt = Attempt(work.number, work.item, began, seconds, code)
+        self._schedule.ended(work, attempt, now - ago, result, error)
+        self._tell("ended", work.node, work.item, attempt.number, code)
+        if self._schedule.over:
+            self._finished()
+
+    def _finished(self) -> None:
+        """Keep the traces of the nodes that have ended by now, and tell of them."""
+        over = self._schedule.over
+        while over:
+            state = over.popleft()
+            self._traces[state.node.name] = self._node_trace(state)
+            state.given = None
+            last = state.attempts[-1] if state.attempts else None
+            item, number = (None, 0) if last is None else (last.item, last.number)
+            self._tell("finished", state.node, item, number, state.status or "", len(over))
+
+    def _tell(self, kind: str, node: Node, item: int | None, number: int, code: str = "", later: int = 0) -> None:
+        if self._watch is None:
+            return
+        done, total = self._schedule.done - later, len(self._plan.nodes)
+        try:
+            self._watch(Step(kind, node.name, item, number, code, done, total))
+        except Exception as error:
+            if not self._has_watch_failed:
+                self._has_watch_failed = True
+                self._session.log_failure("the observer of the plan", error)
+
+    # The trace
+
+    def _trace(self, run_id: str, started: float, error: CallError | None = None) -> Trace:
+        schedule, output, seconds = self._schedule, None, self._clock() - started
+        if error is None and schedule.is_halted:
+            names = [state.node.name for state in schedule.states.values() if state.has_halted]
+            more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+            error = CallError(f"{' and '.join(names[:LISTED])}{more} failed", code="plan.failed")
+        elif error is None:
+            try:
+                output = schedule.output()
+            except Lost as lost:
+                error = CallError(f"output: {lost}", code="plan.reference")
+        secrets = self._session.secrets
+        plain = (lambda value: value) if secrets is None else secrets.plain
+        return Trace(
+            run=run_id,
+            plan=self._plan.name,
+            digest=self._plan.digest,
+            inputs=plain(_masked(self._plan, self._inputs)),
+            status="succeeded" if error is None else "failed",
+            nodes=tuple(self._node_traces(secrets)),
+            output=plain(output),
+            error=None if error is None else plain(error_to_data(error)),
+            started=started,
+            seconds=seconds,
+        )
+
+    def _node_traces(self, secrets: Any) -> Iterator[NodeTrace]:
+        for name, state in self._schedule.states.items():
+            trace = self._traces.get(name) or self._node_trace(state)
+            yield trace if secrets is None else _redacted(trace, secrets)
+
+    def _node_trace(self, state: State) -> NodeTrace:
+        node, tool = state.node, self._tools[state.node.tool]
+        given = state.given
+        if given is not None:
+            given = tool.shown(given) if node.items is None else [tool.shown(each) for each in given]
+        result = state.result if state.status == "succeeded" else None
+        error = None if state.error is None else error_to_data(state.error)
+        return NodeTrace(
+            node.name,
+            tool.line.tool.name,
+            state.status or "unstarted",
+            node.needs,
+            given,
+            result,
+            error,
+            state.reason,
+            tuple(state.attempts),
+        )
+
+
+def _redacted(trace: NodeTrace, secrets: Any) -> NodeTrace:
+    """Return a trace without what has become secret by the end of the run."""
+    arguments, result, error, reason = map(secrets.plain, (trace.arguments, trace.result, trace.error, trace.reason))
+    return attrs.evolve(trace, arguments=arguments, result=result, error=error, reason=reason)
+
+
+class _Tool:
+    """A tool of the plan.
+
+    Attributes:
+        line: Its line.
+        is_plain: Whether its calls wait for nothing, so that none has to be waited for.
+    """
+
+    def __init__(self, known: Known, by_doors: bool) -> None:
+        self.line = line = known.line
+        self.is_plain: bool = by_doors and line.is_direct and line.manner == "plain"
+        self._bind = known.bind
+        self._names = None if line.is_secret or line.tool.spec.variadic else [arg.name for arg in line.tool.spec.args]
+
+    def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the exact values by name that a call was made with, secrets masked; None where they did not fit."""
+        try:
+            values = self._bind(arguments)
+        except ArgumentError:
+            return None
+        return (
+            masked(self.line.tool.spec, values) if self._names is None else dict(zip(self._names, values, strict=True))
+        )
+
+
+def _masked(plan: Plan, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return masked(plan.signature, [inputs[arg.name] for arg in plan.inputs])
+
+
+def _caller(session: Session) -> Caller:
+    """Return what makes calls by the doors of a session; a clock of the host that has ``wait`` tells their time."""
+    clock = session.host.clock
+
+    async def made(work: Work) -> Any:
+        timeout = work.node.timeout
+        if timeout is None or not hasattr(clock, "wait"):
+            return await session.acall_named(work.node.tool, work.arguments, timeout)
+        ends = session._entry(work.node.tool).line.manner == "coroutine"  # a thread goes on when nobody awaits it
+        return await _within(session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends)
+
+    return made
+
+
+async def _within(call: Any, node: Node, seconds: float, clock: Any, ends: bool) -> Any:
+    """Return what a call gives within so many seconds of a clock.
+
+    Args:
+        ends: Whether a call that is cancelled runs no more.
+    """
+    task = asyncio.ensure_future(call)
+    timer = asyncio.ensure_future(_pause(clock, seconds))
+    try:
+        done, _ = await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+        if task in done:
+            return task.result()
+        task.cancel()
+        await asyncio.wait({task}, timeout=GRACE)
+        has_ended = ends and task.done()
+        text = f"did not end within {seconds:g} s and was {'stopped' if has_ended else 'left behind'}"
+        raise CallTimeout(text, tool=node.tool, state="stopped" if has_ended else "abandoned", seconds=seconds)
+    finally:
+        timer.cancel()
+        task.cancel()
+
+
+async def _pause(clock: Any, seconds: float) -> None:
+    await (asyncio.sleep(seconds) if not hasattr(clock, "wait") else clock.wait(seconds))

@@ -1,0 +1,137 @@
+"""What is different between two runs, by path: the plan, how nodes ended, what they were given and what they gave.
+
+Two runs of one plan never take the same time, so times are told where they are far apart, and make no run another one.
+
+Source: issue "Plans", traces are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.coercion.plain_data import plain
+from neuroscript.errors import LISTED
+from neuroscript.io.text import duration
+from neuroscript.io.toml import Place
+from neuroscript.io.toml_errors import named
+from neuroscript.workflow.trace.text import error_text, shortened
+from neuroscript.workflow.trace.trace import NodeTrace, Trace
+
+LONGEST: Final = 80
+"""How many characters of a value are shown."""
+
+RATIO: Final = 1.5
+"""From which ratio on times are told."""
+
+LEAST: Final = 0.01
+"""How many seconds two times must be apart to be told."""
+
+NOTHING: Final = object()
+"""Stands for a value that one side does not have."""
+
+
+@attrs.frozen
+class TraceDifference:
+    """One thing that is not as it was.
+
+    Attributes:
+        path: What it is about, such as ``nodes.fetch.arguments.limit``.
+        text: What it was and what it is.
+        is_time: Whether it is only how long something took.
+    """
+
+    path: str
+    text: str
+    is_time: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}"
+
+
+def trace_diff(a: Trace, b: Trace) -> tuple[TraceDifference, ...]:
+    """Return all that is different between two traces, first what is of the whole, then node by node.
+
+    Args:
+        a: What was.
+        b: What is.
+    """
+    return tuple(_of_the_whole(a, b)) + tuple(_of_the_nodes(a, b))
+
+
+def _of_the_whole(a: Trace, b: Trace) -> Iterator[TraceDifference]:
+    if a.digest != b.digest:
+        yield TraceDifference("plan", "is another one")
+    yield from _values(("inputs",), a.inputs, b.inputs)
+    yield from _values(("status",), a.status, b.status)
+    yield from _values(("error",), _error(a.error), _error(b.error))
+    yield from _values(("output",), a.output, b.output)
+    yield from _values(("answer",), a.answer, b.answer)
+    yield from _times(("seconds",), a.seconds, b.seconds)
+
+
+def _of_the_nodes(a: Trace, b: Trace) -> Iterator[TraceDifference]:
+    old, new = ({node.name: node for node in trace.nodes} for trace in (a, b))
+    for name in dict.fromkeys((*old, *new)):
+        if name not in new:
+            yield TraceDifference(named(("nodes", name)), "is there no more")
+        elif name not in old:
+            yield TraceDifference(named(("nodes", name)), "is new")
+        else:
+            yield from _of_a_node(("nodes", name), old[name], new[name])
+
+
+def _of_a_node(place: Place, a: NodeTrace, b: NodeTrace) -> Iterator[TraceDifference]:
+    for part in ("tool", "status", "needs", "arguments", "result", "reason"):
+        yield from _values((*place, part), getattr(a, part), getattr(b, part))
+    yield from _values((*place, "error"), _error(a.error), _error(b.error))
+    yield from _values((*place, "attempts"), len(a.attempts), len(b.attempts))
+    if a.attempts and b.attempts:
+        yield from _times((*place, "seconds"), a.seconds, b.seconds)
+
+
+def _error(error: Mapping[str, Any] | None) -> Any:
+    """Return what counts of an error: its code and its text."""
+    return None if error is None else error_text(error)
+
+
+def _times(place: Place, was: float, now: float) -> Iterator[TraceDifference]:
+    low, high = sorted((was, now))
+    if high - low < LEAST or high < RATIO * low:
+        return
+    ratio = f", {high / low:.3g} times {'as long' if now == high else 'as fast'}" if low > 0 else ""
+    yield TraceDifference(named(place), f"{duration(now)}, was {duration(was)}{ratio}", True)
+
+
+def _values(place: Place, was: Any, now: Any) -> Iterator[TraceDifference]:
+    """Yield where two values differ, the first `LISTED` places and how many more there are."""
+    found = [*_places(place, plain(was), plain(now))]
+    for where, old, new in found[:LISTED]:
+        yield TraceDifference(named(where), _told(old, new))
+    if len(found) > LISTED:
+        yield TraceDifference(named(place), f"differs in {len(found) - LISTED} more places")
+
+
+def _places(place: Place, was: Any, now: Any) -> Iterator[tuple[Place, Any, Any]]:
+    """Yield the places at which two plain values differ, and what stands there."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*was, *now)):
+            yield from _places((*place, key), was.get(key, NOTHING), now.get(key, NOTHING))
+    elif isinstance(was, list) and isinstance(now, list):
+        for index in range(max(len(was), len(now))):
+            old, new = (each[index] if index < len(each) else NOTHING for each in (was, now))
+            yield from _places((*place, index), old, new)
+    elif type(was) is not type(now) or repr(was) != repr(now):
+        yield place, was, now
+
+
+def _told(was: Any, now: Any) -> str:
+    if was is NOTHING:
+        return f"{_short(now)}, was not there"
+    return f"is not there, was {_short(was)}" if now is NOTHING else f"{_short(now)}, was {_short(was)}"
+
+
+def _short(value: Any) -> str:
+    return shortened(value, LONGEST)

@@ -1,0 +1,139 @@
+"""A trace as plain data and as a file of JSON: written whole or not at all, and read with everything that is wrong.
+
+Values come back exactly as they were, bytes and times too, but for what lives in one process alone: a handle is kept as
+its id, and what is no plain value as the name of its type.
+
+Source: issue "Plans", the trace is saved.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+from array import array
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.audit.recording import Unwritable, written
+from neuroscript.coercion.context import type_name
+from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.scalars import Handle
+from neuroscript.errors import SpecError
+from neuroscript.io.text import NotJSON, parsed, shown_path
+from neuroscript.io.text_files import text_of, write_whole
+from neuroscript.workflow.trace.reader import FORM, read_trace
+from neuroscript.workflow.trace.trace import NodeTrace, Trace
+
+LONGEST: Final = 256 * 1024 * 1024
+"""How many bytes the file of a trace may have."""
+
+MOST_BITS: Final = 10_000
+"""How many bits a whole number may have; Python writes no longer ones as text."""
+
+
+def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
+    """Write a trace to a file, whole or not at all; what was there is replaced.
+
+    Raises:
+        OSError: It can not be written; what was there is there still.
+        ValueError: There is a NUL in the path.
+    """
+    write_whole(path, f"{json.dumps(trace_to_data(trace), indent=1)}\n")
+
+
+def load_trace(path: str | os.PathLike[str]) -> Trace:
+    """Return the trace in a file that `save_trace` wrote.
+
+    Raises:
+        SpecError: It can not be read, or with everything that is wrong with it, each with its path.
+    """
+    name = shown_path(os.fspath(path))
+    return trace_of_json(text_of(path, name, LONGEST), source=name)
+
+
+def trace_of_json(text: str, *, source: str = "trace") -> Trace:
+    """Return the trace that a text of JSON holds, or raise a `SpecError` with everything that is wrong with it.
+
+    Args:
+        source: What errors call it.
+    """
+    try:
+        data = parsed(text)
+    except NotJSON as error:
+        raise SpecError(source, [f"is no JSON: {error.hint}"]) from None
+    return trace_from_data(data, source=source)
+
+
+def trace_from_data(data: Any, *, source: str = "trace") -> Trace:
+    """Return the trace that `trace_to_data` has made data of.
+
+    Raises:
+        SpecError: With everything that is wrong with it, each with its path.
+    """
+    if not isinstance(data, Mapping):
+        raise SpecError(source, [f"expected a JSON object, got {type_name(data)}"])
+    try:
+        return read_trace(data, source)
+    except RecursionError:
+        raise SpecError(source, ["nests too deeply"]) from None
+
+
+def trace_to_data(trace: Trace) -> dict[str, Any]:
+    """Return a trace as plain data that JSON can hold; what is as usual in a node is left out."""
+    data = attrs.asdict(trace, recurse=False)
+    data |= {name: _kept(data[name]) for name in ("inputs", "output", "error")}
+    return {"trace": FORM, **data, "nodes": [_node_data(node) for node in trace.nodes]}
+
+
+def _node_data(node: NodeTrace) -> dict[str, Any]:
+    data = attrs.asdict(node, recurse=False, filter=lambda field, value: _is_told(field.default, value))
+    data |= {name: _kept(data[name]) for name in ("arguments", "result", "error") if name in data}
+    if node.needs:
+        data["needs"] = [*node.needs]
+    if node.attempts:
+        data["attempts"] = [attrs.asdict(each) for each in node.attempts]
+    return data
+
+
+def _is_told(usual: Any, value: Any) -> bool:
+    return value is not None if usual is None else bool(value != usual)
+
+
+def _kept(value: Any) -> Any:
+    """Return a value as data out of which the same one is read, as far as there is such data."""
+    return written(_writable(value))
+
+
+def _writable(value: Any) -> Any:
+    """Return a value with something that can be written in the place of each part that can not."""
+    match value:
+        case dict() | Mapping():
+            return {str(key): _writable(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_writable(each) for each in value]
+        case bool() | None:
+            return value
+        case str() | bytes() if type(value) in (str, bytes):
+            return value
+        case int() if value.bit_length() <= MOST_BITS:
+            return int(value)
+        case float() if math.isfinite(value):
+            return float(value)
+        case array() | datetime.datetime():
+            return value if _is_exact(value) else plain(value)
+        case Handle():
+            return plain(value)
+        case _:
+            return f"<{type_name(value)}>"
+
+
+def _is_exact(value: Any) -> bool:
+    try:
+        written(value)
+    except Unwritable:
+        return False
+    return True

@@ -1,0 +1,186 @@
+"""The data of a trace, read strictly: whatever is wrong is said at once, each with its path.
+
+A trace comes from a file that anybody may have written, so nothing in it is believed: names that a plan can not have,
+nodes that need what is not there or each other, and numbers that no clock gives are refused.
+
+Source: issue "Plans", the trace is saved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Final, get_args
+
+import attrs
+
+from neuroscript.audit.recording import read
+from neuroscript.coercion.context import type_name
+from neuroscript.errors import LISTED, SpecError
+from neuroscript.io.text import first, shown
+from neuroscript.io.toml import Document, Place
+from neuroscript.io.toml_errors import Faults
+from neuroscript.workflow.plan.model import NAME
+from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Outcome, Status, Trace
+
+FORM: Final = 1
+"""The version of the form; another one is refused."""
+
+GREATEST: Final = 1e12
+"""The greatest number of seconds that is believed."""
+
+DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+USUAL: Final[Mapping[str, Any]] = {field.name: field.default for field in attrs.fields(NodeTrace)}
+
+
+def read_trace(data: Mapping[str, Any], source: str) -> Trace:
+    """Return the trace that is written as *data*.
+
+    Args:
+        source: What errors call it.
+
+    Raises:
+        SpecError: With everything that is wrong with it.
+    """
+    reader = _Reader(Faults(Document({}, {})))
+    trace = reader.trace(data)
+    if trace is None:
+        raise SpecError(source, first([text for _, text in reader.faults.found], LISTED))
+    return trace
+
+
+@attrs.frozen
+class _Reader:
+    """One look at the data of a trace."""
+
+    faults: Faults
+
+    def trace(self, data: Mapping[str, Any]) -> Trace | None:
+        """Return the trace, or None where something is wrong."""
+        if data.get("trace") != FORM or type(data["trace"]) is not int:
+            self.faults.note(("trace",), f"must be {FORM}, the version of the form that is read here")
+            return None
+        names = tuple(field.name for field in attrs.fields(Trace))
+        self.faults.only((), data, ("trace", *names))
+        fields = {name: self._part((), data, name) for name in names if name != "nodes"}
+        told = self._list(("nodes",), data["nodes"]) if "nodes" in data else self._missing(("nodes",))
+        fields["nodes"] = tuple(self._node(("nodes", index), each) for index, each in enumerate(told))
+        if all(NAME.fullmatch(node.name) for node in fields["nodes"]):
+            self._graph(fields["nodes"])
+        return None if self.faults.found else Trace(**fields)
+
+    def _node(self, place: Place, data: Any) -> NodeTrace:
+        table = self._table(place, data)
+        if table is None:
+            return NodeTrace("", "", "unstarted")
+        self.faults.only(place, table, tuple(USUAL))
+        fields = {name: self._part(place, table, name) for name in ("name", "tool", "status")}
+        fields["name"] = str(fields["name"])
+        fields |= {name: self._part(place, table, name) for name in ("arguments", "result", "error", "reason")}
+        needs = self._list((*place, "needs"), table.get("needs", []))
+        if not all(type(each) is str for each in needs):
+            self.faults.note((*place, "needs"), "must be a list of texts")
+        attempts = self._list((*place, "attempts"), table.get("attempts", []))
+        return NodeTrace(
+            **fields,
+            needs=tuple(each for each in needs if type(each) is str),
+            attempts=tuple(self._attempt((*place, "attempts", index), each) for index, each in enumerate(attempts)),
+        )
+
+    def _attempt(self, place: Place, data: Any) -> Attempt:
+        table = self._table(place, data)
+        names = tuple(field.name for field in attrs.fields(Attempt))
+        if table is None:
+            return Attempt(1, None, 0.0, 0.0)
+        self.faults.only(place, table, names)
+        return Attempt(**{name: self._part(place, table, name) for name in names})
+
+    def _part(self, place: Place, table: Mapping[str, Any], name: str) -> Any:
+        """Return what stands under a name, or note why it can not be."""
+        if name not in table:
+            if name in USUAL and USUAL[name] is not attrs.NOTHING and place:
+                return USUAL[name]
+            return self._missing((*place, name)) or None
+        is_right, expected = PARTS.get(name if place else f"trace.{name}", PARTS.get(name, ANYTHING))
+        value = table[name]
+        try:
+            value = read(value) if name in VALUES else value
+        except ValueError as error:
+            self.faults.note((*place, name), str(error))
+            return None
+        if not is_right(value):
+            self.faults.note((*place, name), f"must be {expected}, got {type_name(value)}")
+        return value
+
+    def _table(self, place: Place, data: Any) -> Mapping[str, Any] | None:
+        if isinstance(data, Mapping):
+            return data
+        self.faults.note(place, f"must be a JSON object, got {type_name(data)}")
+        return None
+
+    def _list(self, place: Place, told: Any) -> list[Any]:
+        if isinstance(told, list):
+            return told
+        self.faults.note(place, f"must be a list, got {type_name(told)}")
+        return []
+
+    def _missing(self, place: Place) -> list[Any]:
+        self.faults.note(place, "is missing")
+        return []
+
+    def _graph(self, nodes: tuple[NodeTrace, ...]) -> None:
+        """Note names that two nodes have, and needs that no plan can have."""
+        graph: dict[str, tuple[str, ...]] = {}
+        for index, node in enumerate(nodes):
+            if node.name in graph:
+                self.faults.note(("nodes", index, "name"), "there are two of that name")
+            graph[node.name] = node.needs
+        lost = False
+        for index, node in enumerate(nodes):
+            for name in node.needs:
+                if name not in graph:
+                    lost = True
+                    self.faults.note(("nodes", index, "needs"), f"no node is called {shown(name)}")
+        try:
+            TopologicalSorter({} if lost else graph).prepare()
+        except CycleError as error:
+            knot = " < ".join(map(shown, reversed(error.args[1])))
+            self.faults.note(("nodes",), f"they need each other: {knot}")
+
+
+Check = tuple[Callable[[Any], bool], str]
+
+
+def _is_seconds(value: Any) -> bool:
+    return type(value) in (int, float) and -GREATEST <= value <= GREATEST
+
+
+def _is_error(value: Any) -> bool:
+    return value is None or (type(value) is dict and all(type(value.get(key)) is str for key in ("code", "message")))
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+ANYTHING: Final[Check] = (lambda value: True, "anything")
+TEXT: Final[Check] = (_is_text, "a text")
+SECONDS: Final[Check] = (_is_seconds, f"a number of seconds within {GREATEST:g}")
+VALUES: Final = frozenset({"inputs", "arguments", "result", "output", "error"})
+
+PARTS: Final[Mapping[str, Check]] = {
+    **dict.fromkeys(("run", "plan", "answer", "tool", "reason", "code"), TEXT),
+    **dict.fromkeys(("started", "seconds"), SECONDS),
+    "digest": (lambda value: _is_text(value) and DIGEST.fullmatch(value) is not None, "64 hexadecimal digits"),
+    "inputs": (lambda value: type(value) is dict, "values by name"),
+    "trace.status": (lambda value: value in get_args(Outcome), f"one of {', '.join(get_args(Outcome))}"),
+    "status": (lambda value: value in get_args(Status), f"one of {', '.join(get_args(Status))}"),
+    "error": (_is_error, "null or an object with code and message"),
+    "name": (
+        lambda value: _is_text(value) and NAME.fullmatch(value) is not None,
+        "a letter or _, then letters, digits, _ and -, at most 64",
+    ),
+    "number": (lambda value: type(value) is int and value >= 1, "a whole number from 1"),
+    "item": (lambda value: value is None or (type(value) is int and value >= 0), "null or a whole number from 0"),
+}

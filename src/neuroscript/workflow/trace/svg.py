@@ -1,0 +1,276 @@
+"""Texts that have to fit a place in a picture, whatever font draws them.
+
+How wide a font is can not be known here, so a text counts as wide as it is in the widest of the usual ones; what does
+not fit is cut, and ends in ``…``.
+
+Source: issue "Plans", the picture of a trace.
+
+A trace as a picture: its graph from above to below, and under it when each node ran, as SVG.
+
+Text is text, every label is cut to what its place has room for (all of it is in the title of its box), and what a
+colour says a word says too. The same trace always gives the same picture.
+
+Source: issue "Plans", ``neuroscript trace show --svg``.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from math import isqrt
+from typing import Final, get_args
+
+from neuroscript.io.text import duration, one_line
+from neuroscript.workflow.trace.graph_layout import Placed, layered, number, placed
+from neuroscript.workflow.trace.timeline import Timeline
+from neuroscript.workflow.trace.trace import NodeTrace, Status, Trace
+
+FONT: Final = "Arial, Helvetica, sans-serif"
+
+
+NARROW: Final = frozenset("!\"'(),-./:;I[\\]`fijlrt| ")
+
+
+WIDE: Final = frozenset("%@MWmw")
+
+
+BROAD: Final = frozenset("#&+<=>^~ABCDEFGHJKLNOPQRSTUVXYZ")
+
+
+BOLD: Final = 1.14
+"""How much wider letters are in bold type."""
+
+
+LONGEST: Final = 400
+"""How many characters of a text from outside there may be, where there is room for all of it."""
+
+
+@cache
+def _ems(letter: str) -> float:
+    """Return how wide a letter is at most, as a part of the size of its font."""
+    if letter in NARROW:
+        return 0.46
+    if letter.isascii():
+        return 1.0 if letter in WIDE else 0.84 if letter in BROAD else 0.64
+    is_wide = unicodedata.east_asian_width(letter) in "WF" or ord(letter) > 0xFFFF
+    return 1.4 if is_wide else 1.2
+
+
+def width(text: str, size: float, *, bold: bool = False) -> float:
+    """Return how wide a text is at most, in pixels.
+
+    >>> width("fetch", 10), width("fetch", 10, bold=True) > width("fetch", 10)
+    (28.4, True)
+    """
+    return round(sum(map(_ems, text)) * size * (BOLD if bold else 1.0), 2)
+
+
+def fitted(text: str, room: float, size: float, *, bold: bool = False) -> str:
+    """Return a text, or as much of its beginning as there is room for, with ``…`` behind it.
+
+    >>> fitted("a long name", 40, 10)
+    'a lo…'
+    """
+    if width(text, size, bold=bold) <= room:
+        return text
+    left = room - width("…", size, bold=bold)
+    for count, letter in enumerate(text):
+        left -= width(letter, size, bold=bold)
+        if left < 0:
+            return f"{text[:count].rstrip()}…"
+    return text
+
+
+def safe(text: object) -> str:
+    """Return a text from outside as one line of XML that has no marks of its own; ``""`` for what is no text."""
+    return escape(one_line(text, LONGEST))
+
+
+MARGIN: Final = 24.0
+
+
+PAD: Final = 12.0
+"""Pixels between the border of a box and its texts."""
+
+
+NARROWEST, WIDEST = 136.0, 228.0
+"""How wide a box may be."""
+
+
+HEIGHT: Final = 80.0
+
+
+LINES: Final = (("name", 13.0, 21.0), ("tool", 11.0, 37.0), ("status", 11.0, 54.0), ("more", 11.0, 70.0))
+"""The lines of a box: what each tells, its size, and how far below the border it stands."""
+
+
+HEAD: Final = 92.0
+"""How high the title and the legend are."""
+
+
+LANE: Final = 20.0
+
+
+NAMES: Final = 168.0
+"""How wide the names beside the bars are."""
+
+
+ROOM: Final = 560.0
+"""How wide the line of time is at least."""
+
+
+MOST_ROOM: Final = 1100.0
+
+
+FEWEST: Final = 6
+"""How many nodes may stand in a row at least."""
+
+
+STYLE: Final = """\
+.page{fill:#ffffff}.box{fill:#f6f8fa;stroke:#6e7781}.edge{fill:none;stroke:#6e7781}.tip{fill:#6e7781}
+.grid{stroke:#d1d9e0}text{fill:#1f2328}.quiet{fill:#59636e}
+.succeeded{fill:#116329}.failed{fill:#b3121d}.skipped{fill:#7d4e00}.unstarted{fill:#59636e}
+@media (prefers-color-scheme:dark){
+.page{fill:#0d1117}.box{fill:#161b22;stroke:#8b949e}.edge{stroke:#8b949e}.tip{fill:#8b949e}
+.grid{stroke:#30363d}text{fill:#e6edf3}.quiet{fill:#9da7b3}
+.succeeded{fill:#4ac26b}.failed{fill:#ff7b72}.skipped{fill:#e3b341}.unstarted{fill:#9da7b3}}"""
+
+
+def trace_svg(trace: Trace) -> str:
+    """Return a picture of a trace as a document of SVG.
+
+    Raises:
+        ValueError: Nodes need each other, which those of no plan do; or there are more edges than a picture holds.
+    """
+    layers = layered({node.name: node.needs for node in trace.nodes}, max(FEWEST, isqrt(len(trace.nodes))))
+    wide = min(WIDEST, max([NARROWEST, *(_wanted(node) for node in trace.nodes)]))
+    graph = placed(layers, wide, HEIGHT)
+    room = max(ROOM, min(graph.width - NAMES, MOST_ROOM))
+    whole = max(graph.width, NAMES + room + PAD) + 2 * MARGIN
+    below = HEAD + graph.height + MARGIN
+    high = below + (len(trace.nodes) + 1) * LANE + MARGIN
+    size = f'width="{number(whole)}" height="{number(high)}" viewBox="0 0 {number(whole)} {number(high)}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" role="img">',
+            f"<title>{safe(_title(trace))}, {trace.status}</title>",
+            f"<style>\n{STYLE}\n</style>",
+            '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="8" refY="4" orient="auto" '
+            'markerUnits="userSpaceOnUse"><path class="tip" d="M0 0.5L8 4L0 7.5z"/></marker></defs>',
+            f'<rect class="page" width="{number(whole)}" height="{number(high)}"/>',
+            *_head(trace, whole - 2 * MARGIN),
+            f'<g class="graph" transform="translate({number((whole - graph.width) / 2)} {number(HEAD)})">',
+            *_edges(graph),
+            *(line for node in trace.nodes for line in _box(node, *graph.boxes[node.name], wide)),
+            "</g>",
+            f'<g class="times" transform="translate({number(MARGIN)} {number(below)})">',
+            *_times(trace, Timeline.of(trace), room),
+            "</g>",
+            "</svg>\n",
+        ]
+    )
+
+
+def _title(trace: Trace) -> str:
+    return one_line(trace.plan, LONGEST) or "plan"
+
+
+def _head(trace: Trace, room: float) -> Iterator[str]:
+    """Yield the title, what there is to say of the whole, and the legend."""
+    yield _text(MARGIN, 36, 18, "", fitted(_title(trace), room, 18, bold=True), bold=True)
+    nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
+    run = one_line(trace.run, LONGEST)
+    told = f"{trace.status}, {nodes}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
+    yield _text(MARGIN, 56, 12, "quiet", fitted(told, room, 12))
+    x = MARGIN
+    for word in get_args(Status):
+        yield f'<rect class="{word}" x="{number(x)}" y="68" width="10" height="10"/>'
+        yield _text(x + 15, 77, 11, "quiet", word)
+        x += 15 + width(word, 11) + 16
+
+
+def _edges(graph: Placed) -> Iterator[str]:
+    for (needed, name), way in graph.ways.items():
+        ends = f'data-from="{safe(needed)}" data-to="{safe(name)}"'
+        yield f'<path class="edge" {ends} d="{way}" marker-end="url(#tip)"/>'
+
+
+# Boxes
+
+
+def _lines(node: NodeTrace) -> tuple[str, str, str, str]:
+    """Return what stands in the box of a node, line by line."""
+    took = duration(node.seconds) if node.attempts else ""
+    return one_line(node.name, LONGEST), one_line(node.tool, LONGEST), took, _more(node)
+
+
+def _more(node: NodeTrace) -> str:
+    count = len(node.attempts)
+    attempts = f"{count} attempt{'s' * (count != 1)}" if count else ""
+    why = one_line(node.error.get("code"), LONGEST) if node.error else one_line(node.reason, LONGEST)
+    return ", ".join(filter(None, (attempts, why))) or "no attempt"
+
+
+def _wanted(node: NodeTrace) -> float:
+    """Return how wide the box of a node is that has room for all."""
+    name, tool, took, more = _lines(node)
+    status = width(node.status, 11, bold=True) + PAD + width(took, 11)
+    return 2 * PAD + max(width(name, 13, bold=True), width(tool, 11), status, width(more, 11))
+
+
+def _box(node: NodeTrace, x: float, y: float, wide: float) -> Iterator[str]:
+    dashes = ' stroke-dasharray="4 3"' if not node.attempts else ""
+    name, tool, took, more = _lines(node)
+    room, left, right = wide - 2 * PAD, x + PAD, x + wide - PAD
+    said = {"name": (name, "", True), "tool": (tool, "quiet", False), "status": (node.status, node.status, True)}
+    yield f'<g class="node" data-node="{safe(node.name)}"><title>{safe(_whole(node))}</title>'
+    corner, high = f'x="{number(x)}" y="{number(y)}"', f'height="{number(HEIGHT)}"'
+    yield f'<rect class="box" {corner} width="{number(wide)}" {high}{dashes}/>'
+    yield f'<rect class="{node.status}" {corner} width="4" {high}/>'
+    for line, size, down in LINES:
+        text, style, bold = said.get(line, (more, "quiet", False))
+        yield _text(left, y + down, size, style, fitted(text, room, size, bold=bold), bold=bold)
+        if line == "status" and took:
+            yield _text(right, y + down, size, "quiet", took, anchor="end")
+    yield "</g>"
+
+
+def _whole(node: NodeTrace) -> str:
+    """Return all of what a box tells, however little room it has."""
+    name, tool, took, more = _lines(node)
+    message = one_line(node.error.get("message"), LONGEST) if node.error else ""
+    return ", ".join(filter(None, (f"{name}: {tool}", node.status, took, more, message)))
+
+
+# Times
+
+
+def _times(trace: Trace, times: Timeline, room: float) -> Iterator[str]:
+    """Yield a lane for each node, under a line of time."""
+    high = (len(trace.nodes) + 1) * LANE
+    for tick in times.ticks():
+        x = NAMES + tick / times.seconds * room
+        yield f'<path class="grid" d="M{number(x)} {number(LANE)}V{number(high)}"/>'
+        yield _text(x, 12, 10, "quiet", duration(tick) if tick else "0", anchor="middle")
+    for lane, node in enumerate(trace.nodes, 1):
+        y = lane * LANE
+        yield f'<g class="lane" data-node="{safe(node.name)}"><title>{safe(_whole(node))}</title>'
+        yield _text(0, y + 14, 11, "", fitted(one_line(node.name, LONGEST), NAMES - PAD, 11))
+        for bar in sorted(times.bars(node), key=lambda each: not each.is_ok):  # what has failed is hidden by nothing
+            long = max(2.0, bar.share * room)
+            left = NAMES + min(bar.start * room, room - long)
+            style = 'class="succeeded" fill-opacity="0.75"' if bar.is_ok else 'class="failed"'
+            place = f'x="{number(left)}" y="{number(y + 5)}" width="{number(long)}" height="10"'
+            yield f"<rect {style} {place}/>"
+        if not node.attempts:
+            yield _text(NAMES + 4, y + 14, 11, node.status, node.status)
+        yield "</g>"
+
+
+def _text(x: float, y: float, size: float, style: str, text: str, *, bold: bool = False, anchor: str = "") -> str:
+    marks = f' class="{style}"' if style else ""
+    marks += ' font-weight="bold"' if bold else ""
+    marks += f' text-anchor="{anchor}"' if anchor else ""
+    return f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{marks}>{safe(text)}</text>'

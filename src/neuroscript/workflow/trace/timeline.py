@@ -1,0 +1,85 @@
+"""When each node of a trace ran, as bars on one line of time.
+
+Source: issue "Plans", the picture of a trace with times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
+
+TICKS: Final = 5
+"""How many spaces the line of time is divided into, about."""
+
+SHORTEST: Final = 1e-9
+"""Seconds; a shorter run has a line of one second, on which its bars are marks."""
+
+MOST_BARS: Final = 200
+"""How many attempts of one node have bars of their own; of more, one bar goes from the first to the last."""
+
+
+@attrs.frozen
+class Bar:
+    """A span of time.
+
+    Attributes:
+        start: Where it begins, as a part of the whole time.
+        share: How long it is likewise; below 0 where a clock was set back.
+        is_ok: Whether what ran then has succeeded.
+    """
+
+    start: float
+    share: float
+    is_ok: bool
+
+
+@attrs.frozen
+class Timeline:
+    """The time of a run.
+
+    Attributes:
+        begin: Seconds since 1970-01-01 UTC.
+        seconds: How long it is, more than 0.
+    """
+
+    begin: float
+    seconds: float
+
+    @classmethod
+    def of(cls, trace: Trace) -> Timeline:
+        """Return the time from the beginning of a run, or its first call, to the end of all."""
+        attempts = [each for node in trace.nodes for each in node.attempts]
+        begin = min([trace.started, *(each.started for each in attempts)])
+        end = max([trace.started + trace.seconds, *(each.started + each.seconds for each in attempts)])
+        return cls(begin, end - begin if end - begin >= SHORTEST else 1.0)
+
+    def offset(self, node: NodeTrace) -> float | None:
+        """Return how many seconds after the beginning a node's first call began, or None where none did."""
+        return None if node.started is None else node.started - self.begin
+
+    def bars(self, node: NodeTrace) -> Iterator[Bar]:
+        """Yield a bar for each call of a node, or one for all of them where they are many."""
+        if len(node.attempts) <= MOST_BARS:
+            yield from map(self._bar, node.attempts)
+        elif node.started is not None:
+            yield self._bar(Attempt(1, None, node.started, node.seconds, "ok" if node.error is None else "failed"))
+
+    def _bar(self, attempt: Attempt) -> Bar:
+        start, share = (attempt.started - self.begin) / self.seconds, attempt.seconds / self.seconds
+        return Bar(start, share, attempt.code == "ok")
+
+    def ticks(self) -> list[float]:
+        """Return round numbers of seconds from 0 to the end.
+
+        >>> Timeline(0.0, 2.3).ticks()
+        [0.0, 0.5, 1.0, 1.5, 2.0]
+        """
+        rough = self.seconds / TICKS
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(each * power for each in (1, 2, 5, 10) if each * power >= rough * (1 - 1e-9))
+        return [round(count * step, 12) for count in range(int(self.seconds / step * (1 + 1e-9)) + 1)]
