@@ -418,7 +418,8 @@ class PolicyError(CallError):
         rule: str = "",
         retry: Retry | None = None,
     ) -> None:
-        _check(PolicyError, need=need, rule=rule)
+        if not type(need) is type(rule) is str:
+            _check(PolicyError, need=need, rule=rule)
         super().__init__(text, tool=tool, code=code, retry=retry)
         self.need = need
         self.rule = rule

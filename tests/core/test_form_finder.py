@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
+from tests.work import calls_in
 
 from neuroscript.runtime.secret_forms import Form, forms_of
 from neuroscript.runtime.secret_search import COMPARED_CHARS, LONG_RUN_CHARS, MAX_COMPARISONS_PER_CHAR, FormFinder
@@ -61,22 +59,6 @@ def test_finder_agrees_on_random_texts_of_few_letters() -> None:
             assert found(text, forms) == covered(text, forms)
 
 
-def calls_of(run: Callable[[], object]) -> int:
-    """Return how many functions *run* calls, C functions too."""
-    count = 0
-
-    def tell(frame: Any, event: str, arg: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(tell)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.parametrize(
     ("forms", "unit"),
     [
@@ -103,7 +85,7 @@ def test_search_is_linear(forms: list[str], unit: str) -> None:
     once, twice = unit * count, unit * count * 2
     list(finder.spans(once))
 
-    small, large = (calls_of(lambda: list(finder.spans(text))) for text in (once, twice))
+    small, large = (calls_in(lambda: list(finder.spans(text)), ignored=()) for text in (once, twice))
 
     assert large < 2.2 * small + 1_000
     assert large < 6 * MAX_COMPARISONS_PER_CHAR * (len(twice) + COMPARED_CHARS)
@@ -114,7 +96,7 @@ def test_one_mebibyte_of_one_letter_needs_few_steps(letter: str) -> None:
     """It is searched as one stretch, not at each of its million positions."""
     finder = FormFinder(map(Form, [letter * 6, letter * 40 + "!", letter * 5000]))
 
-    assert calls_of(lambda: list(finder.spans(letter * 2**20))) < 2_000
+    assert calls_in(lambda: list(finder.spans(letter * 2**20)), ignored=()) < 2_000
 
 
 def test_a_text_that_was_made_to_stall_the_search_is_hidden_from_there_on() -> None:

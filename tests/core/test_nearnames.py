@@ -148,7 +148,7 @@ def test_a_tool_that_may_not_run_is_not_offered_however_many_there_are() -> None
         assert unknown(narrow, "tool77").near == unknown(narrow, "fwe.tool77").near == ("few.tool77",)
         work = calls_in(lambda: unknown(engine.session(policy=ExecutionPolicy(deny=("many.*",))), "many.tol1"))
 
-    assert work < 60_000
+    assert work < 40_000
 
 
 def test_tools_that_need_nothing_are_offered_first() -> None:

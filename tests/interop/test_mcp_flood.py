@@ -235,8 +235,9 @@ async def answering(scope: Any, receive: Any, send: Any) -> None:
         connection.release()
 
 
-def test_answer_reaches_an_admitted_client_that_reads_slowly() -> None:
-    """The application has ended long before, and the deadline passes several times meanwhile."""
+@contextlib.contextmanager
+def asking() -> Iterator[tuple[socket.socket, Any]]:
+    """Provide a client that has asked such a server, and the server."""
     with bound() as (listening, port):
         served = server(answering, header_seconds=0.2)
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listening]})
@@ -245,32 +246,28 @@ def test_answer_reaches_an_admitted_client_that_reads_slowly() -> None:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
                 client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                read = 0
-                while data := client.recv(len(SLOW_ANSWER) // PIECES, socket.MSG_WAITALL):
-                    read += len(data)
-                    time.sleep(0.05)
+                yield client, served
         finally:
             served.should_exit = True
             thread.join(10)
+
+
+def test_answer_reaches_an_admitted_client_that_reads_slowly() -> None:
+    """The application has ended long before, and the deadline passes several times meanwhile."""
+    with asking() as (client, _):
+        read = 0
+        while data := client.recv(len(SLOW_ANSWER) // PIECES, socket.MSG_WAITALL):
+            read += len(data)
+            time.sleep(0.05)
 
     assert read > len(SLOW_ANSWER)
 
 
 def test_admitted_client_that_reads_nothing_is_closed() -> None:
     """One that has stopped reading does not hold its connection."""
-    with bound() as (listening, port):
-        served = server(answering, header_seconds=0.2)
-        thread = threading.Thread(target=served.run, kwargs={"sockets": [listening]})
-        thread.start()
-        until(lambda: served.started)
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
-                client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                until(lambda: served.server_state.connections)
-                until(lambda: not served.server_state.connections)
-        finally:
-            served.should_exit = True
-            thread.join(10)
+    with asking() as (_, served):
+        until(lambda: served.server_state.connections)
+        until(lambda: not served.server_state.connections)
 
 
 # The cap on connections

@@ -64,12 +64,9 @@ class Form:
         elif self.fits is not None and not self.fits(value):
             yield f"{name} must be {self.rule}{hint}"
         elif self.items is not None and value is not None:
-            yield from self._item_problems(name, value)
-
-    def _item_problems(self, name: str, value: Any) -> Iterator[str]:
-        items = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for key, item in items:
-            yield from self.items.problems(f"{name}[{_key(key)}]", item)  # type: ignore[union-attr]
+            items = value.items() if isinstance(value, Mapping) else enumerate(value)
+            for key, item in items:
+                yield from self.items.problems(f"{name}[{_key(key)}]", item)
 
 
 def problems(**parts: tuple[Any, Form]) -> Iterator[str]:

@@ -604,7 +604,7 @@ class Session:
         self.close()
 
 
-def _call_of(call: object) -> ToolCall:
+def _call_of(call: Any) -> ToolCall:
     """Return a call that may be written as a dict of name, arguments and id; what they are is left to the call.
 
     Raises:
@@ -613,9 +613,9 @@ def _call_of(call: object) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
     require("execute", call=(call, CALL))
-    members: Mapping[str, Any] = call  # type: ignore[assignment]
-    require("execute", id=(members.get("id", ""), STRING))
-    return ToolCall(members["name"], members.get("arguments", ()), id=members.get("id", ""))
+    id = call.get("id", "")
+    require("execute", id=(id, STRING))
+    return ToolCall(call["name"], call.get("arguments", ()), id=id)
 
 
 CALL: Final = Form(

@@ -235,7 +235,8 @@ class ExecutionPolicy:
 
         Source: the order is that of contract section 2; upstream ``CanCall``.
         """
-        require("execution policy", name=(name, STRING), needs=(needs, NEEDS))
+        if type(name) is not str or type(needs) is not ToolPolicy:
+            require("execution policy", name=(name, STRING), needs=(needs, NEEDS))
         tool = canonical(name)
         for asked in (ExecutionPolicy._trust, ExecutionPolicy._denied, ExecutionPolicy._allowed):
             for layer in self.layers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from neuroscript.runtime.secret_forms import SHORTEST, Form, forms_of
 from neuroscript.runtime.secret_search import FormFinder, Span
@@ -119,14 +119,11 @@ class SecretSet:
         return self._permanent.get(secret) or self._recent.get(secret)
 
 
-class Layer:
+class Layer(NamedTuple):
     """Some secrets of a set, with what finds their forms."""
 
-    __slots__ = ("finder", "secrets")
-
-    def __init__(self, secrets: tuple[Text, ...], finder: FormFinder) -> None:
-        self.secrets = secrets
-        self.finder = finder
+    secrets: tuple[Text, ...]
+    finder: FormFinder
 
 
 def _chars(secrets: Iterable[Text]) -> int:

@@ -127,11 +127,11 @@ def _shape_faults(where: str, metadata: Mapping[str, Any]) -> Iterator[str]:
             yield f"{where} must have the key {key!r}, which is {form.words}"
         else:
             yield from form.problems(f"{where}[{key!r}]", metadata[key])
-    parameters = metadata.get("parameters")
+    parameters: Any = metadata.get("parameters")
     if BY_NAME.holds(parameters):
         for key, form in (("properties", SCHEMAS), ("required", NAMES)):
-            if key in parameters:  # type: ignore[operator]
-                yield from form.problems(f"{where}['parameters'][{key!r}]", parameters[key])  # type: ignore[index]
+            if key in parameters:
+                yield from form.problems(f"{where}['parameters'][{key!r}]", parameters[key])
 
 
 def _dependencies(nodes: Iterable[Any]) -> Mapping[int, frozenset[int]]:
