@@ -31,7 +31,7 @@ from neuroscript.config.pinned import Pinned, PinnedTool, compared, summed
 from neuroscript.discovery.catalog import Offer
 from neuroscript.discovery.installed import known, normalised
 from neuroscript.errors import PluginError, SpecError
-from neuroscript.io.near_names import near
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import NotJSON, parsed, shown_path
 from neuroscript.io.text_files import text_of, write_whole
 from neuroscript.io.toml import Place
@@ -245,9 +245,7 @@ class _Reader:
     def _known(self, place: Place, data: Mapping[str, Any], known: tuple[str, ...]) -> None:
         for key in data:
             if key not in known:
-                alike = near(key, known)
-                hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
-                self._note((*place, key), f"is not known{hint}")
+                self._note((*place, key), f"is not known{did_you_mean(key, known)}")
 
     def _note(self, place: Place, text: str) -> None:
         self.faults.append(f"{named(place)}: {text}")

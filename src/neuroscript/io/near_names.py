@@ -72,6 +72,19 @@ def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
     return NearNames(known).near(name)
 
 
+def did_you_mean(word: str, known: Iterable[str], shows: Callable[[str], str] = str) -> str:
+    """Return a question that names the nearest of the known words, or ``""``.
+
+    Args:
+        shows: Returns a known word as it is shown.
+
+    >>> did_you_mean("lst", ["show", "list"])
+    '; did you mean list?'
+    """
+    alike = [shows(each) for each in near(word, known)]
+    return f"; did you mean {' or '.join(alike)}?" if alike else ""
+
+
 class NearNames:
     """An index of names for repeated searches; it is built by the first search.
 

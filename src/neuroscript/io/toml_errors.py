@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import LISTED, SpecError
-from neuroscript.io.near_names import near
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import shown
 from neuroscript.io.toml import Document, Place
 
@@ -38,8 +38,7 @@ class Faults:
 
     def unknown(self, place: Place, known: Iterable[str], what: str = "is not known") -> None:
         """Add the fault that nothing is called so; of the first ones, with names that are spelt alike."""
-        alike = near(str(place[-1]), known) if len(self.found) < LISTED else ()
-        hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+        hint = did_you_mean(str(place[-1]), known) if len(self.found) < LISTED else ""
         self.note(place, f"{what}{hint}")
 
     def only(self, place: Place, table: Iterable[str], known: Collection[str]) -> None:

@@ -9,12 +9,13 @@ from typing import Final
 
 from neuroscript.cli.calls.dry_run import code_of
 from neuroscript.cli.env.engine import meant
-from neuroscript.cli.terminal.argument_parser import did_you_mean, near_option
+from neuroscript.cli.terminal.argument_parser import near_option
 from neuroscript.cli.terminal.exit_codes import ARGUMENTS
 from neuroscript.cli.terminal.inputs import is_json_text
 from neuroscript.cli.terminal.tool_hints import tool_hints
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, ToolNotFound
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import shown
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.interfaces import ToolResult

@@ -19,7 +19,7 @@ from neuroscript.errors import LISTED
 from neuroscript.interop.foreign import LONGEST
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference, differences, read, write
 from neuroscript.interop.mcp.client.servers import looked_at
-from neuroscript.io.near_names import near
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import first, one_line, shown, shown_path
 from neuroscript.names import word_of
 
@@ -77,9 +77,7 @@ def _table(options: Namespace, is_own: bool, output: Output) -> ServerTable:
 def _unknown(options: Namespace, found: Iterable[str], is_own: bool) -> str:
     if file_in_use(vars(options), is_own) is None:
         return "a server by its name stands in a policy file, and there is none; name it with --policy"
-    alike = near(options.name, found)
-    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
-    return f"no server is called {shown(options.name)} in the policy file{hint}"
+    return f"no server is called {shown(options.name)} in the policy file{did_you_mean(options.name, found)}"
 
 
 def _write(file: str, now: Mapping[str, Definition]) -> None:

@@ -19,7 +19,7 @@ from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.coercion.types import ELEMENTS
-from neuroscript.io.near_names import near
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.scopes import is_exact_tool
@@ -116,8 +116,7 @@ def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]
         for where, rules in _patterns(layer):
             for rule in rules:
                 if rule in unmatched:
-                    alike = near(rule, tools) if is_exact_tool(rule) else ()
-                    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+                    hint = did_you_mean(rule, tools) if is_exact_tool(rule) else ""
                     yield Idle(where, rule, f"matches no tool{hint}")
 
 

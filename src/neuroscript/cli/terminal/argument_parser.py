@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from neuroscript.cli.terminal.exit_codes import UsageError
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import shown
 
 LONGEST: Final = 200
@@ -94,18 +95,3 @@ def near_option(option: str, known: Iterable[str]) -> str:
     """
     names = {each.lstrip("-"): each for each in known}
     return did_you_mean(option.lstrip("-"), names, names.__getitem__)
-
-
-def did_you_mean(word: str, known: Iterable[str], shows: Callable[[str], str] = str) -> str:
-    """Return a question that names the nearest of the known words, or ``""``.
-
-    Args:
-        shows: Returns a known word as it is shown.
-
-    >>> did_you_mean("lst", ["show", "list"])
-    '; did you mean list?'
-    """
-    from neuroscript.io.near_names import near
-
-    alike = [shows(each) for each in near(word, known)]
-    return f"; did you mean {' or '.join(alike)}?" if alike else ""

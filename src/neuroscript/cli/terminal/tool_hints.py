@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from neuroscript._imports import mending
-from neuroscript.cli.terminal.argument_parser import did_you_mean
 from neuroscript.discovery.bundles import EXTRAS
 from neuroscript.discovery.catalog import owner_of
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import shown
 from neuroscript.names import from_wire
 

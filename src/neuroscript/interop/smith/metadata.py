@@ -17,7 +17,7 @@ from neuroscript.errors import LISTED, SpecError
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import bounded_schema
 from neuroscript.interop.smith.json_values import oversize, shown_key, unspeakable
-from neuroscript.io.near_names import near
+from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import shown
 from neuroscript.llm.wire.calls import Member
 from neuroscript.names import word_of
@@ -97,8 +97,7 @@ def _function_problems(metadata: dict[str, Any], names: Mapping[str, object] | N
     if names is None:
         return
     if name not in names:
-        alike = near(name, [each for each, thing in names.items() if callable(thing)])
-        hint = f"; did you mean {' or '.join(map(shown, alike))}?" if alike else ""
+        hint = did_you_mean(name, [each for each, thing in names.items() if callable(thing)], shown)
         yield f"function: the file has no function {shown(name)}{hint}"
     elif not callable(names[name]):
         yield f"function: {shown(name)} is no function but a {type_name(names[name])}"
