@@ -72,35 +72,52 @@ def test_nothing_of_a_machine_is_in_the_files() -> None:
     assert found == []
 
 
-def test_the_design_page_draws_each_module_of_the_house() -> None:
-    """A room that is not in the picture is found by nobody."""
-    picture = (ROOT / "docs" / "explanation" / "design.md").read_text()
+ARCHITECTURE = "docs/explanation/architecture.md"
+
+
+def test_the_architecture_page_lists_each_module_and_package() -> None:
+    """Each module of the root, and each package, has a row in the table."""
+    page = "\n".join(lines_of(ARCHITECTURE))
     modules = [path.name for path in (ROOT / "src" / "neuroscript").iterdir() if path.suffix == ".py"]
     packages = [f"{path.parent.name}/" for path in (ROOT / "src" / "neuroscript").glob("*/__init__.py")]
 
-    assert [name for name in [*modules, *packages] if name not in picture and name != "__main__.py"] == []
+    assert [name for name in [*modules, *packages] if f"`{name}`" not in page and name != "__main__.py"] == []
 
 
-def test_the_design_page_draws_the_floors_that_the_linter_holds() -> None:
-    """The same modules on the same floors, from the ground up."""
+def test_the_architecture_page_draws_the_layers_of_the_linter() -> None:
+    """The picture is the one that is made from the linter's table."""
     layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
 
-    assert [*drawn_floors()] == [set(layer.split(" | ")) for layer in reversed(layers)]
+    assert picture_of(layers) in "\n".join(lines_of(ARCHITECTURE))
 
 
-def drawn_floors() -> Iterator[set[str]]:
-    """Yield the modules and packages of each floor that the picture numbers, without the root that stands on them."""
-    floor: set[str] = set()
-    for line in lines_of("docs/explanation/design.md"):
-        drawn = re.fullmatch(r"( +\d+)? +(\w+)(?:\.py|/) +.*", line)
-        if drawn is None or drawn[2] == "__init__":
+def test_the_architecture_page_lists_packages_by_layer() -> None:
+    """The table has the same packages in the same layers as the linter, from the top down."""
+    layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+
+    assert [*listed_layers()] == [set(layer.split(" | ")) for layer in layers]
+
+
+def picture_of(layers: list[str]) -> str:
+    """Return the Mermaid diagram of these layers, which are listed from the top down."""
+    count = len(layers)
+    nodes = [f'    L{count - index}["{count - index}  {layer}"]' for index, layer in enumerate(layers)]
+    arrows = " --> ".join(f"L{number}" for number in range(count, 0, -1))
+    return "\n".join(["```mermaid", "flowchart TB", *nodes, f"    {arrows}", "```"])
+
+
+def listed_layers() -> Iterator[set[str]]:
+    """Yield the modules and packages of each layer in the table of the architecture page."""
+    layer: set[str] = set()
+    for line in lines_of(ARCHITECTURE):
+        row = re.match(r"\| (\d+)? ?\| `(\w+)(?:\.py|/)` \|", line)
+        if row is None:
             continue
-        if drawn[1]:
-            if floor:
-                yield floor
-            floor = set()
-        floor.add(drawn[2])
-    yield floor
+        if row[1] and layer:
+            yield layer
+            layer = set()
+        layer.add(row[2])
+    yield layer
 
 
 CODE = re.compile(r"[a-z]+\.[a-z_]+")
