@@ -1,4 +1,4 @@
-"""An application that lends its own world to tools: logger, variables, sandbox, prompter and model."""
+"""An application that provides its own logger, variables, sandbox, prompter and model to tools."""
 
 import logging
 import sys
@@ -9,12 +9,12 @@ from neuroscript import Engine, ExecutionPolicy, Host, Runtime, ToolPolicy, Tool
 
 
 class World:
-    def ask(self, asked, **options):  # as a prompter it is asked a text, as a model the turns so far
+    def ask(self, asked, **options):  # as a prompter it receives a string, as a model the turns so far
         return "Ada" if isinstance(asked, str) else Turn("assistant", asked[-1].content.upper())
 
 
 def report(rt: Runtime, path: str) -> str:
-    """Add the two numbers of a file, and have the model say what came of it."""
+    """Add the two numbers in a file, and let the model report the sum."""
     total = rt.call_tool("math.add", rt.call_tool("fs.read", [path]).split())
     rt.logger.info("%s adds up to %s", path, total)
     return rt.llm.ask([Turn("user", f"{rt.get_var('greeting')} {rt.prompt_user('Name?')}, {total}")]).content
