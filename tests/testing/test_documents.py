@@ -67,5 +67,5 @@ def test_the_documents_say_how_many_laws_there_are() -> None:
     changes = (DOCS.parent / "CHANGELOG.md").read_text()
 
     assert f"There are {len(LAWS)} laws." in REFERENCE
-    assert f"There are {len(LAWS)} of them" in HOW_TO
-    assert f"{len(LAWS)} laws for every tool" in changes
+    assert f"There are {len(LAWS)} checks." in HOW_TO
+    assert f"{len(LAWS)} contract checks for every tool" in changes
