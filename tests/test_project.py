@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+import neuroscript
 from neuroscript import Engine, Files, Handles, Host, Runtime
 from neuroscript.runtime.interfaces import LLM
 from neuroscript.sandbox.directory import REFUSALS
@@ -118,6 +119,26 @@ def listed_layers() -> Iterator[set[str]]:
             layer = set()
         layer.add(row[2])
     yield layer
+
+
+CONTRACT = "docs/reference/contract.md"
+
+
+def test_the_contract_lists_each_public_name() -> None:
+    """A name that is not in the contract is not promised."""
+    page = "\n".join(lines_of(CONTRACT))
+
+    assert [name for name in neuroscript.__all__ if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_references_to_the_contract_name_a_heading() -> None:
+    """Docstrings and comments point to a heading of the contract by its text."""
+    headings = {line.removeprefix("## ") for line in lines_of(CONTRACT) if line.startswith("## ")}
+    reference = re.compile(r'contract\.md,\s+(?:#\s+)?"([^"]+)"')
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py"), *ROOT.glob("tests/**/*.py")]
+    named = {heading for path in sources for heading in reference.findall(path.read_text())}
+
+    assert named <= headings
 
 
 CODE = re.compile(r"[a-z]+\.[a-z_]+")
