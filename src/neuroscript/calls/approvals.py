@@ -10,20 +10,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 
-from neuroscript.approval.request import Approval, ApprovalRequest
-from neuroscript.calls.steps import Body, CallFrame, Ended, Manner
+from neuroscript.approval.request import Approval, ApprovalRequest, Approver
+from neuroscript.calls.steps import Body, Caller, CallFrame, Ended, Manner
 from neuroscript.coercion.values import copied
 from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_interrupt
 from neuroscript.policy.capabilities import normal
+from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.refusals import fault
 from neuroscript.runtime.masking import masked
 from neuroscript.spec.binding import bound
 from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.fingerprints import call_digest, fingerprint, policy_digest
+from neuroscript.tools.tool import ToolImplementation
+
+if TYPE_CHECKING:
+    from neuroscript.approval.pending import PendingApproval
+    from neuroscript.calls.pipeline import Line
 
 ROUNDS: Final = 16
 """How often the arguments of one call may be modified before it is refused."""
@@ -34,7 +40,7 @@ Admitted = tuple[tuple[Any, ...], CallFrame]
 Asking = Generator[Body, Any, Any]
 
 
-def asked(line: Any, values: tuple[Any, ...], frame: CallFrame) -> Generator[Body, Any, Admitted]:
+def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Body, Any, Admitted]:
     """Have each approver of a line approve a call, and return the values and the frame with which it may run.
 
     Yields:
@@ -44,7 +50,7 @@ def asked(line: Any, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bod
         PolicyError: One of them does not approve.
         ArgumentError: What one of them wrote instead does not fit.
     """
-    content: Any = None  # who wrote the present arguments
+    content: Approver | None = None  # who wrote the present arguments
     for _ in range(ROUNDS):
         for index, approver in enumerate(line.approvers):
             request = _request(line.tool, line.policy, values, frame, index)
@@ -65,15 +71,16 @@ def asked(line: Any, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bod
     raise line.refused(frame, fault(line.tool.name, "approver", RecursionError()), values)
 
 
-def stale(session: Any, pending: Any) -> CallError | None:
-    """Return why the answer to a call that was put aside counts no longer, or None."""
-    try:
-        tool = session._entry(pending.tool).line.tool
-    except CallError as error:
-        return error
+def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | None:
+    """Return why the answer to a call that was put aside counts no longer, or None.
+
+    Args:
+        line: The line of its tool, as it is now.
+    """
+    tool = line.tool
     definition = fingerprint(tool)
     try:
-        values = bound(tool.spec, session._world.coercion, pending.call.arguments, by_name=True)
+        values = bound(tool.spec, line.coercion, pending.call.arguments, by_name=True)
     except ArgumentError as error:
         return error
     changed = pending.agrees(definition, policy_digest(session.policy), session.id, call_digest(definition, values))
@@ -82,11 +89,12 @@ def stale(session: Any, pending: Any) -> CallError | None:
     text = f"waits for another approval, for this is no longer what was asked about: {', '.join(changed)}"
     frame = CallFrame(session, tool.name)
     refusal = PolicyError(text, tool=tool.name, code="policy.stale", need="approval", rule="approver")
-    told: CallError = session.refused(frame, refusal, values)
-    return told
+    return session.refused(frame, refusal, values)
 
 
-def _answer(line: Any, approver: Any, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame) -> Asking:
+def _answer(
+    line: Line, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
+) -> Asking:
     """Have an approver run, and return its answer."""
     asking, manner = _guarded(approver)
     try:
@@ -114,7 +122,7 @@ class _Failed:
     error: BaseException
 
 
-def _guarded(approver: Callable[..., Any]) -> tuple[Callable[..., Any], Manner]:
+def _guarded(approver: Approver) -> tuple[Callable[..., Any], Manner]:
     """Return an approver that raises nothing but an interrupt, and how it is run."""
     if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(type(approver).__call__):
         return (lambda request: _awaited(approver(request))), "coroutine"
@@ -143,7 +151,9 @@ async def _awaited(answer: Any) -> Any:
         return _Failed(error)
 
 
-def _request(tool: Any, policy: Any, values: tuple[Any, ...], frame: CallFrame, approver: int) -> ApprovalRequest:
+def _request(
+    tool: ToolImplementation, policy: ExecutionPolicy, values: tuple[Any, ...], frame: CallFrame, approver: int
+) -> ApprovalRequest:
     definition = fingerprint(tool)
     return ApprovalRequest(
         tool.name,
@@ -187,7 +197,7 @@ REFUSALS: Final[dict[str, tuple[str, str, Retry]]] = {
 """For each answer that refuses a call, what its caller is told: a sentence, the code, and who can make it succeed."""
 
 
-def _refuse(line: Any, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
+def _refuse(line: Line, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
     text, code, retry = REFUSALS[answer.verdict]
     if answer.verdict == "stop":
         frame.session.stop()

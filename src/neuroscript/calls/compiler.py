@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import CodeType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.calls.codegen import GLOBALS, Source, named, positional
 from neuroscript.calls.pipeline import Line
@@ -21,6 +21,9 @@ from neuroscript.coercion.scalars import EXACT
 from neuroscript.spec.binding import bound
 from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.tool import WithoutRuntime
+
+if TYPE_CHECKING:
+    from neuroscript.calls.gate import Gate
 
 FILE: Final = "<neuroscript line>"
 """What compiled lines name as their file, in tracebacks and on stacks."""
@@ -78,23 +81,23 @@ def _add_body(source: Source, line: Line) -> None:
         _add_call(source, line, values)
         source.add("return result")
     else:
-        _add_gated_call(source, line, values)
+        _add_gated_call(source, line, line.gate, values)
 
 
-def _add_gated_call(source: Source, line: Line, values: list[str]) -> None:
+def _add_gated_call(source: Source, line: Line, gate: Gate, values: list[str]) -> None:
     call = source.inner()
     _add_call(call, line, values)
-    if line.gate.is_plain:
+    if gate.is_plain:
         from neuroscript.calls.gate_codegen import add_gated_call
 
-        add_gated_call(source, line.gate, call, line.tool.spec.args, line.repaired)
+        add_gated_call(source, gate, call, line.tool.spec.args, line.repaired)
         return
     source.add(f"values = ({''.join(f'{value}, ' for value in values)})")
-    if line.gate.decides:
-        source.add(f"{source.name(line.gate.decide)}(frame, values)")
-    made = f"{source.name(line.repairs)}(given, values) if changed else ()" if line.gate.tells else "()"
-    source.add(f"frame = {source.name(line.gate.enter)}(frame, values, {made})")
-    leave = source.name(line.gate.leave)
+    if gate.decides:
+        source.add(f"{source.name(gate.decide)}(frame, values)")
+    made = f"{source.name(line.repairs)}(given, values) if changed else ()" if gate.tells else "()"
+    source.add(f"frame = {source.name(gate.enter)}(frame, values, {made})")
+    leave = source.name(gate.leave)
     source.add("try:")
     source.add(*call.lines, indent=1)
     source.add("except BaseException as error:", f"    {leave}(frame, error)", "    raise")

@@ -9,15 +9,33 @@ Source: contract sections 4 and 6; reliability.md parts 4.2 and 4.7.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 
 from neuroscript.calls.steps import END, GRACE, LAST, Body, Closed, Ended, Item, Steps
 from neuroscript.calls.threads import LoopThread, Outcome, Threads, called, late, raised
+from neuroscript.errors import CallError
 
 BEGIN: Final = Outcome()
 NEXT: Final = Outcome()
+
+
+class Collector(Protocol):
+    """What a call collects the items of a stream into."""
+
+    @property
+    def items(self) -> Any:
+        """The result of the call: the items, or what stands for them."""
+
+    def add(self, item: Item) -> object:
+        """Add an item; an async driver awaits what this returns if it is awaitable."""
+
+    def end(self) -> object:
+        """Finish after the last item; an async driver awaits what this returns if it is awaitable."""
+
+    def ended(self, error: CallError) -> CallError:
+        """Return the error to report for a stream that *error* ended."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -27,7 +45,7 @@ class Done:
     value: Any
 
 
-def drive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
+def drive(steps: Steps, threads: Threads, collected: Collector | None = None) -> Any:
     """Carry out the steps of one call for a sync caller and return its result; of a stream, the list of its items.
 
     Args:
@@ -44,7 +62,7 @@ def drive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
     return _result(asked, collected)
 
 
-async def adrive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
+async def adrive(steps: Steps, threads: Threads, collected: Collector | None = None) -> Any:
     """Carry out the steps of one call for a caller that awaits it, and return what `drive` returns."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
@@ -56,13 +74,13 @@ async def adrive(steps: Steps, threads: Threads, collected: Any = None) -> Any:
     return _result(asked, collected)
 
 
-def _collecting() -> Any:
+def _collecting() -> Collector:
     from neuroscript.calls.streams import Collected
 
     return Collected()
 
 
-def _result(done: Done, collected: Any) -> Any:
+def _result(done: Done, collected: Collector | None) -> Any:
     if done.value is not END:
         return done.value
     return [] if collected is None else collected.items
@@ -121,7 +139,7 @@ def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
         return Done(done.value)
 
 
-def _taken(collected: Any, item: Item) -> Outcome:
+def _taken(collected: Collector, item: Item) -> Outcome:
     """Have an item collected, or the end of them seen, and return what the steps are to be told."""
     try:
         collected.end() if item is LAST else collected.add(item)
@@ -130,7 +148,7 @@ def _taken(collected: Any, item: Item) -> Outcome:
     return NEXT
 
 
-async def _ataken(collected: Any, item: Item) -> Outcome:
+async def _ataken(collected: Collector, item: Item) -> Outcome:
     """Do the same, and await whoever is told of the item."""
     from inspect import isawaitable
 

@@ -24,6 +24,7 @@ from neuroscript.coercion.values import copied
 from neuroscript.errors import CallError, LimitError, NeuroScriptError, PolicyError, is_interrupt
 from neuroscript.policy.capabilities import normal
 from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.ledger import Begun
 from neuroscript.policy.refusals import fault, need_text
 from neuroscript.policy.tool_policy import LASTING
 from neuroscript.runtime.records import CallRecord, Kind, PendingCall, ToolFacts
@@ -174,11 +175,12 @@ class Gate:
             kept = None if self._watch.recording is None else tuple(map(copied, values))
             items = None if self._watch.recording is None else Kept(LONGEST)
             told = self.repaired(made)
-            frame.told = Beginning(time, *self.measured(values), digest, told, perf_counter(), kept, items)
+            began = Beginning(time, *self.measured(values), digest, told, perf_counter(), kept, items)
+            frame.told = began
             if self.hears_beginnings:
-                self._watch.begin(self._record("intent", frame, "", self.facts.rule, 0.0), self._required)
+                self._watch.begin(self._record("intent", frame, began, "", self.facts.rule, 0.0), self._required)
 
-    def begin(self, frame: CallFrame, record: CallRecord, begun: Any, values: tuple[Any, ...]) -> None:
+    def begin(self, frame: CallFrame, record: CallRecord, begun: Begun | None, values: tuple[Any, ...]) -> None:
         """Tell that a call of a compiled line begins, or give back what was reserved for it."""
         try:
             self._watch.begin(record, self._required)
@@ -209,15 +211,15 @@ class Gate:
         ledger = frame.session.ledger
         if ledger is not None:
             ledger.end(frame.depth == 1)
-        if self.tells:
-            seconds = perf_counter() - frame.told.started
-            self._watch.end(self._record("outcome", frame, self._watch.outcome(error), self.facts.rule, seconds))
-            if self._watch.recording is not None:
-                began: Beginning = frame.told
-                items: Any = began.items
+        began = frame.told
+        if began is not None:
+            seconds = perf_counter() - began.started
+            self._watch.end(self._record("outcome", frame, began, self._watch.outcome(error), self.facts.rule, seconds))
+            if began.items is not None and began.values is not None:
                 is_stream = self.tool.spec.stream and (result is END or error is not None)
-                result = items.items if is_stream else result
-                self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result, items.is_cut)
+                result = began.items.items if is_stream else result
+                is_cut = began.items.is_cut
+                self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result, is_cut)
 
     def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
         """Tell that a call failed which a compiled line made.
@@ -229,9 +231,9 @@ class Gate:
         """
         if own is None or not own.call:
             own = frame.numbered(call)
-        own.told = Beginning(*beginning)
-        seconds = perf_counter() - own.told.started
-        self._watch.end(self._record("outcome", own, self._watch.outcome(error), self.facts.rule, seconds))
+        began = own.told = Beginning(*beginning)
+        seconds = perf_counter() - began.started
+        self._watch.end(self._record("outcome", own, began, self._watch.outcome(error), self.facts.rule, seconds))
 
     def refused(
         self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None, made: tuple[Repair, ...] = ()
@@ -251,10 +253,10 @@ class Gate:
                 frame = frame.numbered(next(watch.numbers))
             types, sizes = self.measured(values or ())
             digest = b"" if values is None else watch.digests.of(values)
-            frame.told = Beginning(watch.now() or 0.0, types, sizes, digest, self.repaired(made), 0.0)
+            began = frame.told = Beginning(watch.now() or 0.0, types, sizes, digest, self.repaired(made), 0.0)
             code = watch.outcome(error)
             rule = watch.text(error.rule) if isinstance(error, PolicyError) else code
-            record = self._record("refused", frame, code, rule, 0.0)
+            record = self._record("refused", frame, began, code, rule, 0.0)
             if isinstance(error, PolicyError) and error.needs:
                 record = record._replace(needs=tuple(map(watch.text, error.needs)))
             watch.refuse(record, remembered=by_host)
@@ -320,8 +322,9 @@ class Gate:
         """Return what was converted, without any secret among the keys that say where."""
         return self._watch.repaired(made) if made else made
 
-    def _record(self, kind: Kind, frame: CallFrame, code: str, rule: str, seconds: float) -> CallRecord:
-        began: Beginning = frame.told
+    def _record(
+        self, kind: Kind, frame: CallFrame, began: Beginning, code: str, rule: str, seconds: float
+    ) -> CallRecord:
         return CallRecord(
             kind, self.facts, self._watch.run, frame.session.id, frame.call,
             0 if frame.parent is None else frame.parent.call, frame.depth, self.policy_digest, began.time,

@@ -13,18 +13,23 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from neuroscript.calls.steps import CallFrame, Closed
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
 from neuroscript.io.tracebacks import log_failure
 from neuroscript.runtime.host import Host
-from neuroscript.runtime.interfaces import ToolInfo
+from neuroscript.runtime.interfaces import Logger, ToolInfo
 from neuroscript.runtime.records import CLOSED, AuditSink, CallRecord, PendingCall, ToolFacts
 from neuroscript.spec.binding import Repair
 from neuroscript.tools.fingerprints import KEY_BYTES, ArgumentDigests
 from neuroscript.tools.tool import ToolImplementation
+
+if TYPE_CHECKING:
+    from neuroscript.audit.recording import Recording
+    from neuroscript.calls.hooks import Hooks
+    from neuroscript.runtime.redaction import Redactor
 
 Required = Literal["effects", "all", "none"]
 """Which calls are refused when the audit can not keep them: those with `needs.LASTING` effects, all, or none."""
@@ -56,10 +61,10 @@ class Watch:
         self,
         host: Host,
         sinks: Sequence[AuditSink] = (),
-        hooks: Any = None,
+        hooks: Hooks | None = None,
         required: Required = "effects",
-        recording: Any = None,
-        redactor: Callable[[], Any] = lambda: None,
+        recording: Recording | None = None,
+        redactor: Callable[[], Redactor | None] = lambda: None,
     ) -> None:
         self._host = host
         self.run = os.urandom(8).hex()
@@ -71,14 +76,14 @@ class Watch:
         self.degraded = 0
         self.digests = ArgumentDigests(_key(sinks))
         self.sinks = tuple(sinks)
-        self._logger: Callable[[], Any] = lambda: host.logger_of("audit")
+        self._logger: Callable[[], Logger] = lambda: host.logger_of("audit")
         self._intents: tuple[Tell, ...] = tuple(each.write for each in sinks if getattr(each, "intents", True))
         self._logged: set[str] = set()
         self._redactor = redactor
         self.listeners: tuple[tuple[Tell, Callable[[BaseException], None]], ...] = ()
         self.listen(hooks)
 
-    def listen(self, hooks: Any) -> None:
+    def listen(self, hooks: Hooks | None) -> None:
         """Ask and tell these hooks, and no others."""
         self._hooks = hooks
         self._started: tuple[Tell, ...] = () if hooks is None else hooks.started
@@ -94,8 +99,7 @@ class Watch:
     def text(self, text: str) -> str:
         """Return a text for a record, without any secret that the engine knows, in whatever session."""
         redactor = self._redactor()
-        redacted: str = text if redactor is None else redactor.text(text)
-        return redacted
+        return text if redactor is None else redactor.text(text)
 
     def outcome(self, error: BaseException | None) -> str:
         """Return the code that a record shows of a call that ended with *error*, or with a result."""
@@ -118,8 +122,7 @@ class Watch:
 
     def refusal(self, call: PendingCall) -> PolicyError | None:
         """Return why a hook refuses a call, or None."""
-        refusal: PolicyError | None = self._hooks.refusal(call)
-        return refusal
+        return None if self._hooks is None else self._hooks.refusal(call)
 
     @property
     def is_on(self) -> bool:
@@ -187,21 +190,27 @@ class Watch:
 
     def registered(self, tool: ToolInfo, origin: str) -> None:
         """Tell the hooks that a tool was registered."""
-        for tell in self._hooks.registered:
+        for tell in () if self._hooks is None else self._hooks.registered:
             try:
                 tell(tool, origin)
             except BaseException as error:
                 self._observed(tell, error)
 
     def record(
-        self, tool: ToolImplementation, fingerprint: str, values: Any, error: Any, result: Any, is_cut: bool = False
+        self,
+        tool: ToolImplementation,
+        fingerprint: str,
+        values: tuple[Any, ...],
+        error: BaseException | None,
+        result: Any,
+        is_cut: bool = False,
     ) -> None:
         """Keep the content of a call that has ended, unless an interrupt ended it, or its reader.
 
         Args:
             is_cut: Whether there was more than is kept.
         """
-        if error is not None and not isinstance(error, CallError):
+        if self.recording is None or (error is not None and not isinstance(error, CallError)):
             return
         try:
             if is_cut:
@@ -219,7 +228,7 @@ class Watch:
 
     def _observed(self, tell: Tell, error: BaseException) -> None:
         """Log once that a hook failed; an interrupt of the main thread passes."""
-        failed = self._hooks.failed(tell, error, self._logger())
+        failed = "" if self._hooks is None else self._hooks.failed(tell, error, self._logger())
         if failed:
             self._log_failure(failed, error)
 

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -21,6 +21,7 @@ from neuroscript.calls.steps import (
     END,
     GRACE,
     LAST,
+    CallBound,
     CallFrame,
     Closed,
     Item,
@@ -42,6 +43,10 @@ from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.spec.binding import Repair, bound, repairs
 from neuroscript.spec.tool_spec import MAYBE
 from neuroscript.tools.tool import ToolImplementation, fit_result
+
+if TYPE_CHECKING:
+    from neuroscript.approval.request import Approver
+    from neuroscript.calls.gate import Gate
 
 VALUE: Final = 8
 """Bytes that one value of a result counts, besides its text."""
@@ -67,10 +72,10 @@ class Line:
     tool: ToolImplementation
     coercion: Coercion
     policy: ExecutionPolicy
-    runtime: Callable[[], Any]
-    gate: Any = None
+    runtime: Callable[[], CallBound]
+    gate: Gate | None = None
     manner: Manner = attrs.field(init=False)
-    approvers: tuple[Callable[..., Any], ...] = attrs.field(init=False)
+    approvers: tuple[Approver, ...] = attrs.field(init=False)
     _granted: tuple[tuple[Grant, ...], ...] = attrs.field(init=False)
     is_secret: bool = attrs.field(init=False)
     _limit: float | None = attrs.field(init=False)
@@ -82,7 +87,7 @@ class Line:
         return "coroutine" if self.tool.is_coroutine else "waits" if self.tool.policy.waits else "plain"
 
     @approvers.default
-    def _find_approvers(self) -> tuple[Callable[..., Any], ...]:
+    def _find_approvers(self) -> tuple[Approver, ...]:
         return (self.policy.approvers(self.tool.name) or ()) if self.tool.policy.requires_approval else ()
 
     @_granted.default
@@ -134,8 +139,8 @@ class Line:
 
     def repaired(self, given: object, values: tuple[Any, ...]) -> tuple[Repair, ...]:
         """Return the same as records tell it."""
-        told: tuple[Repair, ...] = self.gate.repaired(self.repairs(given, values))
-        return told
+        made = self.repairs(given, values)
+        return made if self.gate is None else self.gate.repaired(made)
 
     def admitted(self, frame: CallFrame, *values: Any) -> CallFrame:
         """Return a frame in which the tool may do what it needs for these arguments.
@@ -187,8 +192,7 @@ class Line:
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
         """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
-        told: CallError = frame.session.refused(frame, error, values)
-        return told
+        return frame.session.refused(frame, error, values)
 
     def steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...] = ()) -> Steps:
         """Take one call from its exact values to its exact result, or to the items of its stream.
@@ -257,7 +261,7 @@ class Line:
         handed = self._handed(values)
         rt = self.runtime()
         rt._frame = frame
-        running: set[CallFrame] = frame.session.running
+        running = frame.session.running
         running.add(frame)
         try:
             result = yield from outcome(frame, self.tool.func, (rt, *handed), self.manner)

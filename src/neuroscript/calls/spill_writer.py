@@ -20,7 +20,7 @@ import attrs
 
 from neuroscript.calls import streams as collecting
 from neuroscript.calls.spill import Spill, Spilled
-from neuroscript.calls.steps import Item
+from neuroscript.calls.steps import Caller, Item
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import CallError, LentError, LimitError, ToolFailed
 from neuroscript.io.text import sendable
@@ -54,7 +54,7 @@ class File:
         ending: That of the name of the file.
     """
 
-    def __init__(self, session: Any, spill: Spill, tool: str, ending: str) -> None:
+    def __init__(self, session: Caller, spill: Spill, tool: str, ending: str) -> None:
         self.path = f"{spill.folder}/{tool[:NAMED]}-{os.urandom(8).hex()}.{ending}"
         self.size = 0
         self._session, self._spill, self._tool = session, spill, tool
@@ -112,7 +112,7 @@ class Spilling:
     """
 
     def __init__(
-        self, session: Any, spill: Spill, on_item: Callable[[Any], object] | None, *, on_loop: bool = False
+        self, session: Caller, spill: Spill, on_item: Callable[[Any], object] | None, *, on_loop: bool = False
     ) -> None:
         self._session, self._spill, self._tell, self._on_loop = session, spill, on_item, on_loop
         self._kept: list[Any] = []
@@ -217,7 +217,7 @@ class Spilling:
             self._written = self._count
 
 
-def spilled(session: Any, spill: Spill, result: ToolResult) -> ToolResult:
+def spilled(session: Caller, spill: Spill, result: ToolResult) -> ToolResult:
     """Return a result as a model is to read it: itself, or its beginning and the file that holds the whole.
 
     Args:
@@ -244,7 +244,7 @@ def _ending(value: object) -> str:
     return "txt" if type(value) is str else "json"
 
 
-def _told(session: Any, result: ToolResult, begins: str, spilled: Spilled) -> ToolResult:
+def _told(session: Caller, result: ToolResult, begins: str, spilled: Spilled) -> ToolResult:
     items = "" if spilled.items is None else f", {spilled.items} items as lines of JSON,"
     reader = f"; {READER} reads it" if READER in session.infos else ""
     text = (

@@ -9,10 +9,10 @@ Source: contract section 6; reliability.md part 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from itertools import product
 from time import monotonic
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import attrs
 
@@ -28,6 +28,109 @@ from neuroscript.errors import (
     is_interrupt,
 )
 from neuroscript.policy.capabilities import Capability, Grant
+
+if TYPE_CHECKING:
+    from neuroscript.approval.request import Approval
+    from neuroscript.calls.gate import Beginning
+    from neuroscript.policy.execution_policy import ExecutionPolicy
+    from neuroscript.policy.ledger import Ledger
+    from neuroscript.runtime.host import Host
+    from neuroscript.runtime.interfaces import Logger, Reservation, ToolInfo
+    from neuroscript.runtime.redaction import Redactor
+    from neuroscript.runtime.state import Memory
+    from neuroscript.sandbox import Sandbox
+    from neuroscript.tools.toolset import Registry
+
+
+class ToolsSnapshot(Protocol):
+    """The tools of an engine at one time."""
+
+    @property
+    def registry(self) -> Registry:
+        """The tools."""
+
+
+class Caller(Protocol):
+    """What the call pipeline uses of the session that makes a call.
+
+    Attributes:
+        id: The id of the session.
+        host: What the host provides.
+        memory: The variables and handles of the session.
+        ledger: Counts what the session uses of its limits; None where nothing is limited.
+        approved: The calls that are approved for the whole session, by approver and digest.
+        answers: Approvals for calls that are resumed, by approver and digest.
+        is_closed: Whether the session begins no further call.
+        is_over: Whether calls that have not ended are abandoned.
+    """
+
+    id: str
+    host: Host
+    memory: Memory
+    ledger: Ledger | None
+    approved: set[tuple[int, str]]
+    answers: dict[tuple[int, str], Approval]
+    is_closed: bool
+    is_over: bool
+
+    @property
+    def policy(self) -> ExecutionPolicy:
+        """What the host permits."""
+
+    @property
+    def secrets(self) -> Redactor | None:
+        """Replaces the secrets of the session; None where there are none."""
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox."""
+
+    @property
+    def infos(self) -> Mapping[str, ToolInfo]:
+        """The tools that may be called, by canonical name."""
+
+    @property
+    def running(self) -> set[CallFrame]:
+        """The calls of all sessions that are carried out in steps."""
+
+    def _has_tool(self, name: str) -> bool:
+        """Return whether the engine has a tool of this canonical name."""
+
+    def call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
+        """Make a call that the tool of *frame* asks for."""
+
+    def spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
+        """Count what the tool of *frame* spends."""
+
+    def hide(self, value: object) -> None:
+        """Hide a secret that the caller has sent."""
+
+    def receive(self, value: object, *, is_lasting: bool = False) -> None:
+        """Hide a secret of the host that a tool has received."""
+
+    def without_secrets(self, value: Any) -> Any:
+        """Return a value with its secrets replaced."""
+
+    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+        """Record that a call was refused, and return the error for its caller."""
+
+    def stop(self) -> None:
+        """Begin no further call, because an approver said so."""
+
+    def logger_of(self, tool: str) -> Logger:
+        """Return the host's logger of one tool."""
+
+    def log_refusal(self, error: CallError) -> None:
+        """Log why a call was refused."""
+
+    def log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
+        """Log that code of a tool or of the host failed."""
+
+
+class CallBound(Protocol):
+    """The Runtime of one call, which works while ``_frame`` is set."""
+
+    _frame: CallFrame | None
 
 
 @attrs.define(eq=False, repr=False)
@@ -49,19 +152,19 @@ class CallFrame:
         told: What the records of this call tell of its beginning.
     """
 
-    session: Any
+    session: Caller
     tool: str
     depth: int = 1
     parent: CallFrame | None = None
     needs: tuple[Capability, ...] = ()
     timeout: float | None = None
     deadline: float | None = None
-    tools: Any = None
+    tools: ToolsSnapshot | None = None
     ended: bool = False
     _held: tuple[Grant, ...] | None = None
     spent: dict[str, Any] | None = None
     call: int = 0
-    told: Any = None
+    told: Beginning | None = None
 
     def chain(self) -> Iterator[CallFrame]:
         """Yield this frame and those that it stands in, the innermost first."""
@@ -265,10 +368,9 @@ def failed(error: BaseException, frame: CallFrame) -> BaseException:
     secrets = frame.session.secrets
     if secrets is None or not isinstance(found, CallError):
         return found
-    if secrets.text(found.tool) is not found.tool and found.tool not in frame.session._world.registry.tools:
+    if secrets.text(found.tool) is not found.tool and not frame.session._has_tool(found.tool):
         found.tool = frame.tool  # whose function has made up that name
-    hidden: BaseException = secrets.error(found)
-    return hidden
+    return secrets.error(found)
 
 
 def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
@@ -282,7 +384,7 @@ def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
     if isinstance(error, ToolFailed):
         if error.__cause__ is not None and not (error.is_logged or isinstance(error.__cause__, NeuroScriptError)):
             is_fault = error.code == "inject.failed" or isinstance(error.__cause__, KeyboardInterrupt)
-            level: Any = "error" if is_fault else "debug"
+            level: Literal["error", "debug"] = "error" if is_fault else "debug"
             frame.session.log_failure(frame.tool, error.__cause__, level)
             error.is_logged = level == "error"
     elif isinstance(found, CallError) and not isinstance(error, NeuroScriptError):

@@ -12,12 +12,18 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
 from neuroscript.calls.steps import Body, Ended, ended_with_engine, failure
 from neuroscript.errors import CallTimeout, LimitError
+
+if TYPE_CHECKING:
+    from contextvars import Context
+    from queue import SimpleQueue
+
+    Jobs = SimpleQueue[tuple[Context, "Job"]]
 
 MOST_THREADS: Final = 64
 """How many threads of one engine wait for tools at once; further calls wait for a thread."""
@@ -151,7 +157,7 @@ class Threads:
         self._loops: list[LoopThread] = []
         self._workers = 0
         self._free = threading.Semaphore(0)
-        self._jobs: Any = None
+        self._jobs: Jobs | None = None
         self.abandoned = 0
 
     def loop(self) -> LoopThread:
@@ -251,7 +257,7 @@ class Threads:
                 self._workers += 1
                 threading.Thread(target=self._work, args=(self._jobs,), name="neuroscript-worker", daemon=True).start()
 
-    def _work(self, jobs: Any) -> None:
+    def _work(self, jobs: Jobs) -> None:
         """Do jobs until there has been none for `IDLE` seconds; ``_free`` counts the workers that wait for one.
 
         A worker is counted only while no job is queued, under the lock under which jobs are queued. Otherwise it could
@@ -275,7 +281,7 @@ class Threads:
                     continue
             context.run(job)
 
-    def _may_leave(self, jobs: Any) -> bool:
+    def _may_leave(self, jobs: Jobs) -> bool:
         with self._lock:
             if not jobs.empty():  # one came in between, and counts on this worker
                 return False

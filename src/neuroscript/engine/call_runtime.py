@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.calls.steps import CallFrame
+from neuroscript.calls.steps import Caller, CallFrame
 from neuroscript.coercion.parameters import FLAG, FUNCTION, NUMBER, STRING, Form, optional, require
 from neuroscript.coercion.scalars import Handle
 from neuroscript.errors import CallError, LLMError, ToolFailed
 from neuroscript.io.text import escaped, shown
 from neuroscript.policy.capabilities import Capability
 from neuroscript.runtime.host import Progress
-from neuroscript.runtime.interfaces import LLM, Files, Random, Reservation, ToolInfo
+from neuroscript.runtime.interfaces import LLM, Files, Logger, Random, Reservation, ToolInfo
 from neuroscript.runtime.state import Handles
+
+if TYPE_CHECKING:
+    from neuroscript.runtime.redaction import Redactor
 
 NEED: Final = Form("a string or a Capability", lambda need: isinstance(need, (str, Capability)))
 
@@ -46,13 +49,13 @@ class CallRuntime:
         if type(prompt) is not str or type(secret) is not bool:
             require("prompt_user", prompt=(prompt, STRING), secret=(secret, FLAG))
         session = self._alive().session
-        answer: str = session.host.prompter.ask(_redacted(session, prompt), secret=secret)
+        answer = session.host.prompter.ask(_redacted(session, prompt), secret=secret)
         if secret:
             session.hide(answer)
         return answer
 
     @property
-    def logger(self) -> Any:
+    def logger(self) -> Logger:
         """The host's logger of this tool; if there are secrets, one that redacts them."""
         frame = self._alive()
         return frame.session.logger_of(frame.tool)
@@ -60,14 +63,12 @@ class CallRuntime:
     @property
     def sandbox_dir(self) -> str:
         """The absolute path of the sandbox."""
-        directory: str = self._alive().session.sandbox.directory
-        return directory
+        return self._alive().session.sandbox.directory
 
     @property
     def fs(self) -> Files:
         """The files below the sandbox, as far as this tool may use them."""
-        files: Files = self._alive().session.sandbox.files(self._may_use_file, self._spend)
-        return files
+        return self._alive().session.sandbox.files(self._may_use_file, self._spend)
 
     def _spend(self, what: str, count: int) -> None:
         """Count bytes and entries of files; those of a file that outlived its call are refused."""
@@ -82,7 +83,7 @@ class CallRuntime:
     def llm(self) -> LLM:
         """The model that the host lends, under ``model:use``; where there are secrets, it is told none."""
         session = self._alive().session
-        model: LLM | None = session.host.llm
+        model = session.host.llm
         if model is None:
             raise LLMError("this host lends no model")
         self._hold_to(Capability("model", ("use",)))
@@ -98,8 +99,7 @@ class CallRuntime:
         if type(what) is not str:
             require("spend", what=(what, STRING))
         frame = self._alive()
-        reserved: Reservation = frame.session.spend(frame, what, amount)
-        return reserved
+        return frame.session.spend(frame, what, amount)
 
     def secret(self, name: str) -> str:
         """Return a value that the host lends under ``secret:read:NAME``."""
@@ -107,7 +107,7 @@ class CallRuntime:
             require("secret", name=(name, STRING))
         self._hold_to(Capability.literal("secret", "read", name))
         session = self._alive().session
-        secrets: Mapping[str, str] = session.host.secrets
+        secrets = session.host.secrets
         if name not in secrets:
             raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
         session.receive(secrets[name], is_lasting=True)
@@ -125,13 +125,12 @@ class CallRuntime:
 
     def now(self) -> float:
         """Return the time by the host's clock, in seconds since 1970-01-01 UTC."""
-        seconds: float = self._alive().session.host.clock()
-        return seconds
+        return self._alive().session.host.clock()
 
     @property
     def random(self) -> Random:
         """The host's source of random numbers."""
-        source: Random | None = self._alive().session.host.random
+        source = self._alive().session.host.random
         if source is None:
             from random import SystemRandom
 
@@ -181,8 +180,7 @@ class CallRuntime:
         return CallHandles(self)
 
     def _handles(self) -> Handles:
-        handles: Handles = self._alive().session.memory.handles
-        return handles
+        return self._alive().session.memory.handles
 
     # Other tools
 
@@ -199,8 +197,7 @@ class CallRuntime:
     @property
     def tools(self) -> Mapping[str, ToolInfo]:
         """The tools that this host lets be called, by canonical name."""
-        infos: Mapping[str, ToolInfo] = self._alive().session.infos
-        return infos
+        return self._alive().session.infos
 
     # The call itself
 
@@ -283,18 +280,15 @@ class CallHandles:
         return self._rt._handles().release(handle)
 
 
-def _secrets(session: Any) -> Any:
+def _secrets(session: Caller) -> Redactor | None:
     """Return what hides the secrets that a session knows of, or None where it knows of none."""
     secrets = session.secrets
     return None if secrets is None or secrets.is_empty else secrets
 
 
-def _redacted(session: Any, text: str) -> str:
+def _redacted(session: Caller, text: str) -> str:
     secrets = _secrets(session)
-    if secrets is None:
-        return text
-    redacted: str = secrets.text(text)
-    return redacted
+    return text if secrets is None else secrets.text(text)
 
 
 def _is_over(deadline: float | None) -> bool:

@@ -93,10 +93,9 @@ class Client:
         return door(self._path, given)
 
 
-def _spec(session: Any, path: str) -> ToolSpec:
+def _spec(session: Session, path: str) -> ToolSpec:
     """Return the spec of a tool, if it may be called: a refusal is that of the session itself."""
-    spec: ToolSpec = session._entry(path).line.tool.spec
-    return spec
+    return session._entry(path).line.tool.spec
 
 
 def _given(spec: ToolSpec, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any] | dict[str, Any]:

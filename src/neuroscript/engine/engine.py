@@ -40,12 +40,17 @@ from neuroscript.io.text import shown_path
 from neuroscript.policy.execution_policy import POLICY, ExecutionPolicy
 from neuroscript.runtime.host import Host
 from neuroscript.tools.tool import ToolImplementation
-from neuroscript.tools.toolset import HOST, TOOLS, Toolset, implementation, loaded
+from neuroscript.tools.toolset import HOST, TOOLS, Listed, Toolset, implementation, loaded
 
 if TYPE_CHECKING:
     from neuroscript.audit.recording import Recording
     from neuroscript.calls.spill import Spill
     from neuroscript.config.lock_file import Lock
+    from neuroscript.discovery.catalog import Offer
+    from neuroscript.discovery.local_plugins import Loaded
+    from neuroscript.engine.shared import Watching
+    from neuroscript.policy.ledger import Ledger
+    from neuroscript.policy.limits import Limits
     from neuroscript.runtime.records import AuditSink, CallRecord
 
 
@@ -136,7 +141,7 @@ class Engine(Session):
             world = World(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
             world.spill = spill
             super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
-            self._plugins: dict[str, Any] = {}
+            self._plugins: dict[str, Loaded] = {}
             self._loading = RLock()
             for toolset in toolsets:
                 self.register(toolset)
@@ -191,7 +196,7 @@ class Engine(Session):
     @property
     def idle_rules(self) -> tuple[str, ...]:
         """The patterns and names of its policy that match none of its tools, and the grants that none of them needs."""
-        needs: list[Any] = []
+        needs: list[str] = []
         for tool in self._world.registry.tools.values():
             with suppress(PluginError):  # which is listed
                 needs += tool.policy.capabilities
@@ -281,7 +286,7 @@ class Engine(Session):
                 raise RegistryError(text)
             loaded = registered(plugin, self._unused(origin_of(plugin)))
             self._take(loaded, self._world.register)
-            return str(loaded.origin)
+            return loaded.origin
 
     def load_plugins(self, directory: str | os.PathLike[str]) -> tuple[PluginError, ...]:
         """Load each file of Python and each package in a directory, in the order of their names.
@@ -343,12 +348,12 @@ class Engine(Session):
             del self._plugins[old.origin]
             self._world.hold(self._plugins.values())
 
-    def _take(self, loaded: Any, take: Callable[..., None]) -> None:
+    def _take(self, loaded: Loaded, take: Callable[..., None]) -> None:
         take(loaded.tools, loaded.origin, loaded.aliases)
         self._plugins[loaded.origin] = loaded
         self._world.hold(self._plugins.values())
 
-    def _loaded(self, plugin: object) -> Any:
+    def _loaded(self, plugin: object) -> Loaded | None:
         """Return what was loaded of a plugin, or None."""
         if isinstance(plugin, (str, os.PathLike)):
             file = os.path.abspath(plugin)  # noqa: PTH100
@@ -356,7 +361,7 @@ class Engine(Session):
             return next((each for each, path in paths if os.path.abspath(path) == file), None)  # noqa: PTH100
         return next((each for each in self._plugins.values() if each.plugin is plugin), None)
 
-    def _known_plugin(self, plugin: object) -> Any:
+    def _known_plugin(self, plugin: object) -> Loaded:
         named = self._plugins.get(plugin) if isinstance(plugin, str) else None
         found = named or self._loaded(plugin)
         if found is None:
@@ -373,13 +378,13 @@ class Engine(Session):
         return origin if origin not in taken else next(each for each in numbered if each not in taken)
 
     def _load_installed(
-        self, plugins: str | Collection[str], without: Collection[str], strict: bool, lock: Any
+        self, plugins: str | Collection[str], without: Collection[str], strict: bool, lock: Lock | None
     ) -> None:
         from neuroscript.discovery.catalog import offered
 
         problems = self._world.plugin_errors
         only = None if isinstance(plugins, str) else plugins
-        for found in offered(only, without, self._world.registry.origins, lock and lock.check):
+        for found in offered(only, without, self._world.registry.origins, None if lock is None else lock.check):
             if isinstance(found, PluginError):
                 problems.append(found)
             else:
@@ -390,7 +395,7 @@ class Engine(Session):
             self.close(0)
             raise PluginError("plugins", "; ".join(map(str, problems)), errors=problems)
 
-    def _bring(self, found: Any, is_pinned: bool) -> None:
+    def _bring(self, found: Offer, is_pinned: bool) -> None:
         """Take what a distribution brings, all of it or nothing."""
         from neuroscript.discovery import lazy_tools as deferred
 
@@ -458,7 +463,7 @@ class Engine(Session):
 class Implementations(Mapping[str, ToolImplementation]):
     """The tools of a registry, by canonical name."""
 
-    def __init__(self, tools: Mapping[str, Any]) -> None:
+    def __init__(self, tools: Mapping[str, Listed]) -> None:
         self._tools = tools
 
     def __getitem__(self, name: str) -> ToolImplementation:
@@ -488,24 +493,28 @@ def _sinks(audit: Any) -> Any:
 
 
 def _watching(
-    plugins: tuple[object, ...], audit: tuple[Any, ...], required: str, recording: Any, opened: ExitStack
-) -> dict[str, Any]:
+    plugins: tuple[object, ...],
+    audit: tuple[AuditSink | str | os.PathLike[str], ...],
+    required: Literal["effects", "all", "none"],
+    recording: Recording | str | os.PathLike[str] | None,
+    opened: ExitStack,
+) -> Watching:
     """Return what a `Watch` is made of, and nothing where nobody watches.
 
     Args:
         opened: Closes the files that are opened here, where the engine cannot be made.
     """
     sinks = [_at_path(each, opened, _audit_at) for each in audit]
-    recording = _at_path(recording, opened, _recording_at)
-    found: dict[str, Any] = {}
+    recorder = _at_path(recording, opened, _recording_at)
+    found: Watching = {}
     if plugins:
         from neuroscript.calls.hooks import Hooks
 
         found["hooks"] = Hooks(plugins)
     if sinks:
-        found |= {"sinks": tuple(sinks), "required": required}
-    if recording is not None:
-        found["recording"] = recording
+        found["sinks"], found["required"] = tuple(sinks), required
+    if recorder is not None:
+        found["recording"] = recorder
     return found
 
 
@@ -588,9 +597,9 @@ def _lent(host: Host, own: Host | None) -> Host:
     return attrs.evolve(host, **{part: getattr(own, part) for part in parts})
 
 
-def _ledger(layers: tuple[ExecutionPolicy, ...], host: Host, above: Any) -> Any:
+def _ledger(layers: tuple[ExecutionPolicy, ...], host: Host, above: Ledger | None) -> Ledger | None:
     """Return what counts for these layers under what counts above, or None where nothing is counted."""
-    limits: list[Any] = [
+    limits: list[Limits | None] = [
         layer.limits for layer in reversed(layers) if layer.limits is not None and not layer.limits.is_idle
     ]
     if not limits and above is None:

@@ -31,7 +31,9 @@ from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import HOST, Listed, Registry, failure, implementation, loaded
 
 if TYPE_CHECKING:
-    pass
+    from neuroscript.calls.gate import Gate
+    from neuroscript.calls.observers import Watch
+    from neuroscript.runtime.secret_set import SecretSet
 
 
 DEEPEST: Final = 16
@@ -100,7 +102,7 @@ class Entries:
         self.depth: int = policy.least("depth", DEEPEST)
         self._is_gated = world.is_watched or policy.counts
         self._entries: dict[str, Entry] = {}
-        self._gates: dict[str, Any] = {}
+        self._gates: dict[str, Gate] = {}
         self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (Registry(), MappingProxyType({}))
         world.views.add(self)
 
@@ -115,9 +117,9 @@ class Entries:
         self._entries = {}  # last: whoever puts a line into this one finds the gates of now
 
     @cached_property
-    def secrets(self) -> Any:
+    def secrets(self) -> SecretSet:
         """The secrets of the host that can be guessed and that this policy permits to read, a `SecretSet`."""
-        return self.world.secrets.granted(self.policy)
+        return self.world.known_secrets().granted(self.policy)
 
     @property
     def count(self) -> int:
@@ -195,7 +197,7 @@ class Entries:
         if tool.spec.deprecated:
             self.world.warn(tool.name, tool.name, f"{tool.name} is deprecated: {tool.spec.deprecated}")
 
-    def gate(self, tool: ToolImplementation) -> Any:
+    def gate(self, tool: ToolImplementation) -> Gate:
         """Return what stands before a tool, and tells what becomes of its calls."""
         gates = self._gates
         gate = gates.get(tool.name)
@@ -210,11 +212,10 @@ class Entries:
         """Tell whoever has to know that the call of *frame* was refused, and return *error*."""
         if not (self.world.is_watched or isinstance(error, (PolicyError, LimitError))):
             return error
-        watch = self.world.watch
+        told: Watch | Gate = self.world.watch
         with suppress(KeyError, PluginError):
-            watch = self.gate(implementation(self.world.registry.tools[frame.tool]))
-        told: CallError = watch.refused(frame, error, values)
-        return told
+            told = self.gate(implementation(self.world.registry.tools[frame.tool]))
+        return told.refused(frame, error, values)
 
     @property
     def infos(self) -> Mapping[str, ToolInfo]:

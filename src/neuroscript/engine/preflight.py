@@ -6,7 +6,7 @@ Source: upstream's makers ask for it (upstream.md part 11); contract section 5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -20,14 +20,20 @@ from neuroscript.runtime.redacting_proxies import redacted_decision
 from neuroscript.spec.binding import arguments_of, bound
 from neuroscript.spec.tool_spec import ToolSpec
 
+if TYPE_CHECKING:
+    from neuroscript.calls.pipeline import Line
+    from neuroscript.engine.entries import Known
+    from neuroscript.engine.session import Session
+    from neuroscript.runtime.redaction import Redactor
 
-def foreseen(session: Any, call: ToolCall) -> Decision:
+
+def foreseen(session: Session, call: ToolCall) -> Decision:
     """Return whether a session would let a call run, and what decides that: all gates but the approvers are asked."""
     decision = _decided(session, call)
     return decision if session.secrets is None else redacted_decision(session.secrets, decision)
 
 
-def exact(session: Any, call: ToolCall) -> tuple[Any, tuple[Any, ...]]:
+def exact(session: Session, call: ToolCall) -> tuple[Known, tuple[Any, ...]]:
     """Return the tool of a call as a session knows it, and the exact values that it would be given.
 
     Raises:
@@ -41,7 +47,7 @@ def exact(session: Any, call: ToolCall) -> tuple[Any, tuple[Any, ...]]:
     return known, bound(spec, coercion, given, by_name=isinstance(given, dict))
 
 
-def _decided(session: Any, call: ToolCall) -> Decision:
+def _decided(session: Session, call: ToolCall) -> Decision:
     try:
         known, values = exact(session, call)
     except CallError as error:
@@ -49,7 +55,7 @@ def _decided(session: Any, call: ToolCall) -> Decision:
     line = known.line
     line.hidden(known.frame, values)
     hidden = {*line.tool.spec.secret_names, *_with_secrets(session.secrets, line.tool.spec, values)}
-    decision: Decision = session.policy.check(line.tool, values, hidden=hidden)
+    decision = session.policy.check(line.tool, values, hidden=hidden)
     if decision.allowed:
         refusal = _refused_by_hooks(session, line, values)
         if refusal is not None:
@@ -60,22 +66,19 @@ def _decided(session: Any, call: ToolCall) -> Decision:
     return decision
 
 
-def _with_secrets(secrets: Any, spec: ToolSpec, values: tuple[Any, ...]) -> Iterator[str]:
+def _with_secrets(secrets: Redactor | None, spec: ToolSpec, values: tuple[Any, ...]) -> Iterator[str]:
     """Yield the names of arguments that hold a secret of the session."""
-    for name, value in {} if secrets is None else spec.by_name(values).items():
-        if secrets.plain(value) is not value:
-            yield name
+    if secrets is not None:
+        yield from (name for name, value in spec.by_name(values).items() if secrets.plain(value) is not value)
 
 
-def _refused_by_hooks(session: Any, line: Any, values: tuple[Any, ...]) -> CallError | None:
+def _refused_by_hooks(session: Session, line: Line, values: tuple[Any, ...]) -> CallError | None:
     if line.gate is None or not line.gate.decides:
         return None
     needs = tuple(need for template in line.tool.templates for need in template.fill(values))
-    refusal: CallError | None = line.gate.refusal(CallFrame(session, line.tool.name, needs=needs), values)
-    return refusal
+    return line.gate.refusal(CallFrame(session, line.tool.name, needs=needs), values)
 
 
-def _spent(session: Any, tool: str) -> LimitError | None:
+def _spent(session: Session, tool: str) -> LimitError | None:
     """Return the limit that leaves no further call of a tool, or None."""
-    refusal: LimitError | None = None if session.ledger is None else session.ledger.peek(tool)
-    return refusal
+    return None if session.ledger is None else session.ledger.peek(tool)

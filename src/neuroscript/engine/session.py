@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from weakref import WeakKeyDictionary
 
 from neuroscript.calls.compiler import Compiled
-from neuroscript.calls.drivers import adrive, adrive_stream, drive, drive_stream
-from neuroscript.calls.steps import CallFrame, Steps
+from neuroscript.calls.drivers import Collector, adrive, adrive_stream, drive, drive_stream
+from neuroscript.calls.steps import CallFrame, Steps, ToolsSnapshot
 from neuroscript.coercion.parameters import (
     BY_NAME,
     FUNCTION,
@@ -31,19 +31,21 @@ from neuroscript.coercion.parameters import (
     require,
 )
 from neuroscript.engine.entries import Entries, Known, Names
-from neuroscript.engine.shared import Moment
 from neuroscript.errors import CallError, LimitError, PolicyError, SpecError
 from neuroscript.io.text import shown
 from neuroscript.names import canonical, from_wire
 from neuroscript.policy.execution_policy import POLICY, Decision, ExecutionPolicy
 from neuroscript.runtime.host import Host
-from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult
+from neuroscript.runtime.interfaces import Logger, Reservation, ToolCall, ToolInfo, ToolResult
 from neuroscript.runtime.state import Memory
 from neuroscript.spec.binding import Repair, arguments_of, repairs, seconds_of
 
 if TYPE_CHECKING:
     from neuroscript.approval.pending import PendingApproval
     from neuroscript.approval.request import Approval
+    from neuroscript.policy.ledger import Ledger
+    from neuroscript.runtime.redaction import Redactor
+    from neuroscript.sandbox import Sandbox
 
 
 Call = ToolCall | Mapping[str, Any]
@@ -103,7 +105,7 @@ class Session:
         entries: Entries,
         id: str = "",
         variables: Mapping[str, Any] | None = None,
-        ledger: Any = None,
+        ledger: Ledger | None = None,
         host: Host | None = None,
     ) -> None:
         world = entries.world
@@ -117,8 +119,8 @@ class Session:
         self.is_over = False
         self.is_stopped = False
         self.approved: set[tuple[int, str]] = set()
-        self.answers: dict[tuple[int, str], Any] = {}
-        self._redactor: Any = None
+        self.answers: dict[tuple[int, str], Approval] = {}
+        self._redactor: Redactor | None = None
         self._same: WeakKeyDictionary[Session, None] = WeakKeyDictionary({self: None})
         world.join(self)
 
@@ -291,7 +293,7 @@ class Session:
 
         return await to_thread(func, given)
 
-    def _collected(self, on_item: Callable[[Any], object] | None, *, on_loop: bool = False) -> Any:
+    def _collected(self, on_item: Callable[[Any], object] | None, *, on_loop: bool = False) -> Collector:
         if self._world.spill is not None:
             from neuroscript.calls.spill_writer import Spilling
 
@@ -336,11 +338,10 @@ class Session:
         """
         from neuroscript.approval.pending import PendingApproval
         from neuroscript.approval.request import Approval
-        from neuroscript.calls.approvals import stale
 
         parts = {"pending": (pending, instance(PendingApproval)), "answer": (answer, instance(Approval))}
         require("resume", **parts, timeout=(timeout, optional(SECONDS)))
-        error = stale(self, pending)
+        error = self._stale(pending)
         if error is not None:
             return self._told(ToolResult(pending.call.id, pending.tool, error=error))
         self.answers[pending.approver, pending.digest] = answer
@@ -348,6 +349,15 @@ class Session:
             return self.execute(pending.call, timeout)
         finally:
             self.answers.pop((pending.approver, pending.digest), None)
+
+    def _stale(self, pending: PendingApproval) -> CallError | None:
+        from neuroscript.calls.approvals import stale
+
+        try:
+            line = self._entry(pending.tool).line
+        except CallError as error:
+            return error
+        return stale(self, line, pending)
 
     def check(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
         """Return for each call whether it may run and what decides that; no tool is run, and nobody approves anything.
@@ -373,7 +383,7 @@ class Session:
             raise self.refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
         return known.function(by_name)(given, inner)
 
-    def logger_of(self, tool: str) -> Any:
+    def logger_of(self, tool: str) -> Logger:
         """Return the host's logger of one tool; if there are secrets, one that redacts them.
 
         The engine's log hides every secret that the engine knows, and a logger of this session's own what this session
@@ -387,7 +397,7 @@ class Session:
         return DiscreetLogger(logger, redactor)
 
     @property
-    def _log_redactor(self) -> Any:
+    def _log_redactor(self) -> Redactor | None:
         return self._world.redactor if self.host.logger is self._world.host.logger else self.secrets
 
     def log_refusal(self, error: CallError) -> None:
@@ -403,7 +413,7 @@ class Session:
 
         log_failure(self.host, what, error, self._log_redactor, level)
 
-    def spend(self, frame: CallFrame, what: str, amount: object) -> Any:
+    def spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
         """Count what the tool of *frame* spends, in this session and in the calls that the frame stands in.
 
         Returns:
@@ -427,7 +437,7 @@ class Session:
         return self._entries.policy
 
     @property
-    def secrets(self) -> Any:
+    def secrets(self) -> Redactor | None:
         """Replaces the secrets that are hidden in this session, a `Redactor`; None as long as the engine knows none."""
         known = self._world.secrets
         if known is None or self._redactor is not None:
@@ -459,7 +469,7 @@ class Session:
         self._world.known_secrets().receive(value, self.memory, is_lasting=is_lasting)
 
     @property
-    def sandbox(self) -> Any:
+    def sandbox(self) -> Sandbox:
         """The sandbox, opened when it is first needed."""
         return self._world.sandbox
 
@@ -474,6 +484,10 @@ class Session:
         return self._world.running
 
     # Names
+
+    def _has_tool(self, name: str) -> bool:
+        """Return whether the engine has a tool of this canonical name, permitted or not."""
+        return name in self._world.registry.tools
 
     def _found(self, name: object, by_name: bool) -> Compiled:
         names = self._names
@@ -505,7 +519,7 @@ class Session:
             frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
             raise self.refused(frame, error) from error.__cause__
 
-    def _resolved(self, spelling: str | None, name: object, moment: Moment | None = None) -> Known:
+    def _resolved(self, spelling: str | None, name: object, moment: ToolsSnapshot | None = None) -> Known:
         """Return what `_entry` does, of the tools of *moment*, and remember it if that is the present one."""
         if self.is_stopped:
             text = "this session was stopped by an approver, and runs nothing further"

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, Unpack
 from weakref import WeakSet
 
 import attrs
@@ -20,6 +20,25 @@ from neuroscript.runtime.host import Host, exact_variables
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Listed, Registry
+
+if TYPE_CHECKING:
+    from neuroscript.audit.recording import Recording
+    from neuroscript.calls.hooks import Hooks
+    from neuroscript.calls.observers import Watch
+    from neuroscript.calls.spill import Spill
+    from neuroscript.engine.session import Session
+    from neuroscript.runtime.engine_secrets import EngineSecrets
+    from neuroscript.runtime.records import AuditSink
+    from neuroscript.runtime.redaction import Redactor
+    from neuroscript.sandbox import Sandbox
+
+    class Watching(TypedDict, total=False):
+        """What observes the calls of an engine: the parameters of `Watch`."""
+
+        sinks: tuple[AuditSink, ...]
+        hooks: Hooks | None
+        required: Literal["effects", "all", "none"]
+        recording: Recording | None
 
 
 @attrs.define(eq=False, repr=False)
@@ -62,25 +81,25 @@ class World:
         is_over: Whether calls that have not ended are left behind.
     """
 
-    def __init__(self, host: Host, coercion: Coercion, policy: ExecutionPolicy, **watching: Any) -> None:
+    def __init__(self, host: Host, coercion: Coercion, policy: ExecutionPolicy, **watching: Unpack[Watching]) -> None:
         self.host = host
         self.coercion = coercion
         self.secrets = _secrets_of(host, policy)
         self.moment = Moment(Registry())
         self.threads = Threads()
-        self.sessions: WeakSet[Any] = WeakSet()
+        self.sessions: WeakSet[Session] = WeakSet()
         self.views: WeakSet[View] = WeakSet()
         self.running: set[CallFrame] = set()
         self.is_watched = any(watching.values())
-        self.spill: Any = None
+        self.spill: Spill | None = None
         self.plugin_errors: list[PluginError] = []
         self.is_closed = False
         self.is_over = False
         self._lock = threading.Lock()
         self._warned: set[str] = set()
-        self._sandbox: Any = None
+        self._sandbox: Sandbox | None = None
         self._watching = watching
-        self._watch: Any = None
+        self._watch: Watch | None = None
         if host.sandbox_dir is not None:
             self._sandbox = self._opened()
 
@@ -89,7 +108,7 @@ class World:
         """All tools, as they are now."""
         return self.moment.registry
 
-    def join(self, session: Any) -> None:
+    def join(self, session: Session) -> None:
         """Count a new session among those that are told when tools change."""
         with self._lock:
             self.sessions.add(session)
@@ -139,13 +158,13 @@ class World:
                 with suppress(PluginError):  # which is listed
                     self.watch.registered(ToolInfo(tool.spec, tool.policy, origin), origin)
 
-    def _hooks_with(self, plugins: tuple[object, ...]) -> Any:
+    def _hooks_with(self, plugins: tuple[object, ...]) -> Hooks:
         from neuroscript.calls.hooks import Hooks
 
         known = self._watching.get("hooks")
         return Hooks((*(() if known is None else known.plugins), *plugins))
 
-    def _listen(self, hooks: Any) -> None:
+    def _listen(self, hooks: Hooks) -> None:
         self._watching["hooks"] = hooks
         if self._watch is not None:
             self._watch.listen(hooks)
@@ -159,7 +178,7 @@ class World:
             session.forget()
 
     @property
-    def watch(self) -> Any:
+    def watch(self) -> Watch:
         """Who is told of calls; made when it is first needed."""
         if self._watch is None:
             from neuroscript.calls.observers import Watch
@@ -178,11 +197,11 @@ class World:
                 self.host.logger_of(tool).warning("%s", text)
 
     @property
-    def redactor(self) -> Any:
+    def redactor(self) -> Redactor | None:
         """Hides every secret that the engine knows; None as long as there are none."""
         return None if self.secrets is None else self.secrets.redactor
 
-    def known_secrets(self) -> Any:
+    def known_secrets(self) -> EngineSecrets:
         """Return the secrets that the engine knows, an `EngineSecrets`; an empty one where there were none."""
         if self.secrets is None:
             from neuroscript.runtime.engine_secrets import EngineSecrets
@@ -192,7 +211,7 @@ class World:
         return self.secrets
 
     @property
-    def sandbox(self) -> Any:
+    def sandbox(self) -> Sandbox:
         """The sandbox; that of a host which names none is opened when it is first needed.
 
         Raises:
@@ -203,7 +222,7 @@ class World:
                 self._sandbox = self._sandbox or self._opened()
         return self._sandbox
 
-    def _opened(self) -> Any:
+    def _opened(self) -> Sandbox:
         from neuroscript.sandbox import Sandbox
 
         return Sandbox(self.host.directory())
@@ -219,7 +238,7 @@ class World:
             self.watch.close(left)
 
 
-def _secrets_of(host: Host, policy: ExecutionPolicy) -> Any:
+def _secrets_of(host: Host, policy: ExecutionPolicy) -> EngineSecrets | None:
     """Return the secrets that an engine knows from the start, or None where there are none."""
     if not host.secrets and not exact_variables(policy):
         return None

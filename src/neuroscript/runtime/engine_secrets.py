@@ -58,8 +58,7 @@ class EngineSecrets:
         with self._lock:
             if memory.secrets is None:
                 memory.secrets = CallerSecrets(SecretSet(), SecretSet())
-            secrets: CallerSecrets = memory.secrets
-        return secrets
+            return memory.secrets
 
     def hide(self, value: object, memory: Memory | None) -> None:
         """Hide what a caller has sent as a secret.

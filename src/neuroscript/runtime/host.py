@@ -110,10 +110,10 @@ class Host:
         """Where tools print."""
         return self.stdout if self.stdout is not None else sys.stdout
 
-    def logger_of(self, tool: str) -> Any:
+    def logger_of(self, tool: str) -> Logger:
         """Return the logger of one tool."""
         require("host", tool=(tool, STRING))
-        logger: Any = self.logger
+        logger = self.logger
         if logger is None:
             from logging import getLogger
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import IO, Any, Final, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol, overload
 
 import attrs
 
@@ -18,6 +18,9 @@ from neuroscript.policy.capabilities import Capability
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.binding import Repair
 from neuroscript.spec.tool_spec import ToolSpec
+
+if TYPE_CHECKING:
+    from neuroscript.calls.spill import Spilled
 
 
 @attrs.frozen
@@ -64,7 +67,13 @@ class Files(Protocol):
         LimitError: There is more than the host permits.
     """
 
-    def open(self, path: str, mode: Literal["r", "rb"] = "rb") -> IO[Any]:
+    @overload
+    def open(self, path: str, mode: Literal["rb"] = "rb") -> IO[bytes]: ...
+
+    @overload
+    def open(self, path: str, mode: Literal["r"]) -> IO[str]: ...
+
+    def open(self, path: str, mode: str = "rb") -> IO[Any]:
         """Return a file to read from; the text of mode ``r`` is UTF-8."""
 
     def read_bytes(self, path: str) -> bytes:
@@ -331,7 +340,7 @@ class ToolResult:
     error: CallError | None = attrs.field(default=None, kw_only=True)
     repairs: tuple[Repair, ...] = attrs.field(default=(), kw_only=True)
     seconds: float = attrs.field(default=0.0, kw_only=True)
-    spilled: Any = attrs.field(default=None, kw_only=True)
+    spilled: Spilled | None = attrs.field(default=None, kw_only=True)
 
     @property
     def ok(self) -> bool:

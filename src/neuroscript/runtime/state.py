@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -19,6 +19,9 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.coercion.values import copied, exact
 from neuroscript.errors import ToolFailed
 from neuroscript.io.text import shown
+
+if TYPE_CHECKING:
+    from neuroscript.runtime.engine_secrets import CallerSecrets
 
 ID_BYTES: Final = 16
 """How much chance there is in a handle's id, so that nobody guesses one."""
@@ -176,4 +179,4 @@ class Memory:
     def __init__(self, initial: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
         self.variables = Variables(initial, constants)
         self.handles = Handles()
-        self.secrets: Any = None
+        self.secrets: CallerSecrets | None = None

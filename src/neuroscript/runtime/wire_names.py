@@ -8,13 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import attrs
 
 from neuroscript.errors import RegistryError
 from neuroscript.io.text import shown
 from neuroscript.names import MAX_SPELLING_CHARS, from_wire, wire_name
+
+if TYPE_CHECKING:
+    from neuroscript.spec.tool_spec import ToolSpec
+
+
+class Specified(Protocol):
+    """A tool that has a spec, as a `ToolImplementation` or a `ToolInfo`."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The spec."""
+
 
 LONGEST: Final = 64
 """How many characters the APIs of OpenAI, Anthropic and Google take in the name of a tool."""
@@ -47,7 +59,7 @@ class WireNames:
     keys: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, tools: Iterable[Any]) -> WireNames:
+    def of(cls, tools: Iterable[Specified | ToolSpec]) -> WireNames:
         """Return the names of *tools*, each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
 
         Raises:
@@ -98,7 +110,7 @@ def cut(wire: str) -> str:
     return f"{wire[: LONGEST - DIGITS - 1]}_{sha256(wire.encode()).hexdigest()[:DIGITS]}"
 
 
-def odd_keys(spec: Any) -> Mapping[str, str]:
+def odd_keys(spec: ToolSpec) -> Mapping[str, str]:
     """Return what the arguments of a tool are called whose own names are no `KEY`, by their names; mostly none are.
 
     >>> from neuroscript import ArgSpec, ToolSpec
@@ -123,6 +135,7 @@ def _renamed(names: Iterable[str], taken: set[str]) -> dict[str, str]:
     return found
 
 
-def spec_of(tool: Any) -> Any:
+def spec_of(tool: Specified | ToolSpec) -> ToolSpec:
     """Return the `ToolSpec` of a tool, or of what is one."""
-    return getattr(tool, "spec", tool)
+    spec: ToolSpec = getattr(tool, "spec", cast("ToolSpec", tool))
+    return spec

@@ -335,7 +335,7 @@ class _Driver:
             except Lost as lost:
                 error = CallError(f"output: {lost}", code="plan.reference")
         secrets = self._session.secrets
-        plain = (lambda value: value) if secrets is None else secrets.plain
+        plain: Callable[[Any], Any] = (lambda value: value) if secrets is None else secrets.plain
         return Trace(
             run=run_id,
             plan=self._plan.name,

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from neuroscript.approval.pending import PendingApproval
 from neuroscript.approval.request import Approval, ApprovalRequest, Approver
-from neuroscript.calls.approvals import stale
 from neuroscript.cli.calls.call import written
 from neuroscript.cli.env.approvers import approver, at_terminal
 from neuroscript.cli.env.engine import MakeEngine, opened
@@ -35,7 +34,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         engine.session(id=pending.session) as session,
         output.tools_aside(options.json),
     ):
-        error = stale(session, pending)
+        error = session._stale(pending)
         if error is None:
             result = session.execute(pending.call)
         else:
