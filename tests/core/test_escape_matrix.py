@@ -135,7 +135,7 @@ def resumed(session: Any, name: str) -> None:
 def within(session: Any, name: str) -> object:
     """Call it as the engine itself does for a tool that may do everything."""
     above = CallFrame(session, "g.outer")
-    return session.call_within(above, name, {}, True)
+    return session._call_within(above, name, {}, True)
 
 
 SESSION_WAYS: dict[str, Way] = {
@@ -148,13 +148,11 @@ SESSION_WAYS: dict[str, Way] = {
     "stream": lambda session, name: list(session.stream(name)),
     "astream": lambda session, name: asyncio.run(_drained(session.astream(name))),
     "resume": resumed,
-    "call_within": within,
 }
 SESSION_QUIET = {
-    "aclose", "add_hooks", "add_plugin_errors", "aliases", "answers", "approved", "check", "close", "end", "forget", "hide", "host", "id", "idle_rules", "infos", "is_closed",
-    "is_over", "is_stopped", "ledger", "load_plugin", "load_plugins", "log_failure", "log_refusal", "logger_of", "memory", "narrowed", "plugin_errors", "policy", "preload", "receive", "refusals", "refuse", "refused",
-    "register", "reload_plugin", "running", "sandbox", "secrets", "session", "spend", "spent", "spills", "stop", "tools",
-    "unload_plugin", "without_secrets",
+    "aclose", "add_hooks", "add_plugin_errors", "aliases", "check", "close", "host", "id", "idle_rules", "infos", "is_closed",
+    "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals",
+    "register", "reload_plugin", "sandbox", "secrets", "session", "spills", "tools", "unload_plugin",
 }  # fmt: skip
 """What runs no tool: it tells of them, adds them or ends them. ``tools`` gives a host its own functions."""
 
@@ -166,8 +164,8 @@ CLIENT_WAYS: dict[str, Way] = {
 }
 """The tools of a session as attributes and as functions."""
 
-WAYS = {**SESSION_WAYS, **CLIENT_WAYS}
-"""All of them from outside, each by one of a session."""
+WAYS = {**SESSION_WAYS, **CLIENT_WAYS, "call_within": within}
+"""All of them from outside, each by one of a session, and the way of the pipeline itself."""
 
 RUNTIME_WAYS: dict[str, Way] = {
     "call_tool": lambda rt, name: rt.call_tool(name),

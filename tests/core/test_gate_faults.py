@@ -547,7 +547,7 @@ def refuses_and_leaves_nothing_behind(row: Row, fault: str, manner: str, door: s
         assert caught.value.tool == refused
         assert [(each.tool, each.code) for each in engine.refusals] == [(refused, caught.value.code)]
         assert CANARY not in text_of(caught.value) + repr(engine.refusals) + "".join(bench.log.lines)
-        assert not engine.running
+        assert not engine._running
 
         part.broken = False
         before = bench.counts()["calls"]
@@ -590,7 +590,7 @@ def test_an_interrupt_passes_every_gate_on_the_main_thread(gate: str, door: str)
         part.broken = False
         assert bench.call(door) == f"{CANARY}!"
         assert bench.counts()["concurrency"] == 0
-        assert not engine.running
+        assert not engine._running
 
 
 # What an approver may write instead
@@ -719,7 +719,7 @@ def changes_nothing(observer: Observer, fault: str, manner: str, door: str) -> N
             engine.call("g.t", ([],))
         assert bench.ran == [CANARY, CANARY]
         assert bench.counts()["concurrency"] == 0
-        assert not engine.running
+        assert not engine._running
         assert engine.refusals == ()
     assert part.asked > 0
     assert (len(bench.log.lines), len(bench.log.tracebacks)) == (1, 1)

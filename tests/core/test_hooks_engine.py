@@ -613,7 +613,7 @@ def test_an_engine_that_is_closed_in_the_middle_of_a_call_makes_no_other(door: s
             with suppress(CallError):
                 DOORS[door](engine, "shop.refund", {"euros": 5})
 
-        reached = with_a_line(number, lambda engine=engine: engine._world._lock.locked() or engine._refuse(), first)
+        reached = with_a_line(number, lambda engine=engine: engine._world._lock.locked() or engine._refuse_all(), first)
         if engine.is_closed:
             assert code(lambda: DOORS[door](engine, "shop.refund", {"euros": 5})) == "engine.closed", number
         number += 1

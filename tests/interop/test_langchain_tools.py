@@ -179,7 +179,7 @@ def test_a_coroutine_is_awaited_and_cancelled() -> None:
         value = await engine.acall("far.wait", (0,))
         task = asyncio.create_task(engine.acall("far.wait", (60,)))
         await asyncio.sleep(0)
-        while not engine.running:
+        while not engine._running:
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task], timeout=10)

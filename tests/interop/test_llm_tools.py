@@ -121,7 +121,7 @@ def test_what_is_denied_later_is_refused_when_the_model_asks() -> None:
 
     with engine_of(times) as engine, engine.session() as session:
         tools = to_llm(session)
-        session.stop()
+        session._stop()
         model.chain("", tools=tools).text()
 
     assert model.heard == [

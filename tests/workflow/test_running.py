@@ -588,7 +588,7 @@ def test_a_cancelled_plan_stops_what_runs() -> None:
             await task
         return asyncio.all_tasks() - {asyncio.current_task()}
 
-    assert (asyncio.run(cancelled()), lab.seen, lab.engine.running) == (set(), [("rest", 30.0)], set())
+    assert (asyncio.run(cancelled()), lab.seen, lab.engine._running) == (set(), [("rest", 30.0)], set())
 
 
 def test_who_watches_is_told_of_each_step() -> None:

@@ -54,9 +54,9 @@ def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bo
     for _ in range(ROUNDS):
         for index, approver in enumerate(line.approvers):
             request = _request(line.tool, line.policy, values, frame, index)
-            if approver is content or (index, request.digest) in frame.session.approved:
+            if approver is content or (index, request.digest) in frame.session._approved:
                 continue
-            stored = frame.session.answers.pop((index, request.digest), None)
+            stored = frame.session._answers.pop((index, request.digest), None)
             answer = stored or (yield from _answer(line, approver, request, values, frame))
             if answer.verdict == "modify":
                 values, frame = line.again(answer.arguments, frame)
@@ -65,7 +65,7 @@ def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bo
             if answer.verdict != "approve":
                 _refuse(line, answer, values, frame)
             if answer.for_session:
-                frame.session.approved.add((index, request.digest))
+                frame.session._approved.add((index, request.digest))
         else:
             return values, frame
     raise line.refused(frame, fault(line.tool.name, "approver", RecursionError()), values)
@@ -89,7 +89,7 @@ def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | 
     text = f"waits for another approval, for this is no longer what was asked about: {', '.join(changed)}"
     frame = CallFrame(session, tool.name)
     refusal = PolicyError(text, tool=tool.name, code="policy.stale", need="approval", rule="approver")
-    return session.refused(frame, refusal, values)
+    return session._refused(frame, refusal, values)
 
 
 def _answer(
@@ -200,7 +200,7 @@ REFUSALS: Final[dict[str, tuple[str, str, Retry]]] = {
 def _refuse(line: Line, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
     text, code, retry = REFUSALS[answer.verdict]
     if answer.verdict == "stop":
-        frame.session.stop()
+        frame.session._stop()
     said = f"{text}: {answer.reason}" if answer.reason else text
     raise line.refused(
         frame,

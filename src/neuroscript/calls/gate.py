@@ -129,7 +129,7 @@ class Gate:
         """
         refusal = self.refusal(frame, values)
         if refusal is not None:  # with a sentence of its own, which may hold a secret
-            raise frame.session.refused(frame, refusal, values)
+            raise frame.session._refused(frame, refusal, values)
 
     def refusal(self, frame: CallFrame, values: tuple[Any, ...]) -> PolicyError | None:
         """Return why a hook refuses a call, or None; it sees a copy of the very values that the function would get."""
@@ -261,7 +261,7 @@ class Gate:
                 record = record._replace(needs=tuple(map(watch.text, error.needs)))
             watch.refuse(record, remembered=by_host)
         if by_host:
-            frame.session.log_refusal(error)
+            frame.session._log_refusal(error)
         return error
 
     def _log_fault(self, frame: CallFrame, error: CallError) -> None:
@@ -269,7 +269,7 @@ class Gate:
         cause = error.__cause__
         if cause is not None and cause.__traceback__ is not None and not isinstance(cause, NeuroScriptError):
             error.is_logged = True
-            frame.session.log_failure(f"a check of {self.tool.name}", cause)
+            frame.session._log_failure(f"a check of {self.tool.name}", cause)
 
     # What compiled lines name
 

@@ -192,7 +192,7 @@ class Line:
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
         """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
-        return frame.session.refused(frame, error, values)
+        return frame.session._refused(frame, error, values)
 
     def steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...] = ()) -> Steps:
         """Take one call from its exact values to its exact result, or to the items of its stream.
@@ -221,7 +221,7 @@ class Line:
             from neuroscript.runtime.masking import secret_values
 
             for value in secret_values(self.tool.spec, values):
-                frame.session.hide(value)
+                frame.session._hide(value)
 
     def _steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...]) -> Steps:
         self._decided(values, frame)
@@ -261,7 +261,7 @@ class Line:
         handed = self._handed(values)
         rt = self.runtime()
         rt._frame = frame
-        running = frame.session.running
+        running = frame.session._running
         running.add(frame)
         try:
             result = yield from outcome(frame, self.tool.func, (rt, *handed), self.manner)
@@ -289,7 +289,7 @@ class Line:
                 if frame.told is not None and frame.told.items is not None:
                     frame.told.items.add(copied(item.value), given.size)
                 yield item
-                if frame.session.is_over:
+                if frame.session._is_over:
                     raise ended_with_engine()
             yield LAST
         except GeneratorExit:  # nobody is left who could run anything

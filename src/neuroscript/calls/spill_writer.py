@@ -128,7 +128,7 @@ class Spilling:
             CallError: It can not be written.
             BaseException: What whoever was told raised.
         """
-        exact = self._session.without_secrets(item.value)
+        exact = self._session._without_secrets(item.value)
         text = sendable(f"{json.dumps(plain(exact), ensure_ascii=False)}\n")
         line = text.encode()
         if len(self._begins) < self._spill.shown:

@@ -58,20 +58,20 @@ class Caller(Protocol):
         host: What the host provides.
         memory: The variables and handles of the session.
         ledger: Counts what the session uses of its limits; None where nothing is limited.
-        approved: The calls that are approved for the whole session, by approver and digest.
-        answers: Approvals for calls that are resumed, by approver and digest.
+        _approved: The calls that are approved for the whole session, by approver and digest.
+        _answers: Approvals for calls that are resumed, by approver and digest.
         is_closed: Whether the session begins no further call.
-        is_over: Whether calls that have not ended are abandoned.
+        _is_over: Whether calls that have not ended are abandoned.
     """
 
     id: str
     host: Host
     memory: Memory
     ledger: Ledger | None
-    approved: set[tuple[int, str]]
-    answers: dict[tuple[int, str], Approval]
+    _approved: set[tuple[int, str]]
+    _answers: dict[tuple[int, str], Approval]
     is_closed: bool
-    is_over: bool
+    _is_over: bool
 
     @property
     def policy(self) -> ExecutionPolicy:
@@ -90,40 +90,40 @@ class Caller(Protocol):
         """The tools that may be called, by canonical name."""
 
     @property
-    def running(self) -> set[CallFrame]:
+    def _running(self) -> set[CallFrame]:
         """The calls of all sessions that are carried out in steps."""
 
     def _has_tool(self, name: str) -> bool:
         """Return whether the engine has a tool of this canonical name."""
 
-    def call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
+    def _call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
         """Make a call that the tool of *frame* asks for."""
 
-    def spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
+    def _spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
         """Count what the tool of *frame* spends."""
 
-    def hide(self, value: object) -> None:
+    def _hide(self, value: object) -> None:
         """Hide a secret that the caller has sent."""
 
-    def receive(self, value: object, *, is_lasting: bool = False) -> None:
+    def _receive(self, value: object, *, is_lasting: bool = False) -> None:
         """Hide a secret of the host that a tool has received."""
 
-    def without_secrets(self, value: Any) -> Any:
+    def _without_secrets(self, value: Any) -> Any:
         """Return a value with its secrets replaced."""
 
-    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+    def _refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
         """Record that a call was refused, and return the error for its caller."""
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         """Begin no further call, because an approver said so."""
 
-    def logger_of(self, tool: str) -> Logger:
+    def _logger_of(self, tool: str) -> Logger:
         """Return the host's logger of one tool."""
 
-    def log_refusal(self, error: CallError) -> None:
+    def _log_refusal(self, error: CallError) -> None:
         """Log why a call was refused."""
 
-    def log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
+    def _log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
         """Log that code of a tool or of the host failed."""
 
 
@@ -385,10 +385,10 @@ def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
         if error.__cause__ is not None and not (error.is_logged or isinstance(error.__cause__, NeuroScriptError)):
             is_fault = error.code == "inject.failed" or isinstance(error.__cause__, KeyboardInterrupt)
             level: Literal["error", "debug"] = "error" if is_fault else "debug"
-            frame.session.log_failure(frame.tool, error.__cause__, level)
+            frame.session._log_failure(frame.tool, error.__cause__, level)
             error.is_logged = level == "error"
     elif isinstance(found, CallError) and not isinstance(error, NeuroScriptError):
-        frame.session.log_failure(frame.tool, error)
+        frame.session._log_failure(frame.tool, error)
         found.is_logged = True
 
 

@@ -51,14 +51,14 @@ class CallRuntime:
         session = self._alive().session
         answer = session.host.prompter.ask(_redacted(session, prompt), secret=secret)
         if secret:
-            session.hide(answer)
+            session._hide(answer)
         return answer
 
     @property
     def logger(self) -> Logger:
         """The host's logger of this tool; if there are secrets, one that redacts them."""
         frame = self._alive()
-        return frame.session.logger_of(frame.tool)
+        return frame.session._logger_of(frame.tool)
 
     @property
     def sandbox_dir(self) -> str:
@@ -74,7 +74,7 @@ class CallRuntime:
         """Count bytes and entries of files; those of a file that outlived its call are refused."""
         frame = self._alive()
         if frame.session.ledger is not None:  # a count of our own needs no check, which would load something
-            frame.session.spend(frame, what, count)
+            frame.session._spend(frame, what, count)
 
     def _may_use_file(self, verb: str, path: str) -> None:
         self._hold_to(Capability.literal("fs", verb, path))
@@ -99,7 +99,7 @@ class CallRuntime:
         if type(what) is not str:
             require("spend", what=(what, STRING))
         frame = self._alive()
-        return frame.session.spend(frame, what, amount)
+        return frame.session._spend(frame, what, amount)
 
     def secret(self, name: str) -> str:
         """Return a value that the host lends under ``secret:read:NAME``."""
@@ -110,12 +110,12 @@ class CallRuntime:
         secrets = session.host.secrets
         if name not in secrets:
             raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
-        session.receive(secrets[name], is_lasting=True)
+        session._receive(secrets[name], is_lasting=True)
         return secrets[name]
 
     def _hide(self, value: object) -> None:
         """Hide a value that the host has provided for a secret argument."""
-        self._alive().session.receive(value)
+        self._alive().session._receive(value)
 
     def _confine(self, needs: Sequence[Capability], others: Sequence[Capability]) -> None:
         """Hold the tool to what it needs for the values that the host gave it, see `CallFrame.confine`."""
@@ -147,7 +147,7 @@ class CallRuntime:
             try:
                 tell(Progress(frame.tool, done, total, _redacted(frame.session, text)))
             except Exception as error:
-                frame.session.log_failure("the observer of progress", error, "debug")
+                frame.session._log_failure("the observer of progress", error, "debug")
 
     # The caller's scope
 
@@ -187,12 +187,12 @@ class CallRuntime:
     def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
         """Call another tool with arguments in order."""
         frame = self._alive()
-        return frame.session.call_within(frame, name, args, False)
+        return frame.session._call_within(frame, name, args, False)
 
     def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
         """Call another tool with arguments by name."""
         frame = self._alive()
-        return frame.session.call_within(frame, name, mapping, True)
+        return frame.session._call_within(frame, name, mapping, True)
 
     @property
     def tools(self) -> Mapping[str, ToolInfo]:
@@ -224,7 +224,7 @@ class CallRuntime:
 
     def _alive(self) -> CallFrame:
         frame = self._frame
-        if frame is None or frame.session.is_over or frame.is_left:
+        if frame is None or frame.session._is_over or frame.is_left:
             raise CallError("the call has ended, and its runtime with it", code="runtime.closed")
         return frame
 
@@ -238,7 +238,7 @@ class CallRuntime:
         chain = [(each.tool, each.held) for each in frame.chain()]
         lacks = missing((need,), [each.grants for each in frame.session.policy.layers], chain)
         refused = refusal(frame.tool, lacks, redactor=frame.session.secrets)
-        frame.session.log_refusal(refused)
+        frame.session._log_refusal(refused)
         raise refused
 
 

@@ -421,7 +421,7 @@ class Engine(Session):
             The tools whose calls were left behind, in order; their Runtimes refuse from now on. A second time, none.
         """
         require("close", grace=(grace, DURATION))
-        self._refuse()
+        self._refuse_all()
         end = monotonic() + grace
         while (left := self._in_flight()) and monotonic() < end:
             sleep(LOOK)
@@ -432,16 +432,16 @@ class Engine(Session):
         from asyncio import sleep
 
         require("aclose", grace=(grace, DURATION))
-        self._refuse()
+        self._refuse_all()
         end = monotonic() + grace
         while (left := self._in_flight()) and monotonic() < end:
             await sleep(LOOK)
         return self._left_behind(left)
 
-    def _refuse(self) -> None:
+    def _refuse_all(self) -> None:
         self._world.is_closed = True
         for session in tuple(self._world.sessions):
-            session.refuse()
+            session._refuse()
 
     def _in_flight(self) -> tuple[str, ...]:
         from neuroscript.engine.inflight import in_flight
@@ -450,7 +450,7 @@ class Engine(Session):
 
     def _left_behind(self, left: tuple[str, ...]) -> tuple[str, ...]:
         for session in tuple(self._world.sessions):
-            session.end()
+            session._end()
         self._world.close(left)
         return left
 

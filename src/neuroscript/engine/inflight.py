@@ -32,7 +32,7 @@ def in_flight(world: World) -> tuple[str, ...]:
     with _without_collection():
         for thread, top in sys._current_frames().items():
             if thread != get_ident():
-                calls.update(frame for frame in _frames_of(top) if frame.session.running is world.running)
+                calls.update(frame for frame in _frames_of(top) if frame.session._running is world.running)
     return tuple(sorted(frame.tool for frame in calls - own if frame.depth == 1))
 
 

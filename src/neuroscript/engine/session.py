@@ -116,10 +116,10 @@ class Session:
         self.id = id or os.urandom(8).hex()
         self.ledger = ledger
         self.is_closed = world.is_closed
-        self.is_over = False
-        self.is_stopped = False
-        self.approved: set[tuple[int, str]] = set()
-        self.answers: dict[tuple[int, str], Approval] = {}
+        self._is_over = False
+        self._is_stopped = False
+        self._approved: set[tuple[int, str]] = set()
+        self._answers: dict[tuple[int, str], Approval] = {}
         self._redactor: Redactor | None = None
         self._same: WeakKeyDictionary[Session, None] = WeakKeyDictionary({self: None})
         world.join(self)
@@ -205,14 +205,14 @@ class Session:
     def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
         try:
             for item in items:
-                yield self.without_secrets(item)
+                yield self._without_secrets(item)
         finally:
             items.close()  # type: ignore[attr-defined]
 
     async def _adiscreetly(self, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
         try:
             async for item in items:
-                yield self.without_secrets(item)
+                yield self._without_secrets(item)
         finally:
             await items.aclose()  # type: ignore[attr-defined]
 
@@ -300,7 +300,7 @@ class Session:
             return Spilling(self, self._world.spill, on_item, on_loop=on_loop)
         from neuroscript.calls.streams import Collected
 
-        return Collected(None if on_item is None else lambda item: on_item(self.without_secrets(item)))
+        return Collected(None if on_item is None else lambda item: on_item(self._without_secrets(item)))
 
     def _sent_steps(self, sent: Sent, timeout: float | None) -> Steps:
         call = sent.call
@@ -344,11 +344,11 @@ class Session:
         error = self._stale(pending)
         if error is not None:
             return self._told(ToolResult(pending.call.id, pending.tool, error=error))
-        self.answers[pending.approver, pending.digest] = answer
+        self._answers[pending.approver, pending.digest] = answer
         try:
             return self.execute(pending.call, timeout)
         finally:
-            self.answers.pop((pending.approver, pending.digest), None)
+            self._answers.pop((pending.approver, pending.digest), None)
 
     def _stale(self, pending: PendingApproval) -> CallError | None:
         from neuroscript.calls.approvals import stale
@@ -372,7 +372,7 @@ class Session:
         require("check", calls=(found, CALLS))
         return tuple(foreseen(self, _call_of(call)) for call in found)
 
-    def call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
+    def _call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
         """Make the call that the tool of *frame* asks for, through its Runtime, with the tools of its own moment."""
         names = self._names
         known = names.known.get(name) if type(name) is str and frame.tools is names.moment else None
@@ -380,10 +380,10 @@ class Session:
         inner = CallFrame(self, known.frame.tool, frame.depth + 1, frame, (), None, frame.deadline, frame.tools)
         if frame.depth >= self._entries.depth:
             text = f"calls may stand {self._entries.depth} deep in each other, no deeper"
-            raise self.refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
+            raise self._refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
         return known.function(by_name)(given, inner)
 
-    def logger_of(self, tool: str) -> Logger:
+    def _logger_of(self, tool: str) -> Logger:
         """Return the host's logger of one tool; if there are secrets, one that redacts them.
 
         The engine's log hides every secret that the engine knows, and a logger of this session's own what this session
@@ -400,20 +400,20 @@ class Session:
     def _log_redactor(self) -> Redactor | None:
         return self._world.redactor if self.host.logger is self._world.host.logger else self.secrets
 
-    def log_refusal(self, error: CallError) -> None:
+    def _log_refusal(self, error: CallError) -> None:
         """Log at level INFO, to the host's logger ``refusal``, why a call was refused and what would permit it."""
         from neuroscript.policy.refusals import LOGGER, Refusal
 
         with suppress(Exception):  # whether the log works does not affect the call
             self.host.logger_of(LOGGER).info("%s", Refusal.of(error, self._log_redactor))
 
-    def log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
+    def _log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
         """Log that code of a tool or of the host has failed, with its traceback, see `tracebacks.log_failure`."""
         from neuroscript.io.tracebacks import log_failure
 
         log_failure(self.host, what, error, self._log_redactor, level)
 
-    def spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
+    def _spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
         """Count what the tool of *frame* spends, in this session and in the calls that the frame stands in.
 
         Returns:
@@ -452,15 +452,15 @@ class Session:
         """Whether large results of `execute` go to files of the sandbox."""
         return self._world.spill is not None
 
-    def without_secrets(self, value: Any) -> Any:
+    def _without_secrets(self, value: Any) -> Any:
         """Return a value in which nobody sees a secret."""
         return value if self.secrets is None else self.secrets.plain(value)
 
-    def hide(self, value: object) -> None:
+    def _hide(self, value: object) -> None:
         """Hide a secret that the caller has sent, in this session and in its child sessions."""
         self._world.known_secrets().hide(value, None if self._is_engine else self.memory)
 
-    def receive(self, value: object, *, is_lasting: bool = False) -> None:
+    def _receive(self, value: object, *, is_lasting: bool = False) -> None:
         """Hide a secret of the host that a tool has received in this session.
 
         Args:
@@ -479,7 +479,7 @@ class Session:
         return self._entries.infos
 
     @property
-    def running(self) -> set[CallFrame]:
+    def _running(self) -> set[CallFrame]:
         """The calls of all sessions that are carried out in steps."""
         return self._world.running
 
@@ -517,11 +517,11 @@ class Session:
             tool = "" if spelling is None else canonical(spelling)
             asked = tool if tool in self._world.registry.tools else shown(tool)
             frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
-            raise self.refused(frame, error) from error.__cause__
+            raise self._refused(frame, error) from error.__cause__
 
     def _resolved(self, spelling: str | None, name: object, moment: ToolsSnapshot | None = None) -> Known:
         """Return what `_entry` does, of the tools of *moment*, and remember it if that is the present one."""
-        if self.is_stopped:
+        if self._is_stopped:
             text = "this session was stopped by an approver, and runs nothing further"
             raise PolicyError(text, code="policy.stopped", rule="approver")
         if self.is_closed:
@@ -533,21 +533,21 @@ class Session:
         if moment is not names.moment:
             return Known(entry, CallFrame(self, tool, tools=moment))
         if len(names.known) > self._entries.count + SPELLINGS:
-            self.forget()
+            self._forget()
             names = self._names
         known = names.known.get(tool) or Known(entry, CallFrame(self, tool, tools=moment))
         for value in entry.line.tool.secrets:
-            self.receive(value, is_lasting=True)
+            self._receive(value, is_lasting=True)
         for each in {tool, spelling or tool}:
             names.known[each] = known
         return known
 
-    def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
+    def _refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
         """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
         told = error if self.secrets is None else self.secrets.error(error)
         return self._entries.refused(frame, told, values)
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Forget which spellings were seen: there is no end of them, a closed engine knows none, and tools change."""
         self._names = Names(self._world.moment)
         self._positional, self._named = self._names.positional, self._names.named
@@ -560,14 +560,14 @@ class Session:
         """
         require("narrowed", policy=(policy, POLICY))
         within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger, host=self.host)
-        within.memory, within.approved, within.answers = self.memory, self.approved, self.answers
+        within.memory, within._approved, within._answers = self.memory, self._approved, self._answers
         within._is_engine = self._is_engine
         within._same = self._same
         within._same[within] = None
-        if self.is_stopped:
-            within.stop()
+        if self._is_stopped:
+            within._stop()
         elif self.is_closed:  # looked at last: one that ends meanwhile ends this one too
-            within.refuse()
+            within._refuse()
         return within
 
     def _all(self) -> Iterator[Session]:
@@ -579,27 +579,27 @@ class Session:
 
     # Its end
 
-    def refuse(self) -> None:
+    def _refuse(self) -> None:
         """Begin no further call."""
         self.is_closed = True
-        self.forget()
+        self._forget()
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         """Begin no further call, for an approver said so."""
         for each in self._all():
-            each.is_stopped = True
-            each.refuse()
+            each._is_stopped = True
+            each._refuse()
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Refuse further calls, end the Runtimes of those that run, and give up all handles."""
         for each in self._all():
-            each.refuse()
-            each.is_over = True
+            each._refuse()
+            each._is_over = True
         self.memory.handles.close()
 
     def close(self) -> Any:
         """End this session; the engine and its other sessions go on."""
-        self.end()
+        self._end()
 
     def __enter__(self) -> Self:
         return self

@@ -112,7 +112,7 @@ class World:
         """Count a new session among those that are told when tools change."""
         with self._lock:
             self.sessions.add(session)
-            session.forget()
+            session._forget()
 
     def register(
         self,
@@ -145,7 +145,7 @@ class World:
         with self._lock:
             self.moment = Moment(self.registry.without(origin).with_tools(added, origin, aliases))
             for session in tuple(self.sessions):
-                session.forget()
+                session._forget()
         self._told(added, origin)
 
     def hold(self, plugins: Iterable[object]) -> None:
@@ -175,7 +175,7 @@ class World:
         for view in tuple(self.views):
             view.forget()
         for session in tuple(self.sessions):
-            session.forget()
+            session._forget()
 
     @property
     def watch(self) -> Watch:

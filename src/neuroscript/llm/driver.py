@@ -182,7 +182,7 @@ class Doer:
         except Exception as error:
             if not self._has_listener_failed:
                 self._has_listener_failed = True
-                self.session.log_failure("the listener of a conversation", error)
+                self.session._log_failure("the listener of a conversation", error)
 
     def _called(self, call: ToolCall, asked: Run) -> ToolResult:
         self.tell(Calling(call))
@@ -235,7 +235,7 @@ class Doer:
         except BaseException as error:  # also sys.exit and a cancellation, which would end more than the conversation
             if is_interrupt(error) or error in ended_by:  # it is not the model that failed, but who listens
                 raise
-            self.session.log_failure("the model", error)
+            self.session._log_failure("the model", error)
             failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")
             raise failed from error
         if turn.content:

@@ -128,7 +128,7 @@ class Talk:
         value = exact_answer(self.answer, text)
         for secret in secret_values(self.answer, (value,)):
             self.is_secret = True
-            self.session.hide(secret)
+            self.session._hide(secret)
         return value
 
     def _require_turn(self, fault: str) -> None:
@@ -151,7 +151,7 @@ class Talk:
         return Run(calls, together, self.until)
 
     def _require_open(self) -> None:
-        if self.session.is_stopped or self.session.is_closed:
+        if self.session._is_stopped or self.session.is_closed:
             raise _ended("the session has ended, and with it the conversation", "llm.stopped")
 
 

@@ -142,7 +142,7 @@ async def arun(
     given = {} if inputs is None else inputs
     exact = bound(plan.signature, session._world.coercion, given, by_name=True)
     for secret in secret_values(plan.signature, exact):
-        session.hide(secret)
+        session._hide(secret)
     driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
     trace = await driver.run(run_id or os.urandom(8).hex(), left)
     if not plan.synthesis or trace.status == "failed":
@@ -319,7 +319,7 @@ class _Driver:
         except Exception as error:
             if not self._has_watch_failed:
                 self._has_watch_failed = True
-                self._session.log_failure("the observer of the plan", error)
+                self._session._log_failure("the observer of the plan", error)
 
     # The trace
 

@@ -94,7 +94,7 @@ def _asked(session: Session, llm: LLM, turns: list[Turn]) -> str | CallError:
     except BaseException as error:
         if is_interrupt(error):
             raise
-        session.log_failure("the model", error)
+        session._log_failure("the model", error)
         return CallError(f"synthesis: the model raised {type(error).__name__}", code="llm.failed")
     if is_empty:
         return CallError("synthesis: the model said nothing", code="llm.empty", retry="later")

@@ -157,7 +157,7 @@ class Service:
             is_stopped = task.done() and self._is_coroutine(call.name)
             state = "was stopped" if is_stopped else "was left behind, and may still run until it looks"
             text = f"{call.name}: the call was cancelled, and {state}"
-            self._engine.logger_of("mcp").info("%s", text)
+            self._engine._logger_of("mcp").info("%s", text)
             if client.wants("info"):
                 with suppress(Exception), anyio.move_on_after(GRACE):
                     notification = message("info", "neuroscript.mcp", text).model_dump(by_alias=True, mode="json")
