@@ -193,7 +193,7 @@ def origins(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     yield Engine(plugins="none", policy=POLICY, host=place.host())
     monkeypatch.delenv("NS_CANARY")
     by_call = Engine(plugins="none", policy=POLICY, host=place.host())
-    by_call.hide({"password": CANARY})
+    by_call._hide({"password": CANARY})
     yield by_call
 
 

@@ -961,9 +961,9 @@ def test_what_a_call_within_spends_is_spent_by_those_around_it(engine: Engine) -
     middle = CallFrame(session, "g.middle", 2, outer)
     inner = CallFrame(session, "g.inner", 3, middle, spent={}).started(5.0)
 
-    session.spend(outer, "sleep", 1)
-    session.spend(middle, "sleep", 2)
-    session.spend(inner, "sleep", "0.5")
+    session._spend(outer, "sleep", 1)
+    session._spend(middle, "sleep", 2)
+    session._spend(inner, "sleep", "0.5")
 
     assert (outer.spent, middle.spent, inner.spent) == ({"sleep": Decimal("3.5")}, None, {"sleep": Decimal("0.5")})
     assert session.ledger.spent == {"sleep": Decimal("3.5")}

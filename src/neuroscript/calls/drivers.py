@@ -8,14 +8,65 @@ Source: contract sections 4 and 6; reliability.md parts 4.2 and 4.7.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, Final, Protocol
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import attrs
 
-from neuroscript.calls.steps import END, GRACE, LAST, Body, Closed, Ended, Item, Steps
-from neuroscript.calls.threads import LoopThread, Outcome, Threads, called, late, raised
-from neuroscript.errors import CallError
+from neuroscript.calls.steps import END, GRACE, LAST, Body, Closed, Ended, Item, Steps, failure
+from neuroscript.errors import CallError, CallTimeout
+
+if TYPE_CHECKING:
+    from neuroscript.calls.threads import LoopThread, Threads
+
+
+@attrs.frozen(eq=False, repr=False)
+class Outcome:
+    """What came of running something: what it returned, or what it raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    def result(self) -> Any:
+        """Return what it returned, or raise what it raised; of what nobody waited for, what its caller is told."""
+        if self.error is None:
+            return self.value
+        raise self.error.error if isinstance(self.error, Ended) else self.error
+
+
+def called(body: Body) -> Outcome:
+    """Call a function; whatever it raises is its outcome, so that it gets past no thread and no future."""
+    try:
+        return Outcome(body.func(*body.values))
+    except BaseException as error:
+        return raised(body, error)
+
+
+def raised(body: Body, error: BaseException) -> Outcome:
+    """Return what a function raised; an interrupt means the process only where it is raised in the main thread."""
+    return Outcome(error=failure(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
+
+
+def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
+    """Return what a caller is told whose time is over.
+
+    Args:
+        has_ended: Tells whether what was left behind has ended since.
+    """
+    state = "was stopped" if stopped else "was left behind and may still run"
+    text = f"did not end within {body.limit:g} s and {state}"
+    word: Literal["stopped", "abandoned"] = "stopped" if stopped else "abandoned"
+    error = CallTimeout(text, tool=body.tool, state=word, seconds=body.limit, has_ended=has_ended)
+    return Outcome(error=Ended(error))
+
+
+class ThreadSource(Protocol):
+    """What has the threads of an engine, which are made when something first has to wait."""
+
+    @property
+    def threads(self) -> Threads:
+        """The threads."""
+
 
 BEGIN: Final = Outcome()
 NEXT: Final = Outcome()
@@ -45,13 +96,13 @@ class Done:
     value: Any
 
 
-def drive(steps: Steps, threads: Threads, collected: Collector | None = None) -> Any:
+def drive(steps: Steps, source: ThreadSource, collected: Collector | None = None) -> Any:
     """Carry out the steps of one call for a sync caller and return its result; of a stream, the list of its items.
 
     Args:
         collected: Takes the items, a `Collected`; by default one of its own.
     """
-    runner = Runner(threads)
+    runner = Runner(source)
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
         if isinstance(asked, Item):
@@ -62,7 +113,7 @@ def drive(steps: Steps, threads: Threads, collected: Collector | None = None) ->
     return _result(asked, collected)
 
 
-async def adrive(steps: Steps, threads: Threads, collected: Collector | None = None) -> Any:
+async def adrive(steps: Steps, source: ThreadSource, collected: Collector | None = None) -> Any:
     """Carry out the steps of one call for a caller that awaits it, and return what `drive` returns."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
@@ -70,7 +121,7 @@ async def adrive(steps: Steps, threads: Threads, collected: Collector | None = N
             collected = collected or _collecting()
             asked = _after(steps, await _ataken(collected, asked))
         else:
-            asked = _after(steps, await _arun(asked, threads))
+            asked = _after(steps, await _arun(asked, source))
     return _result(asked, collected)
 
 
@@ -86,9 +137,9 @@ def _result(done: Done, collected: Collector | None) -> Any:
     return [] if collected is None else collected.items
 
 
-def drive_stream(steps: Steps, threads: Threads) -> Iterator[Any]:
+def drive_stream(steps: Steps, source: ThreadSource) -> Iterator[Any]:
     """Carry out the steps of one call for a sync reader, and yield its items as they come, or its one result."""
-    runner = Runner(threads)
+    runner = Runner(source)
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
         if asked is LAST:
@@ -109,7 +160,7 @@ def drive_stream(steps: Steps, threads: Threads) -> Iterator[Any]:
         yield asked.value
 
 
-async def adrive_stream(steps: Steps, threads: Threads) -> AsyncIterator[Any]:
+async def adrive_stream(steps: Steps, source: ThreadSource) -> AsyncIterator[Any]:
     """Carry out the steps of one call for a reader that awaits each item, as `drive_stream` does."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
@@ -122,7 +173,7 @@ async def adrive_stream(steps: Steps, threads: Threads) -> AsyncIterator[Any]:
             except GeneratorExit:
                 answer = Outcome(error=Closed())
         else:
-            answer = await _arun(asked, threads)
+            answer = await _arun(asked, source)
         try:
             asked = _after(steps, answer)
         except Closed:
@@ -164,21 +215,22 @@ async def _ataken(collected: Collector, item: Item) -> Outcome:
 class Runner:
     """Runs what the steps of one call ask for, for a sync caller; all coroutines of one call share a loop."""
 
-    def __init__(self, threads: Threads) -> None:
-        self._threads = threads
+    def __init__(self, source: ThreadSource) -> None:
+        self._source = source
         self._loop: LoopThread | None = None
 
     def run(self, body: Body) -> Outcome:
         """Run something to its end, or as long as it may take."""
         if body.manner == "coroutine":
-            with self._threads.waiting():
-                self._loop = self._loop or self._threads.loop()
+            threads = self._source.threads
+            with threads.waiting():
+                self._loop = self._loop or threads.loop()
                 return self._loop.outcome(_awaited(body))
-        return called(body) if body.timeout is None else self._threads.within(body, body.timeout)
+        return called(body) if body.timeout is None else self._source.threads.within(body, body.timeout)
 
 
-async def _arun(body: Body, threads: Threads) -> Outcome:
-    return await (_awaited(body) if body.manner == "coroutine" else threads.awaitable(body))
+async def _arun(body: Body, source: ThreadSource) -> Outcome:
+    return await (_awaited(body) if body.manner == "coroutine" else source.threads.awaitable(body))
 
 
 async def _awaited(body: Body) -> Outcome:

@@ -34,7 +34,6 @@ from neuroscript.calls.steps import (
     is_late,
     outcome,
 )
-from neuroscript.calls.streams import Given
 from neuroscript.coercion.context import RESULT, Coercion, Walk
 from neuroscript.coercion.values import copied
 from neuroscript.errors import ArgumentError, CallError, LimitError, PolicyError, ReturnError, is_interrupt
@@ -47,6 +46,7 @@ from neuroscript.tools.tool import ToolImplementation, fit_result
 if TYPE_CHECKING:
     from neuroscript.approval.request import Approver
     from neuroscript.calls.gate import Gate
+    from neuroscript.calls.streams import Given
 
 VALUE: Final = 8
 """Bytes that one value of a result counts, besides its text."""
@@ -277,7 +277,7 @@ class Line:
 
     def _items(self, frame: CallFrame, source: Any) -> Steps:
         """Give each item of what a tool returned; whatever happens, that is closed."""
-        from neuroscript.calls.streams import reading
+        from neuroscript.calls.streams import Given, reading
 
         step, end, manner = reading(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
         given = Given(self.policy.least("items"))

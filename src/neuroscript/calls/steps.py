@@ -377,7 +377,7 @@ def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
     """Log the traceback of what a tool raised; of a nested call that was done where it failed.
 
     A `ToolFailed` that the tool itself raised is expected: its cause, if it has one, is logged for debugging. One that
-    stands for an interrupt on another thread is not, see `threads.raised`.
+    stands for an interrupt on another thread is not, see `drivers.raised`.
     """
     if isinstance(error, CallError) and isinstance(found, CallError):
         found.is_logged = error.is_logged

@@ -12,12 +12,11 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-
-from neuroscript.calls.steps import Body, Ended, ended_with_engine, failure
-from neuroscript.errors import CallTimeout, LimitError
+from neuroscript.calls.drivers import Outcome, called, late
+from neuroscript.calls.steps import Body, Ended, ended_with_engine
+from neuroscript.errors import LimitError
 
 if TYPE_CHECKING:
     from contextvars import Context
@@ -36,46 +35,6 @@ LOOK: Final = 1.0
 
 IDLE: Final = 5.0
 """Seconds after which a thread without work ends, so that a burst of cancelled calls leaves none behind for long."""
-
-
-@attrs.frozen(eq=False, repr=False)
-class Outcome:
-    """What came of running something: what it returned, or what it raised."""
-
-    value: Any = None
-    error: BaseException | None = None
-
-    def result(self) -> Any:
-        """Return what it returned, or raise what it raised; of what nobody waited for, what its caller is told."""
-        if self.error is None:
-            return self.value
-        raise self.error.error if isinstance(self.error, Ended) else self.error
-
-
-def called(body: Body) -> Outcome:
-    """Call a function; whatever it raises is its outcome, so that it gets past no thread and no future."""
-    try:
-        return Outcome(body.func(*body.values))
-    except BaseException as error:
-        return raised(body, error)
-
-
-def raised(body: Body, error: BaseException) -> Outcome:
-    """Return what a function raised; an interrupt means the process only where it is raised in the main thread."""
-    return Outcome(error=failure(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
-
-
-def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
-    """Return what a caller is told whose time is over.
-
-    Args:
-        has_ended: Tells whether what was left behind has ended since.
-    """
-    state = "was stopped" if stopped else "was left behind and may still run"
-    text = f"did not end within {body.limit:g} s and {state}"
-    word: Literal["stopped", "abandoned"] = "stopped" if stopped else "abandoned"
-    error = CallTimeout(text, tool=body.tool, state=word, seconds=body.limit, has_ended=has_ended)
-    return Outcome(error=Ended(error))
 
 
 def stopped() -> Outcome:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from neuroscript.calls.compiler import Compiled, binder, compiled
-from neuroscript.calls.drivers import drive
+from neuroscript.calls.drivers import ThreadSource, drive
 from neuroscript.calls.pipeline import Line
 from neuroscript.calls.steps import CallFrame
-from neuroscript.calls.threads import Threads
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.call_runtime import CallRuntime, CountedRuntime
 from neuroscript.engine.shared import Moment, World
@@ -43,9 +42,9 @@ DEEPEST: Final = 16
 class Entry:
     """A tool that may be called: its line, and the line as a function, which is compiled when it is first wanted."""
 
-    def __init__(self, line: Line, threads: Threads) -> None:
+    def __init__(self, line: Line, source: ThreadSource) -> None:
         self.line = line
-        self._threads = threads
+        self._source = source
         self._makers: dict[bool, Callable[[CallFrame], Compiled]] = {}
 
     def function(self, by_name: bool, root: CallFrame) -> Compiled:
@@ -65,17 +64,17 @@ class Entry:
 
     def _careful(self, by_name: bool) -> Compiled:
         """Return the way through the steps, as a function of the same form as a compiled line."""
-        line, threads = self.line, self._threads
+        line, source = self.line, self._source
         spec, coercion = line.tool.spec, line.coercion
 
         def unwatched(given: object, frame: CallFrame) -> Any:
             if frame.session.secrets is not None:
                 return careful(given, frame)
-            return drive(line.steps(bound(spec, coercion, given, by_name=by_name), frame), threads)
+            return drive(line.steps(bound(spec, coercion, given, by_name=by_name), frame), source)
 
         def careful(given: object, frame: CallFrame) -> Any:
             values = line.bind(frame, given, by_name)
-            return drive(line.steps(values, frame, line.repairs(given, values)), threads)
+            return drive(line.steps(values, frame, line.repairs(given, values)), source)
 
         return unwatched if line.gate is None else careful
 
@@ -156,7 +155,7 @@ class Entries:
             gate = self.gate(tool) if self._is_gated else None
             runtime = CallRuntime if gate is None else CountedRuntime
             line = Line(tool, self.world.coercion, self.policy, runtime, gate)
-            entry = entries[tool.name] = Entry(line, self.world.threads)
+            entry = entries[tool.name] = Entry(line, self.world)
         return entry
 
     def _admitted(self, listed: Listed, registry: Registry) -> ToolImplementation:

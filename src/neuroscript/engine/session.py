@@ -141,7 +141,7 @@ class Session:
             CallError: One of its kinds says what went wrong, and who can mend it.
         """
         if timeout is not None:
-            return drive(self._steps(name, args, False, timeout), self._world.threads)
+            return drive(self._steps(name, args, False, timeout), self._world)
         try:
             line = self._positional[name] if type(name) is str else self._found(name, False)
         except KeyError:
@@ -151,7 +151,7 @@ class Session:
     def call_named(self, name: str, mapping: Mapping[str, Any], timeout: float | None = None) -> Any:
         """Call a tool with arguments by name, a dict, and return its result, as `call` does."""
         if timeout is not None:
-            return drive(self._steps(name, mapping, True, timeout), self._world.threads)
+            return drive(self._steps(name, mapping, True, timeout), self._world)
         try:
             line = self._named[name] if type(name) is str else self._found(name, True)
         except KeyError:
@@ -170,7 +170,7 @@ class Session:
         known = self._entry(name)
         if timeout is None and known.line.is_direct and known.line.manner == "plain":
             return known.function(by_name)(given)
-        return await adrive(self._steps(name, given, by_name, timeout), self._world.threads)
+        return await adrive(self._steps(name, given, by_name, timeout), self._world)
 
     def stream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
@@ -189,18 +189,18 @@ class Session:
         """
         if isinstance(name, ToolCall):
             return self._sent_stream(Sent(name), timeout)
-        return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
+        return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
 
     def astream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> AsyncIterator[Any]:
         """Call a tool and give its items as they come, as `stream` does, to a reader that awaits each."""
         if isinstance(name, ToolCall):
-            return self._adiscreetly(adrive_stream(self._sent_steps(Sent(name), timeout), self._world.threads))
-        return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world.threads)
+            return self._adiscreetly(adrive_stream(self._sent_steps(Sent(name), timeout), self._world))
+        return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
 
     def _sent_stream(self, sent: Sent, timeout: float | None) -> Iterator[Any]:
-        return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._world.threads))
+        return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._world))
 
     def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
         try:
@@ -257,7 +257,7 @@ class Session:
         sent = Sent(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
         try:
-            result = sent.result(drive(self._sent_steps(sent, timeout), self._world.threads, collected))
+            result = sent.result(drive(self._sent_steps(sent, timeout), self._world, collected))
         except CallError as error:
             result = sent.failed(error if collected is None else collected.ended(error))
         return self._told(result)
@@ -279,7 +279,7 @@ class Session:
         sent = Sent(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._world.spill is None else self._collected(on_item, on_loop=True)
         try:
-            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world.threads, collected))
+            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world, collected))
         except CallError as error:
             result = sent.failed(error if collected is None else await self._aside(collected.ended, error))
         told: ToolResult = await self._aside(self._told, result)

@@ -12,7 +12,6 @@ from weakref import WeakSet
 import attrs
 
 from neuroscript.calls.steps import CallFrame
-from neuroscript.calls.threads import Threads
 from neuroscript.coercion.context import Coercion
 from neuroscript.errors import PluginError
 from neuroscript.policy.execution_policy import ExecutionPolicy
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from neuroscript.calls.hooks import Hooks
     from neuroscript.calls.observers import Watch
     from neuroscript.calls.spill import Spill
+    from neuroscript.calls.threads import Threads
     from neuroscript.engine.session import Session
     from neuroscript.runtime.engine_secrets import EngineSecrets
     from neuroscript.runtime.records import AuditSink
@@ -71,7 +71,6 @@ class World:
         coercion: The terms on which arguments are taken.
         secrets: The secrets that the engine knows, an `EngineSecrets`; None as long as there are none.
         moment: All tools, until some of them change or go.
-        threads: The threads of the engine.
         sessions: The sessions that somebody still holds.
         views: The tools as policies let them be called.
         running: The calls that are carried out in steps.
@@ -86,7 +85,6 @@ class World:
         self.coercion = coercion
         self.secrets = _secrets_of(host, policy)
         self.moment = Moment(Registry())
-        self.threads = Threads()
         self.sessions: WeakSet[Session] = WeakSet()
         self.views: WeakSet[View] = WeakSet()
         self.running: set[CallFrame] = set()
@@ -98,6 +96,7 @@ class World:
         self._lock = threading.Lock()
         self._warned: set[str] = set()
         self._sandbox: Sandbox | None = None
+        self._threads: Threads | None = None
         self._watching = watching
         self._watch: Watch | None = None
         if host.sandbox_dir is not None:
@@ -107,6 +106,16 @@ class World:
     def registry(self) -> Registry:
         """All tools, as they are now."""
         return self.moment.registry
+
+    @property
+    def threads(self) -> Threads:
+        """The threads of the engine, made when something first has to wait."""
+        if self._threads is None:
+            from neuroscript.calls.threads import Threads
+
+            with self._lock:
+                self._threads = self._threads or Threads()
+        return self._threads
 
     def join(self, session: Session) -> None:
         """Count a new session among those that are told when tools change."""
@@ -230,7 +239,10 @@ class World:
     def close(self, left: tuple[str, ...]) -> None:
         """Leave behind what still runs, stop the threads, close the sandbox, and tell whoever watches."""
         already, self.is_closed, self.is_over = self.is_over, True, True
-        self.threads.close()
+        with self._lock:
+            threads = self._threads
+        if threads is not None:
+            threads.close()
         with self._lock:
             if self._sandbox is not None:
                 self._sandbox.close()

@@ -56,6 +56,29 @@ class Progress:
     text: str
 
 
+class DefaultPrompter:
+    """Prompts on the console; its `ConsolePrompter` is made when a prompt is first shown.
+
+    Args:
+        stdin: Where answers come from, or None for the process's.
+        stderr: Where prompts are written, or None for the process's.
+    """
+
+    def __init__(self, stdin: TextIO | None, stderr: TextIO | None) -> None:
+        self._streams = stdin, stderr
+        self._made: dict[str, ConsolePrompter] = {}
+
+    def ask(self, prompt: str, *, secret: bool = False) -> str:
+        """Return the answer to *prompt*, as `ConsolePrompter.ask` does."""
+        console = self._made.get("console")
+        if console is None:
+            from neuroscript.runtime.prompter import ConsolePrompter
+
+            # setdefault is atomic, so all threads use one prompter, whose lock lets them ask one at a time
+            console = self._made.setdefault("console", ConsolePrompter(*self._streams))
+        return console.ask(prompt, secret=secret)
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Host:
     """The world that tools see.
@@ -87,7 +110,7 @@ class Host:
     stdin: TextIO | None = None
     stdout: TextIO | None = None
     stderr: TextIO | None = None
-    prompter: Prompter = attrs.Factory(lambda self: _console_prompter(self), takes_self=True)
+    prompter: Prompter = attrs.Factory(lambda self: DefaultPrompter(self.stdin, self.stderr), takes_self=True)
     sandbox_dir: str | os.PathLike[str] | None = None
     llm: LLM | None = None
     variables: Mapping[str, Any] = attrs.field(factory=dict)
@@ -158,14 +181,6 @@ FORMS: Final = {
     "random": optional(RANDOM),
     "progress": optional(FUNCTION),
 }
-
-
-def _console_prompter(host: Host) -> ConsolePrompter:
-    """Return the default prompter; a stream that is none is reported with everything else that is wrong."""
-    from neuroscript.runtime.prompter import ConsolePrompter
-
-    stdin = host.stdin if INPUT.accepts(host.stdin) else None
-    return ConsolePrompter(stdin, host.stderr if OUTPUT.accepts(host.stderr) else None)
 
 
 def _plain_faults(host: Host, part: str) -> Iterator[str]:

@@ -109,7 +109,7 @@ def run(
     require("run", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
     func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
     body = Body("plan", func, (session, plan, inputs), "coroutine")
-    trace: Trace = Runner(session._world.threads).run(body).result()
+    trace: Trace = Runner(session._world).run(body).result()
     return trace
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from neuroscript.cli.terminal.exit_codes import UsageError
-from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import shown
 
 LONGEST: Final = 200
@@ -61,6 +60,8 @@ class Parser(argparse.ArgumentParser):
         """Raise an error that names the nearest choice; argparse calls this for each value."""
         if action.choices is None or value in action.choices:
             return
+        from neuroscript.io.near_names import did_you_mean
+
         choices = [str(each) for each in action.choices]
         if action.option_strings:
             raise argparse.ArgumentError(
@@ -82,6 +83,8 @@ def unknown_command(word: str, commands: Sequence[str], todo: str = "call") -> U
         return UsageError(
             f"{name} is not a command; to {todo} a tool: neuroscript {todo} {name} (see neuroscript --help)"
         )
+    from neuroscript.io.near_names import did_you_mean
+
     other = OTHER_NAMES.get(word.lower())
     hint = did_you_mean(word, commands) if other is None else f"; did you mean {other}?"
     return UsageError(f"no command is called {name}{hint} (see neuroscript --help)")
@@ -93,5 +96,7 @@ def near_option(option: str, known: Iterable[str]) -> str:
     >>> near_option("--jsn", ["--json", "--help"])
     '; did you mean --json?'
     """
+    from neuroscript.io.near_names import did_you_mean
+
     names = {each.lstrip("-"): each for each in known}
     return did_you_mean(option.lstrip("-"), names, names.__getitem__)

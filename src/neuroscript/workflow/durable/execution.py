@@ -162,7 +162,7 @@ async def _resumed(
 
 
 def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]]) -> Trace:
-    trace: Trace = Runner(session._world.threads).run(Body("plan", drive, (), "coroutine")).result()
+    trace: Trace = Runner(session._world).run(Body("plan", drive, (), "coroutine")).result()
     return trace
 
 
