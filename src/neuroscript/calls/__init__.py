@@ -1,1 +1,1 @@
-"""One call, from its arguments to its result."""
+"""The call pipeline: one call, from its arguments to its result."""

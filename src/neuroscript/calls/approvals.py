@@ -1,9 +1,6 @@
-"""Having a call approved: who is asked, with what, and what becomes of each answer.
-
-It is a part of the line's steps: where an approver is to be called, the driver is asked to run it. Only an answer that
-says so lets a call pass; whatever else an approver does refuses it.
-
-Source: contract section 5.
+"""Approvals within the pipeline: which approvers are asked, with which request, and what each answer does.
+The steps of a call include these: the driver runs each approver. Only an explicit approval lets a call run; anything
+else that an approver does refuses it.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
     from neuroscript.calls.pipeline import Line
 
 ROUNDS: Final = 16
-"""How often the arguments of one call may be modified before it is refused."""
+"""How often approvers may modify the arguments of one call before it is refused."""
 
 Admitted = tuple[tuple[Any, ...], CallFrame]
 """The exact values of a call, and the frame in which the tool may do what it needs for them."""
@@ -41,16 +38,15 @@ Asking = Generator[Body, Any, Any]
 
 
 def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Body, Any, Admitted]:
-    """Have each approver of a line approve a call, and return the values and the frame with which it may run.
-
+    """Ask each approver of a line, and return the values and the frame with which the call may run.
     Yields:
         Each approver, to be run.
 
     Raises:
-        PolicyError: One of them does not approve.
-        ArgumentError: What one of them wrote instead does not fit.
+        PolicyError: An approver does not approve.
+        ArgumentError: An approver changed the arguments to invalid ones.
     """
-    content: Approver | None = None  # who wrote the present arguments
+    content: Approver | None = None  # the approver that wrote the current arguments
     for _ in range(ROUNDS):
         for index, approver in enumerate(line.approvers):
             request = _request(line.tool, line.policy, values, frame, index)
@@ -72,8 +68,7 @@ def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bo
 
 
 def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | None:
-    """Return why the answer to a call that was put aside counts no longer, or None.
-
+    """Return why the answer to a suspended call is no longer valid, or None.
     Args:
         line: The line of its tool, as it is now.
     """
@@ -95,7 +90,7 @@ def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | 
 def _answer(
     line: Line, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
 ) -> Asking:
-    """Have an approver run, and return its answer."""
+    """Run an approver, and return its answer."""
     asking, manner = _guarded(approver)
     try:
         answer = yield Body(line.tool.name, asking, (request,), manner)
@@ -103,7 +98,7 @@ def _answer(
             answer = yield Body(line.tool.name, _awaited, (answer,), "coroutine")
     except Ended as end:
         raise end.error from None
-    except GeneratorExit:  # nobody is left who could run anything
+    except GeneratorExit:  # the driver is gone, so nothing more can run
         raise
     except BaseException as error:
         if is_interrupt(error):
@@ -117,7 +112,7 @@ def _answer(
 
 @attrs.frozen(eq=False, repr=False)
 class _Failed:
-    """What an approver raised, in place of an answer, so that nothing of it ends what stands around."""
+    """What an approver raised, returned as a value so that the exception ends nothing else."""
 
     error: BaseException
 
@@ -143,7 +138,7 @@ async def _awaited(answer: Any) -> Any:
 
     try:
         return await answer
-    except CancelledError:  # whose it is, the driver knows
+    except CancelledError:  # the driver finds out who cancelled
         raise
     except BaseException as error:
         if is_interrupt(error):
@@ -174,14 +169,14 @@ def _request(
 
 
 def _needs(frame: CallFrame) -> tuple[str, ...]:
-    """Return what a call does to the world, whole and in the one spelling of each path, but for secrets."""
+    """Return what a call needs, each path normalized, with secrets replaced."""
     secrets = frame.session.secrets
     texts = (str(normal(need)) for need in frame.needs)
     return tuple(texts if secrets is None else map(secrets.text, texts))
 
 
 def _secrets(spec: ToolSpec, values: tuple[Any, ...], frame: CallFrame) -> frozenset[str]:
-    """Return the names of the arguments that nobody is to see: they are secret, or hold a secret."""
+    """Return the names of the arguments that must not be shown: they are secret, or contain a secret."""
     secrets = frame.session.secrets
     if secrets is None:
         return frozenset()
@@ -194,7 +189,7 @@ REFUSALS: Final[dict[str, tuple[str, str, Retry]]] = {
     "stop": ("was not approved, and nothing further may run in this session", "policy.stopped", "never"),
     "suspend": ("waits for an approval", "policy.pending", "later"),
 }
-"""For each answer that refuses a call, what its caller is told: a sentence, the code, and who can make it succeed."""
+"""For each answer that refuses a call: the sentence, the code and the retry of its error."""
 
 
 def _refuse(line: Line, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:

@@ -1,4 +1,4 @@
-""""""
+"""Generated code that binds arguments: the statements of a compiled line that check and convert plain values."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from neuroscript.errors import UNSET
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 SHORT: Final = 12
-"""Up to this length a list is looked through item by item, above it in bulk; there the two cost the same."""
+"""Up to this length a list is checked item by item, above it in bulk; at this length both cost the same."""
 
 
 class Source:
     """The text of a function under construction, and the objects that it names.
-
-    Objects are named in the order in which they come up, so that two tools of one shape have one text, which is
+    Objects are named in the order in which they occur, so two tools of the same shape have the same text, which is
     compiled once.
     """
 
@@ -38,25 +37,25 @@ class Source:
         self.heads.append(line)
 
     def inner(self) -> Source:
-        """Return an empty source that names its objects together with this one, and has its head."""
+        """Return an empty source that shares its object names and its head with this one."""
         inner = Source()
         inner.objects, inner.heads = self.objects, self.heads
         return inner
 
     def name(self, thing: object) -> str:
-        """Return the name by which the text may call *thing*."""
+        """Return the name by which the text refers to *thing*."""
         self.objects.append(thing)
         return f"k{len(self.objects) - 1}"
 
 
 def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
-    """Add the statements that bind the list or tuple ``given`` to ``a0``, ``a1`` …; *doubt* is the way out.
-
+    """Add the statements that bind the list or tuple ``given`` to ``a0``, ``a1`` and so on.
     Args:
-        mark: What is executed where a value had to be changed.
+        doubt: The statement to execute where the general path must decide.
+        mark: The statement to execute where a value was converted.
 
     Returns:
-        Whether there are any; False where every call would have to take the way out.
+        Whether any statement was added; False where every call would take the general path.
     """
     if not _may_be_fast(spec, coercion):
         return False
@@ -79,7 +78,7 @@ def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, m
 
 
 def named(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
-    """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` …, as `positional` does."""
+    """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` and so on, as `positional` does."""
     if not _may_be_fast(spec, coercion):
         return False
     names = _names(spec)
@@ -128,7 +127,7 @@ def _default(arg: ArgSpec, source: Source) -> str:
 
 
 def _may_be_fast(spec: ToolSpec, coercion: Coercion) -> bool:
-    """Tell whether the statements can speak for some calls: every required argument is of a kind that they know."""
+    """Return whether the statements can handle some calls: they know the type of every required argument."""
     if spec.variadic or _asks_more(spec) or coercion.sizes.depth < 2 or coercion.sizes.nodes < _fixed_nodes(spec):
         return False
     return all(_is_plain(arg) or _is_list(arg) or _is_declared(arg) or _may_be_omitted(arg) for arg in spec.args)
@@ -143,7 +142,7 @@ def _asks_more(spec: ToolSpec) -> bool:
 
 
 def _fixed_nodes(spec: ToolSpec) -> int:
-    """Return how many values there are whatever is given, list items apart."""
+    """Return the number of values that every call has, list items not counted."""
     return sum(1 + (0 if arg.type in ELEMENTS else len(arg.keys)) for arg in spec.args)
 
 
@@ -173,14 +172,14 @@ def _add_checks(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, 
         source.add(f"nodes = {_fixed_nodes(spec)}")
     for name, arg in zip(_names(spec), spec.args, strict=True):
         _add_check(name, arg, coercion, source, doubt, mark, mark)
-    if sized:  # four bytes a character at the most
+    if sized:  # a character has at most four bytes
         source.add(f"if text > {coercion.sizes.text // 4}:", f"    {doubt}")
     if counted:
         source.add(f"if nodes > {coercion.sizes.nodes}:", f"    {doubt}")
 
 
 def _add_check(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, store: str, mark: str) -> None:
-    """Add what makes *name* exact; *store* keeps a value that had to be changed where it came from, and marks it."""
+    """Add what makes *name* exact; *store* writes a converted value back to where it came from, and marks it."""
     inner = source.inner()
     if _is_plain(arg):
         _add_plain(name, arg, coercion, inner, doubt, store)
@@ -225,7 +224,7 @@ def _add_list(name: str, arg: ArgSpec, source: Source, doubt: str) -> None:
 
 
 def _add_declared(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, mark: str) -> None:
-    """Add what copies a map, or each map of a list, and then looks at the copy, which nobody else can change."""
+    """Add what copies a map, or each map of a list, and then checks the copy, which no other code can change."""
     keys = [source.name(key.name) for key in arg.keys]
     key_text = sum(len(key.name) for key in arg.keys)
     if arg.type not in ELEMENTS:
@@ -255,7 +254,7 @@ def _add_members(
 
 
 def _add_key_check(count: int, source: Source, what: str, doubt: str) -> None:
-    """Add what makes sure that a dict has *count* keys, all of them texts, before any is looked up."""
+    """Add what checks that a dict has *count* keys, all of them strings, before any is looked up."""
     names = [f"n{index}" for index in range(count)]
     _add_unpacking(names, what, source, doubt)
     if names:

@@ -1,9 +1,6 @@
-"""The line of a tool as one function, for a tool whose function is simply called.
-
-It does what `Line.steps` does; at the first doubt about an argument it leaves the call to the steps. A line written by
-hand around `bind` would cost 180 ns more than one function; the tests run every case through both.
-
-Source: design.md, rules 4 and 6; performance.md part 2.
+"""Compiled lines: the pipeline of a tool as one generated function, for tools whose function is called directly.
+A compiled line does what `Line.steps` does; if an argument is not plainly valid it passes the call to the steps.
+Handwritten code around `bind` would cost 180 ns more than one function. The tests run every case both ways.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from neuroscript.calls.gate import Gate
 
 FILE: Final = "<neuroscript line>"
-"""What compiled lines name as their file, in tracebacks and on stacks."""
+"""The file name of compiled lines, in tracebacks and on stacks."""
 
 DOUBT: Final = "return careful(given, frame)"
 INDENT: Final = "    "
@@ -36,10 +33,9 @@ Compiled = Callable[..., Any]
 
 
 def compiled(line: Line, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
-    """Return what makes a line as one function, for a frame in which calls from outside stand.
-
+    """Return a factory of the line as one function; the factory takes the frame of calls from outside.
     Args:
-        careful: Takes the same call through `Line.steps`; also where nothing can be compiled.
+        careful: Runs the same call through `Line.steps`; used also where nothing can be compiled.
         by_name: Whether the arguments are a dict.
     """
     source = Source()
@@ -55,7 +51,7 @@ def compiled(line: Line, careful: Compiled, by_name: bool) -> Callable[[CallFram
 
 
 def binder(spec: ToolSpec, coercion: Coercion) -> Callable[[object], tuple[Any, ...]]:
-    """Return what gives the exact values of arguments by name, as `bound` does, compiled for many of them."""
+    """Return a compiled function that returns the exact values of arguments by name, as `bound` does."""
 
     def careful(given: object, _: object = None) -> tuple[Any, ...]:
         return bound(spec, coercion, given, by_name=True)
@@ -105,7 +101,7 @@ def _add_gated_call(source: Source, line: Line, gate: Gate, values: list[str]) -
 
 
 def _add_call(source: Source, line: Line, values: list[str]) -> None:
-    """Add what leads from exact values to the exact result, by the name ``result``."""
+    """Add the statements from exact values to the exact result, stored in ``result``."""
     for index, maker in line.makers:
         source.add(f"{values[index]} = {source.name(maker)}({values[index]})")
     if isinstance(line.tool.func, WithoutRuntime):
@@ -124,7 +120,7 @@ def _add_call(source: Source, line: Line, values: list[str]) -> None:
 
 
 def _made(source: Source, names: dict[str, object]) -> Callable[[CallFrame], Compiled]:
-    """Return what makes the function that a source describes; sources of one text are compiled once."""
+    """Return the factory of the function that a source describes; identical sources are compiled once."""
     parameters = [*names, *(f"k{index}" for index in range(len(source.objects))), "root"]
     lines = [*source.heads, *source.lines, "return line"]
     text = "\n".join([f"def make({', '.join(parameters)}):", *(f"{INDENT}{line}" for line in lines)])

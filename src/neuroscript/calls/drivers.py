@@ -1,9 +1,6 @@
-"""The drivers that carry out the steps of a line: for a result or for a stream, from sync or from async code.
-
-A coroutine tool runs on the loop of the caller that awaits it, else on a loop of the engine's own, in a thread. A tool
-that waits for something runs on a thread where its caller has to go on.
-
-Source: contract sections 4 and 6; reliability.md parts 4.2 and 4.7.
+"""Drivers that run the steps of a call: for a result or for a stream, from sync or from async code.
+A coroutine tool runs on the event loop of the caller that awaits it, otherwise on a loop of the engine, in a thread. A
+tool that blocks runs on a thread where its caller must not block.
 """
 
 from __future__ import annotations
@@ -22,20 +19,21 @@ if TYPE_CHECKING:
 
 @attrs.frozen(eq=False, repr=False)
 class Outcome:
-    """What came of running something: what it returned, or what it raised."""
+    """What a function returned or raised."""
 
     value: Any = None
     error: BaseException | None = None
 
     def result(self) -> Any:
-        """Return what it returned, or raise what it raised; of what nobody waited for, what its caller is told."""
+        """Return what it returned or raise what it raised; if the caller stopped waiting, raise the error for the
+        caller."""
         if self.error is None:
             return self.value
         raise self.error.error if isinstance(self.error, Ended) else self.error
 
 
 def called(body: Body) -> Outcome:
-    """Call a function; whatever it raises is its outcome, so that it gets past no thread and no future."""
+    """Call a function and return its outcome; an exception becomes part of it, so no thread or future sees it."""
     try:
         return Outcome(body.func(*body.values))
     except BaseException as error:
@@ -43,15 +41,15 @@ def called(body: Body) -> Outcome:
 
 
 def raised(body: Body, error: BaseException) -> Outcome:
-    """Return what a function raised; an interrupt means the process only where it is raised in the main thread."""
+    """Return the outcome of a function that raised *error*; a KeyboardInterrupt interrupts the process only in the main
+    thread."""
     return Outcome(error=failure(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
 
 
 def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
-    """Return what a caller is told whose time is over.
-
+    """Return the outcome of a function that has used up its time.
     Args:
-        has_ended: Tells whether what was left behind has ended since.
+        has_ended: Returns whether a function that was abandoned has ended since.
     """
     state = "was stopped" if stopped else "was left behind and may still run"
     text = f"did not end within {body.limit:g} s and {state}"
@@ -61,7 +59,7 @@ def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bo
 
 
 class ThreadSource(Protocol):
-    """What has the threads of an engine, which are made when something first has to wait."""
+    """What provides the threads of an engine, which are created when something first has to wait."""
 
     @property
     def threads(self) -> Threads:
@@ -97,10 +95,9 @@ class Done:
 
 
 def drive(steps: Steps, source: ThreadSource, collected: Collector | None = None) -> Any:
-    """Carry out the steps of one call for a sync caller and return its result; of a stream, the list of its items.
-
+    """Run the steps of one call for a sync caller and return its result; for a stream, the list of its items.
     Args:
-        collected: Takes the items, a `Collected`; by default one of its own.
+        collected: Collects the items; the default is a new `Collected`.
     """
     runner = Runner(source)
     asked = _after(steps, BEGIN)
@@ -114,7 +111,7 @@ def drive(steps: Steps, source: ThreadSource, collected: Collector | None = None
 
 
 async def adrive(steps: Steps, source: ThreadSource, collected: Collector | None = None) -> Any:
-    """Carry out the steps of one call for a caller that awaits it, and return what `drive` returns."""
+    """Run the steps of one call for a caller that awaits it, and return what `drive` returns."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
         if isinstance(asked, Item):
@@ -138,7 +135,7 @@ def _result(done: Done, collected: Collector | None) -> Any:
 
 
 def drive_stream(steps: Steps, source: ThreadSource) -> Iterator[Any]:
-    """Carry out the steps of one call for a sync reader, and yield its items as they come, or its one result."""
+    """Run the steps of one call for a sync reader, and yield its items as they come, or its one result."""
     runner = Runner(source)
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
@@ -161,7 +158,7 @@ def drive_stream(steps: Steps, source: ThreadSource) -> Iterator[Any]:
 
 
 async def adrive_stream(steps: Steps, source: ThreadSource) -> AsyncIterator[Any]:
-    """Carry out the steps of one call for a reader that awaits each item, as `drive_stream` does."""
+    """Run the steps of one call for an async reader, as `drive_stream` does."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
         if asked is LAST:
@@ -183,7 +180,7 @@ async def adrive_stream(steps: Steps, source: ThreadSource) -> AsyncIterator[Any
 
 
 def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
-    """Hand an answer to the steps and return what they ask for next, or what they return."""
+    """Send an outcome to the steps and return what they ask for next, or what they return."""
     try:
         return steps.send(answer.value) if answer.error is None else steps.throw(answer.error)
     except StopIteration as done:
@@ -191,7 +188,7 @@ def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
 
 
 def _taken(collected: Collector, item: Item) -> Outcome:
-    """Have an item collected, or the end of them seen, and return what the steps are to be told."""
+    """Collect an item, or finish after the last one, and return the outcome for the steps."""
     try:
         collected.end() if item is LAST else collected.add(item)
     except BaseException as error:
@@ -200,7 +197,7 @@ def _taken(collected: Collector, item: Item) -> Outcome:
 
 
 async def _ataken(collected: Collector, item: Item) -> Outcome:
-    """Do the same, and await whoever is told of the item."""
+    """Do the same, and await what the collector returns."""
     from inspect import isawaitable
 
     try:
@@ -220,7 +217,7 @@ class Runner:
         self._loop: LoopThread | None = None
 
     def run(self, body: Body) -> Outcome:
-        """Run something to its end, or as long as it may take."""
+        """Run a function to its end, or until its time is over."""
         if body.manner == "coroutine":
             threads = self._source.threads
             with threads.waiting():

@@ -1,9 +1,6 @@
-"""What every call of one tool passes between its arguments and its function, and what is told of it.
-
-Hooks may refuse it, limits reserve what it takes, and whoever watches is told. There is a gate only where somebody
-asked for one: without limits, hooks and an audit no call pays for it. Whatever goes wrong in here refuses the call.
-
-Source: contract sections 2 and 5; design.md, rules 4 and 5; reliability.md part 2.4.
+"""The checks and observers around every call of one tool: hooks, limits, audit logs and recordings.
+Hooks may refuse a call, limits reserve what it takes, and observers receive its records. A gate exists only where one
+of them is configured, so other calls pay nothing. Any failure in here refuses the call.
 """
 
 from __future__ import annotations
@@ -33,28 +30,27 @@ from neuroscript.tools.fingerprints import ArgumentDigests, fingerprint, policy_
 from neuroscript.tools.tool import ToolImplementation
 
 SIZED: Final = frozenset({str, bytes, list, dict, array})
-"""The types of values whose length a record tells."""
+"""The types of values whose length a record shows."""
 
 LONGEST: Final = 16 * 1024 * 1024
-"""How many bytes of the items of a stream are kept for a recording: as many as a line of it may have."""
+"""Bytes of stream items that are stored for a recording; one line of it may be as long."""
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-"""What a call has spent that spent nothing."""
+"""The limits used by a call that used none."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Beginning:
-    """What the records of one call tell of how it began.
-
+    """The start of a call, as its records show it.
     Attributes:
         time: Seconds since 1970-01-01 UTC, by the host's clock.
         types: The type of each value.
         sizes: The length of each value that has one, else 0.
-        digest: Of all values.
+        digest: The digest of all values.
         repairs: What was converted.
-        started: By `perf_counter`.
-        values: A copy of the exact values, where the content of calls is kept.
-        items: Takes the items of a stream, where the content of calls is kept.
+        started: When the call started, by `perf_counter`.
+        values: A copy of the exact values, if the content of calls is recorded.
+        items: Stores the items of a stream, if the content of calls is recorded.
     """
 
     time: float
@@ -68,19 +64,18 @@ class Beginning:
 
 
 class Gate:
-    """What every call of one tool passes, under one policy.
-
+    """The checks and observers of one tool under one policy.
     Args:
-        origin: The distribution that brought the tool, with its version, or the word for the host.
+        origin: The distribution of the tool with its version, or ``host``.
 
     Attributes:
         tool: The tool.
         decides: Whether hooks may refuse a call.
         counts: Whether limits are counted.
-        tells: Whether somebody is told of each call.
-        keeps: Whether the digest of arguments is wanted.
-        hears_beginnings: Whether somebody is told that a call begins.
-        is_plain: Whether the content of calls is not kept, and a compiled line can do all that there is to do.
+        tells: Whether each call has observers.
+        keeps: Whether the digest of arguments is needed.
+        hears_beginnings: Whether the start of a call has observers.
+        is_plain: Whether the content of calls is not recorded, so that a compiled line can do all the work.
     """
 
     def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Watch) -> None:
@@ -100,7 +95,7 @@ class Gate:
 
     @cached_property
     def facts(self) -> ToolFacts:
-        """What all records of the tool share; the fingerprint is taken only where somebody keeps them."""
+        """What all records of the tool share; the fingerprint is computed only if records are written."""
         tool = self.tool
         distribution, _, version = self._origin.rpartition(" ")
         return ToolFacts(
@@ -123,16 +118,15 @@ class Gate:
 
     def decide(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
         """Ask the hooks that may refuse a call.
-
         Raises:
-            PolicyError: One of them refuses it, or fails.
+            PolicyError: A hook refuses it, or fails.
         """
         refusal = self.refusal(frame, values)
-        if refusal is not None:  # with a sentence of its own, which may hold a secret
+        if refusal is not None:  # its text is the hook's own and may contain a secret
             raise frame.session._refused(frame, refusal, values)
 
     def refusal(self, frame: CallFrame, values: tuple[Any, ...]) -> PolicyError | None:
-        """Return why a hook refuses a call, or None; it sees a copy of the very values that the function would get."""
+        """Return why a hook refuses a call, or None; hooks see a copy of the values that the function would receive."""
         call = PendingCall(
             self.tool.name,
             copied(self.tool.spec.by_name(values)),
@@ -145,11 +139,10 @@ class Gate:
         return self._watch.refusal(call)
 
     def enter(self, frame: CallFrame, values: tuple[Any, ...], made: tuple[Repair, ...] = ()) -> CallFrame:
-        """Reserve what the call takes, tell that it begins, and return a frame for this call alone.
-
+        """Reserve what the call takes, report that it starts, and return a frame for this call alone.
         Raises:
             LimitError: A limit is used up.
-            PolicyError: The audit can not keep a record of it, or a gate fails.
+            PolicyError: The audit log cannot store its record, or a check fails.
         """
         ledger, begun = frame.session.ledger, None
         entered = frame.numbered(next(self._watch.numbers))
@@ -181,7 +174,7 @@ class Gate:
                 self._watch.begin(self._record("intent", frame, began, "", self.facts.rule, 0.0), self._required)
 
     def begin(self, frame: CallFrame, record: CallRecord, begun: Begun | None, values: tuple[Any, ...]) -> None:
-        """Tell that a call of a compiled line begins, or give back what was reserved for it."""
+        """Report that a call of a compiled line starts, or give back what was reserved for it."""
         try:
             self._watch.begin(record, self._required)
         except BaseException as error:
@@ -197,17 +190,17 @@ class Gate:
         made: tuple[Repair, ...] = (),
         gate: str = "limits",
     ) -> BaseException:
-        """Return what the caller of a call is told that a gate refused, or that refuses it by failing."""
+        """Return the error for the caller of a call that a check refuses, or refuses by failing."""
         if is_interrupt(error):
             return error
         if isinstance(error, (PolicyError, LimitError)):
             return self.refused(frame, error, values, made)
         return self.refused(frame, fault(self.tool.name, gate, error), values, made)
 
-    # After it
+    # After the function
 
     def leave(self, frame: CallFrame, error: BaseException | None = None, result: Any = None) -> None:
-        """Give back what only a running call holds, and tell what came of it."""
+        """Give back what only a running call holds, and report its outcome."""
         ledger = frame.session.ledger
         if ledger is not None:
             ledger.end(frame.depth == 1)
@@ -222,8 +215,7 @@ class Gate:
                 self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result, is_cut)
 
     def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
-        """Tell that a call failed which a compiled line made.
-
+        """Report that a call of a compiled line failed.
         Args:
             own: The frame of the call alone, if it ever had one.
             call: Its number.
@@ -238,10 +230,9 @@ class Gate:
     def refused(
         self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None, made: tuple[Repair, ...] = ()
     ) -> CallError:
-        """Tell that a call was refused, and return the error that its caller gets.
-
+        """Report that a call was refused, and return the error for its caller.
         Args:
-            values: The exact values, where the arguments did fit.
+            values: The exact values, if the arguments were valid.
         """
         error.tool = error.tool or self.tool.name
         if error.code == "policy.fault":
@@ -265,13 +256,13 @@ class Gate:
         return error
 
     def _log_fault(self, frame: CallFrame, error: CallError) -> None:
-        """Log the traceback of a check that failed; its code is the host's own."""
+        """Log the traceback of a check that failed: a fault of the host's own code."""
         cause = error.__cause__
         if cause is not None and cause.__traceback__ is not None and not isinstance(cause, NeuroScriptError):
             error.is_logged = True
             frame.session._log_failure(f"a check of {self.tool.name}", cause)
 
-    # What compiled lines name
+    # What compiled lines use
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -285,24 +276,23 @@ class Gate:
 
     @property
     def next_number(self) -> Callable[[], int]:
-        """Gives the number of the next call."""
+        """Returns the number of the next call."""
         return self._watch.numbers.__next__
 
     @property
     def digests(self) -> ArgumentDigests:
-        """Gives the digests of exact values."""
+        """Computes the digests of exact values."""
         return self._watch.digests
 
     @property
     def listeners(self) -> tuple[tuple[Callable[[CallRecord], object], Callable[[BaseException], None]], ...]:
-        """Each that is told when a call has ended, with what is called where it raises something."""
+        """Each observer of calls that have ended, with what is called if it raises an exception."""
         return self._watch.listeners
 
     def moment(self, frame: CallFrame, values: tuple[Any, ...]) -> float:
         """Return the time by the host's clock.
-
         Raises:
-            PolicyError: It tells no time, so no record could tell the truth.
+            PolicyError: The clock returns no valid time, so a record would be false.
         """
         time = self._watch.now()
         if time is None:
@@ -319,7 +309,7 @@ class Gate:
         return tuple(map(type, values)), tuple(sizes)
 
     def repaired(self, made: tuple[Repair, ...]) -> tuple[Repair, ...]:
-        """Return what was converted, without any secret among the keys that say where."""
+        """Return what was converted, with secrets replaced in the keys of its paths."""
         return self._watch.repaired(made) if made else made
 
     def _record(

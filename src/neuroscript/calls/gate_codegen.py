@@ -1,9 +1,6 @@
-"""The gate of a tool as statements of its compiled line.
-
-The statements do what `Gate.enter` and `Gate.leave` do; where the content of calls is kept, the line calls those
-instead. The tests run every case through both.
-
-Source: design.md, rules 4 and 6; performance.md parts 2 and 8.
+"""Generated code for the checks and observers around a function, as statements of its compiled line.
+The statements do what `Gate.enter` and `Gate.leave` do; a line whose calls are recorded with their content calls those
+methods instead. The tests run every case both ways.
 """
 
 from __future__ import annotations
@@ -22,14 +19,13 @@ from neuroscript.tools.fingerprints import PLAIN
 def add_gated_call(
     source: Source, gate: Gate, call: Source, args: tuple[ArgSpec, ...], repairs: Callable[..., object]
 ) -> None:
-    """Add a call of the function with what stands before and after it.
-
+    """Add a call of the function with what happens before and after it.
     Args:
-        source: Takes the statements. The exact values are ``a0``, ``a1`` …, and the frame is ``frame``.
-        call: The statements of the call itself: they know its number by ``call``, and leave its result in ``result``
-            and the frame of this call alone, if it has one, in ``own``.
-        args: What is known of each value.
-        repairs: Returns what was converted, of what was given and the exact values; asked where ``changed`` says so,
+        source: Receives the statements. The exact values are ``a0``, ``a1`` and so on, and the frame is ``frame``.
+        call: The statements of the call itself. They read its number from ``call`` and set ``result``, and ``own`` to
+            the frame of this call alone, if it has one.
+        args: The argument specs, one for each value.
+        repairs: Returns what was converted, from the arguments and the exact values; called where ``changed`` is true,
             and where a limit refuses the call.
     """
     given = f"({''.join(f'a{index}, ' for index in range(len(args)))})"
@@ -99,7 +95,7 @@ def _add_record(source: Source, gate: Gate) -> None:
 
 
 def _record(source: Source, gate: Gate, kind: str) -> str:
-    """Return the expression of a record: plainly a tuple of its class, for a call of that costs 90 ns more."""
+    """Return the expression of a record: a plain tuple of its class, because calling the class costs 90 ns more."""
     nothing = source.name(NOTHING)
     spent, code, seconds = nothing, "", "0.0"
     if kind == "outcome":

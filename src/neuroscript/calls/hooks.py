@@ -1,7 +1,4 @@
-"""The hooks of one engine, flattened: gates that are asked, observers that are told, each a plain function.
-
-Source: contract section 5; design.md, rules 4 and 5; performance.md part 2.
-"""
+"""The hooks of one engine as plain functions: those that may refuse calls, and those that observe them."""
 
 from __future__ import annotations
 
@@ -22,33 +19,31 @@ from neuroscript.runtime.records import PendingCall
 from neuroscript.tools.hookspecs import CLOSED, DECIDE, FINISHED, REGISTERED, STARTED, Hook, Plugins
 
 LONGEST: Final = 500
-"""How many characters of a hook's sentence a caller is told."""
+"""Characters of a hook's text that a caller sees."""
 
 GONE: Final = Hook("no longer there", "of a call that began before")
-"""What stands for the hook of a function that hooks which came since do not hold."""
+"""Stands for the hook of a function that is no longer registered, in a call that began before."""
 
 Function = Callable[..., Any]
 
 
 class Hooks:
-    """The hooks of an engine, as tuples of plain functions in pluggy's order: of plugins given later first.
-
+    """The hooks of an engine, as tuples of plain functions in pluggy's order: later plugins first.
     Args:
         plugins: Modules and objects that have hooks.
 
     Attributes:
-        plugins: They themselves, in the order in which they were given.
-        names: What they are called.
-        deciders: What is asked of a call; `refusal` asks them.
-        started: What is told when a call begins, with its record.
-        finished: What is told when it has ended or was refused, with its record.
-        registered: What is told of a new tool, with its `ToolInfo` and its origin.
-        closed: What is told when the engine is closed, with the tools that were left behind.
+        plugins: The plugins, in the order of registration.
+        names: The names of the plugins.
+        deciders: May refuse a call; `refusal` calls them.
+        started: Called with the record of a call that starts.
+        finished: Called with the record of a call that has ended or was refused.
+        registered: Called with the `ToolInfo` of a new tool, and its origin.
+        closed: Called when the engine is closed, with the tools that were abandoned.
 
     Raises:
-        PluginError: One is no plugin: it has no hook, or one that could never be called as it is meant. All that is
-            wrong with it is said.
-        SpecError: *plugins* are none, but something else.
+        PluginError: A plugin has no hook, or one with a wrong signature; all problems are listed.
+        SpecError: *plugins* has the wrong type.
 
     >>> from neuroscript import hookimpl
     >>> class Careful:
@@ -72,7 +67,7 @@ class Hooks:
         self.closed = self._functions(found, CLOSED)
 
     def __bool__(self) -> bool:
-        """Whether there is anybody to ask or to tell; a plugin may bring toolsets alone."""
+        """Return whether there is any hook; a plugin may provide only toolsets."""
         return bool(self.deciders or self.started or self.finished or self.registered or self.closed)
 
     def _functions(self, found: Plugins, name: str) -> tuple[Function, ...]:
@@ -81,9 +76,8 @@ class Hooks:
         return tuple(functions.values())
 
     def refusal(self, call: PendingCall) -> PolicyError | None:
-        """Return why the first hook refuses a call, or None where each lets it pass.
-
-        A KeyboardInterrupt of the main thread passes; whatever else a hook raises refuses.
+        """Return why the first hook refuses a call, or None if all let it pass.
+        A KeyboardInterrupt of the main thread passes; any other exception of a hook refuses the call.
         """
         alone = len(self.deciders) == 1
         for decide in self.deciders:
@@ -100,11 +94,10 @@ class Hooks:
 
     def failed(self, function: Function, error: BaseException, logger: Logger) -> str:
         """Log once that a function of `started`, `finished`, `registered` or `closed` has failed.
-
         Args:
             function: An item of one of these tuples, of this object or of an earlier one.
             error: What it raised; a KeyboardInterrupt of the main thread is raised again.
-            logger: The host's; whether it works does not affect the call.
+            logger: The host's logger; whether it works does not affect the call.
 
         Returns:
             The hook and its plugin, or ``""`` if a failure of it was logged before.
@@ -122,12 +115,12 @@ class Hooks:
 
 
 def _copy(call: PendingCall) -> PendingCall:
-    """Return the call with a copy of its arguments, so that no hook meets what another made of them."""
+    """Return the call with a copy of its arguments, so that no hook sees the changes of another."""
     return attrs.evolve(call, arguments={name: copied(value) for name, value in call.arguments.items()})
 
 
 def _refused(answer: Any, tool: str, gate: str) -> PolicyError | None:
-    """Return the refusal that an answer is, if it is one."""
+    """Return the refusal that an answer stands for, or None."""
     match answer:
         case None | True:
             return None

@@ -1,8 +1,5 @@
-"""Who is told of the calls of an engine: sinks that keep records, hooks that observe, a ring of the latest refusals.
-
-A record that has to be kept and can not be refuses the call. An observer that fails is logged once and let go.
-
-Source: contract sections 2 and 5; design.md, rules 4 and 5; reliability.md part 4.5.
+"""Observers of the calls of an engine: audit logs, hooks, recordings, and the latest refusals.
+If a required record cannot be stored, the call is refused. An observer that fails is logged once and ignored.
 """
 
 from __future__ import annotations
@@ -32,29 +29,28 @@ if TYPE_CHECKING:
     from neuroscript.runtime.redaction import Redactor
 
 Required = Literal["effects", "all", "none"]
-"""Which calls are refused when the audit can not keep them: those with `needs.LASTING` effects, all, or none."""
+"""Which calls are refused if the audit log cannot store them: those with lasting effects, all, or none."""
 
 REFUSALS: Final = 1_000
-"""How many refusals are remembered where nobody keeps an audit."""
+"""How many refusals an engine remembers."""
 
 FARTHEST: Final = 1e12
-"""Seconds from 1970 to times that no clock tells."""
+"""Seconds from 1970; a clock beyond this is broken."""
 
 Tell = Callable[[CallRecord], object]
 
 
 class Watch:
-    """Who is told of the calls of one engine.
-
+    """The observers of one engine.
     Attributes:
-        run: The id of the engine, another one at each start.
-        numbers: Gives each call its number.
-        clock: The host's.
-        required: Which calls an audit has to keep.
-        recording: Keeps the content of calls, or None.
+        run: The id of the engine, a new one at each start.
+        numbers: Yields the number of each call.
+        clock: The host's clock.
+        required: Which calls an audit log must store.
+        recording: Stores the content of calls, or None.
         refusals: The latest refusals by policy or limit.
-        degraded: How many records an audit could not keep.
-        listeners: Each that is told when a call has ended, with what is called where it raises something.
+        degraded: How many records could not be stored.
+        listeners: Each observer of calls that have ended, with what is called if it raises an exception.
     """
 
     def __init__(
@@ -84,7 +80,7 @@ class Watch:
         self.listen(hooks)
 
     def listen(self, hooks: Hooks | None) -> None:
-        """Ask and tell these hooks, and no others."""
+        """Replace the hooks."""
         self._hooks = hooks
         self._started: tuple[Tell, ...] = () if hooks is None else hooks.started
         finished: tuple[Tell, ...] = () if hooks is None else hooks.finished
@@ -92,17 +88,17 @@ class Watch:
         self.listeners = (*((sink.write, self._lose) for sink in self.sinks), *observers)
 
     def _is_secret(self, value: Any) -> bool:
-        """Return whether a value holds a secret that the engine knows."""
+        """Return whether a value contains a secret that the engine knows."""
         redactor = self._redactor()
         return redactor is not None and redactor.plain(value) is not value
 
     def text(self, text: str) -> str:
-        """Return a text for a record, without any secret that the engine knows, in whatever session."""
+        """Return a text for a record, in which the secrets of all sessions are replaced."""
         redactor = self._redactor()
         return text if redactor is None else redactor.text(text)
 
     def outcome(self, error: BaseException | None) -> str:
-        """Return the code that a record shows of a call that ended with *error*, or with a result."""
+        """Return the code that a record shows for a call that ended with *error*, or with a result."""
         if error is None:
             return "ok"
         if isinstance(error, Closed):
@@ -112,7 +108,7 @@ class Watch:
         return error.code if self.text(error.code) == error.code else error.CODE
 
     def repaired(self, made: tuple[Repair, ...]) -> tuple[Repair, ...]:
-        """Return what was converted, without any secret among the keys that say where."""
+        """Return what was converted, with secrets replaced in the keys of its paths."""
         return tuple(Repair(self.text(each.where), each.got, each.became) for each in made)
 
     @property
@@ -126,19 +122,18 @@ class Watch:
 
     @property
     def is_on(self) -> bool:
-        """Whether every call is told to somebody."""
+        """Whether calls have any observer."""
         return bool(self.listeners or self.hears_beginnings or self.recording is not None)
 
     @property
     def hears_beginnings(self) -> bool:
-        """Whether somebody is told that a call begins."""
+        """Whether the start of a call has observers."""
         return bool(self._intents or self._started)
 
     def begin(self, record: CallRecord, required: bool) -> None:
-        """Tell that a call begins.
-
+        """Report that a call starts.
         Raises:
-            PolicyError: The audit has to keep the record, and can not.
+            PolicyError: The audit log must store the record and cannot.
         """
         for write in self._intents:
             try:
@@ -152,7 +147,7 @@ class Watch:
             self._observe(tell, record)
 
     def end(self, record: CallRecord) -> None:
-        """Tell that a call has ended, or was refused; nothing that goes wrong here changes what came of it."""
+        """Report that a call has ended or was refused; a failure in here does not change its outcome."""
         for tell, lost in self.listeners:
             try:
                 tell(record)
@@ -160,13 +155,13 @@ class Watch:
                 lost(error)
 
     def refuse(self, record: CallRecord, remembered: bool) -> None:
-        """Tell that a call was refused, and remember it where policy or limits did it."""
+        """Report that a call was refused, and remember the refusal if policy or a limit caused it."""
         if remembered:
             self.refusals.append(record)
         self.end(record)
 
     def refused(self, frame: CallFrame, error: CallError, values: object = None) -> CallError:
-        """Tell that a call of no tool was refused, and return the error that its caller gets."""
+        """Report that a call of an unknown tool was refused, and return the error for its caller."""
         code = self.outcome(error)
         rule = self.text(error.rule) if isinstance(error, PolicyError) else code
         record = CallRecord(
@@ -178,7 +173,7 @@ class Watch:
         return error
 
     def now(self) -> float | None:
-        """Return the time by the host's clock, or None where that has none to tell."""
+        """Return the time by the host's clock, or None if the clock fails or returns no valid time."""
         try:
             time = self.clock()
         except BaseException as error:
@@ -189,7 +184,7 @@ class Watch:
         return float(time) if type(time) in (int, float) and abs(time) < FARTHEST else None
 
     def registered(self, tool: ToolInfo, origin: str) -> None:
-        """Tell the hooks that a tool was registered."""
+        """Report to the hooks that a tool was registered."""
         for tell in () if self._hooks is None else self._hooks.registered:
             try:
                 tell(tool, origin)
@@ -205,10 +200,9 @@ class Watch:
         result: Any,
         is_cut: bool = False,
     ) -> None:
-        """Keep the content of a call that has ended, unless an interrupt ended it, or its reader.
-
+        """Record the content of a call, unless an interrupt or its reader ended it.
         Args:
-            is_cut: Whether there was more than is kept.
+            is_cut: Whether there was more than is stored.
         """
         if self.recording is None or (error is not None and not isinstance(error, CallError)):
             return
@@ -236,7 +230,7 @@ class Watch:
         log_failure(self._host, what, error, self._redactor())
 
     def _lose(self, error: BaseException) -> None:
-        """Count a record that was lost, and say so the first time for each kind of error."""
+        """Count a record that was lost, and log the first loss for each type of error."""
         if is_interrupt(error):
             raise error
         self.degraded += 1
@@ -245,7 +239,7 @@ class Watch:
                 self._logger().error("the audit cannot write a record (%s)", type_name(error))
 
     def _log_once(self, what: str, error: BaseException) -> bool:
-        """Log a failure and its traceback the first time for each type of error, and return whether it was that."""
+        """Log a failure and its traceback if this type of error is new, and return whether it was."""
         kind = f"{what} {type_name(error)}"
         if kind in self._logged:
             return False
@@ -254,7 +248,7 @@ class Watch:
         return True
 
     def close(self, left: tuple[str, ...]) -> None:
-        """Close the sinks and tell the hooks which calls were left behind."""
+        """Close the audit logs and the recording, and report to the hooks which calls were abandoned."""
         steps: Iterable[Callable[[], object]] = [each.close for each in self.sinks]
         if self.recording is not None:
             steps = [*steps, self.recording.close]
@@ -271,6 +265,6 @@ class Watch:
 
 
 def _key(sinks: Sequence[AuditSink]) -> bytes:
-    """Return the key of digests: the first that a sink has, so that they can be compared from one run to the next."""
+    """Return the first key for digests that an audit log has, so that digests of several runs can be compared."""
     keys = (getattr(each, "digest_key", None) for each in sinks)
     return next((each for each in keys if each), None) or os.urandom(KEY_BYTES)

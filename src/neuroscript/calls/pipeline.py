@@ -1,10 +1,7 @@
-"""One call, from its arguments to its result: the one line of the contract.
-
-`Line.steps` is the line. It does no waiting: where something has to be run it yields a `Body`, and a driver hands it
-what came of that; of a stream it yields each `Item`. `compiled.py` writes the same line as one function, for a tool
-whose function is simply called. Nothing that a tool raises gets past either of them as it is.
-
-Source: contract sections 2 and 6; design.md, rules 4 and 6; performance.md part 2.
+"""The call pipeline: one call, from its arguments to its result.
+`Line.steps` does no waiting: where something has to run it yields a `Body`, and a driver sends back the outcome; it
+yields each `Item` of a stream. `compiler.py` generates the same pipeline as one function, for tools whose function is
+called directly. Both turn every exception of a tool into a typed error.
 """
 
 from __future__ import annotations
@@ -49,22 +46,21 @@ if TYPE_CHECKING:
     from neuroscript.calls.streams import Given
 
 VALUE: Final = 8
-"""Bytes that one value of a result counts, besides its text."""
+"""Bytes that each value of a result counts, in addition to its text."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Line:
     """What all calls of one tool have in common.
-
     Attributes:
         tool: The tool.
-        coercion: The terms on which its arguments are taken.
+        coercion: How its arguments are coerced.
         policy: What the host permits.
-        runtime: Makes the Runtime of one call, which is alive while its ``_frame`` is set.
-        gate: What stands before the function where there are limits or hooks, or where somebody watches; else None.
-        manner: How its function is run.
-        approvers: Who has to approve each call.
-        makers: What makes an instance of a class of an argument, by its index.
+        runtime: Makes the Runtime of one call, which works while its ``_frame`` is set.
+        gate: The checks and observers around the function, if there are limits, hooks or audit logs; else None.
+        manner: How the function is run.
+        approvers: Who must approve each call.
+        makers: What makes an instance of the class of an argument, by its index.
         is_secret: Whether an argument, or a key within one, is secret.
         most: How many bytes a result may have, or None.
     """
@@ -127,27 +123,26 @@ class Line:
         return tuple((index, maker) for index, maker in makers if maker is not None)
 
     def bind(self, frame: CallFrame, given: object, by_name: bool) -> tuple[Any, ...]:
-        """Return the exact values of the arguments, which every gate and record sees, or raise an `ArgumentError`."""
+        """Return the exact values of the arguments, as all checks and records see them, or raise an `ArgumentError`."""
         try:
             return bound(self.tool.spec, self.coercion, given, by_name=by_name)
         except ArgumentError as error:
             raise self.refused(frame, error) from None
 
     def repairs(self, given: object, values: tuple[Any, ...]) -> tuple[Repair, ...]:
-        """Return what was converted, where somebody keeps account of it."""
+        """Return what was converted, if records are written."""
         return () if self.gate is None else repairs(self.tool.spec, given, values)
 
     def repaired(self, given: object, values: tuple[Any, ...]) -> tuple[Repair, ...]:
-        """Return the same as records tell it."""
+        """Return the same with secrets replaced, as records show it."""
         made = self.repairs(given, values)
         return made if self.gate is None else self.gate.repaired(made)
 
     def admitted(self, frame: CallFrame, *values: Any) -> CallFrame:
         """Return a frame in which the tool may do what it needs for these arguments.
-
         Raises:
-            PolicyError: The host, or a tool that asks for this call, does not give it.
-            ArgumentError: A value can not say what is needed, such as a URL without a host.
+            PolicyError: The host, or a tool that this call is nested in, does not grant it.
+            ArgumentError: A value cannot fill a need, such as a URL without a host.
         """
         try:
             needs = self._filled(values)
@@ -168,14 +163,14 @@ class Line:
         )
 
     def _filled(self, values: tuple[Any, ...]) -> tuple[Capability, ...]:
-        """Return the single needs of a call; a template that gives something else is no template."""
+        """Return the needs of a call; raise TypeError if a template returns anything else."""
         filled = [template.fill(values) for template in self.tool.templates]
         if not all(type(needs) is tuple for needs in filled):
             raise TypeError
         return filled[0] if len(filled) == 1 else tuple(chain.from_iterable(filled))
 
     def _lacks(self, needs: tuple[Capability, ...], frame: CallFrame) -> bool:
-        """Return whether a layer of the policy, or a tool above, does not cover one of the needs."""
+        """Return whether a layer of the policy, or a tool further out, does not cover one of the needs."""
         for grants in self._granted:
             if uncovered(needs, grants) is not None:
                 return True
@@ -191,32 +186,31 @@ class Line:
         return refusal(self.tool.name, lacks, hidden, frame.session.secrets)
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
-        """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
+        """Report that a call was refused, and return the error for its caller."""
         return frame.session._refused(frame, error, values)
 
     def steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...] = ()) -> Steps:
-        """Take one call from its exact values to its exact result, or to the items of its stream.
-
+        """Run one call from its exact values to its exact result, or to the items of its stream.
         Args:
             made: What was converted on the way to these values.
 
         Yields:
-            What is to be run, for which the driver sends what it returned, or throws what it raised; and each `Item`.
+            What is to be run: the driver sends what it returned, or throws what it raised; and each `Item`.
 
         Raises:
-            PolicyError: At once, where the tool may not do what it needs for these values.
-            CallError: Whatever goes wrong.
-            KeyboardInterrupt: Of the main thread.
+            PolicyError: At once, if the tool may not do what it needs for these values.
+            CallError: If anything goes wrong.
+            KeyboardInterrupt: An interrupt of the main thread.
         """
         return self._steps(values, self._fit(values, frame), made)
 
     def _fit(self, values: tuple[Any, ...], frame: CallFrame) -> CallFrame:
-        """Return the frame in which the tool may run with these values; nobody sees the secret ones from now on."""
+        """Return the frame in which the tool may run with these values, and hide the secret values."""
         self.hidden(frame, values)
         return self.admitted(frame, *values) if self.tool.templates else frame
 
     def hidden(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
-        """Let nobody see the values of secret arguments from now on."""
+        """Hide the values of secret arguments from now on."""
         if self.is_secret:
             from neuroscript.runtime.masking import secret_values
 
@@ -246,14 +240,14 @@ class Line:
             self.gate.decide(frame, values)
 
     def again(self, arguments: object, frame: CallFrame) -> tuple[tuple[Any, ...], CallFrame]:
-        """Return values and frame of the same call with other arguments, by name, which pass every gate anew."""
+        """Return values and frame of the same call with other arguments by name, which pass every check again."""
         values = self.bind(frame, arguments, by_name=True)
         frame = self._fit(values, frame)
         self._decided(values, frame)
         return values, frame
 
     def _seconds(self, frame: CallFrame) -> float | None:
-        """Return how many seconds the call has by its tool, and by the host if it comes from outside."""
+        """Return how many seconds the tool allows, and for a call from outside also the host."""
         given = (self.tool.policy.timeout, self._limit if frame.depth == 1 else None)
         return min((each for each in given if each is not None), default=None)
 
@@ -276,7 +270,7 @@ class Line:
             running.discard(frame)
 
     def _items(self, frame: CallFrame, source: Any) -> Steps:
-        """Give each item of what a tool returned; whatever happens, that is closed."""
+        """Yield each item of what a tool returned, which is closed in any case."""
         from neuroscript.calls.streams import Given, reading
 
         step, end, manner = reading(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
@@ -292,7 +286,7 @@ class Line:
                 if frame.session._is_over:
                     raise ended_with_engine()
             yield LAST
-        except GeneratorExit:  # nobody is left who could run anything
+        except GeneratorExit:  # the driver is gone, so nothing more can run
             raise
         except Closed:
             yield from outcome(frame, end, (), manner, GRACE)
@@ -326,9 +320,8 @@ class Line:
 
     def kept(self, result: object, frame: CallFrame) -> Any:
         """Return a result as the exact value of the declared type.
-
         Raises:
-            ReturnError: It is not what the spec promises.
+            ReturnError: It does not match the spec.
             LimitError: It is larger than the host permits.
         """
         walk = Walk(RESULT)
@@ -348,7 +341,7 @@ class Line:
         return exact
 
     def _sized(self, walk: Walk, exact: object, before: int) -> int:
-        """Return how many bytes a result has, with those before it: its text and bytes, and 8 for each value."""
+        """Return the bytes of a result, with *before*: its text and bytes, and 8 for each value."""
         values = len(exact) if type(exact) is array else walk.nodes
         size = before + walk.text + VALUE * values
         if self.most is not None and size > self.most:
@@ -358,7 +351,7 @@ class Line:
 
     @property
     def is_direct(self) -> bool:
-        """Whether a sync caller simply calls the function, so that the line can be compiled."""
+        """Whether a sync caller calls the function directly, so that the line can be compiled."""
         return (
             self.manner != "coroutine"
             and not (self.tool.spec.stream or self.approvers)

@@ -1,7 +1,4 @@
-"""When a result is so large that it goes to a file of the sandbox, and what is told of it then.
-
-Source: issue "neurosurfer and Smith run here", streams to their ends; docs/decisions/0027-streams-to-their-ends.md.
-"""
+"""Settings for large results that are written to a file of the sandbox, and what a result says about the file."""
 
 from __future__ import annotations
 
@@ -16,16 +13,15 @@ from neuroscript.policy.paths import relative
 
 @attrs.frozen(kw_only=True)
 class Spill:
-    """Which results of `Session.execute` are written to a file; what a model gets is the beginning, and where all is.
-
+    """Which results of `Session.execute` are written to a file; the model then receives the beginning and the path.
     Attributes:
-        over: How many bytes a result may have, as a model reads it, before it is written to a file.
-        folder: The directory of the sandbox for such files; it is made where it is missing.
-        shown: How many characters of the beginning are told.
-        most: How many bytes one file may have.
+        over: Bytes that a result may have, as a model reads it, before it is written to a file.
+        folder: The directory of the sandbox for such files; it is created if it is missing.
+        shown: Characters of the beginning that the model receives.
+        most: Bytes that one file may have.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: A value is wrong; each problem is listed.
     """
 
     over: int = 100_000
@@ -41,12 +37,11 @@ class Spill:
 
 @attrs.frozen
 class Spilled:
-    """A file of the sandbox with a whole result.
-
+    """A file of the sandbox that contains a whole result.
     Attributes:
-        path: Where it is, below the sandbox.
-        size: How many bytes it has.
-        items: How many lines of JSON stand in it, one for each item of a stream; None of any other result.
+        path: Its path, relative to the sandbox.
+        size: Its size in bytes.
+        items: The number of lines of JSON, one for each item of a stream; None for other results.
     """
 
     path: str

@@ -1,8 +1,5 @@
-"""A large result on its way to a file of the sandbox: at once, or item by item as a stream gives them.
-
-The host writes it and not the tool, so no grant is asked; what is written counts as bytes of files.
-
-Source: issue "neurosurfer and Smith run here", streams to their ends; docs/decisions/0027-streams-to-their-ends.md.
+"""Writing large results to files of the sandbox: at once, or item by item for streams.
+The host writes them and not the tool, so no grant is needed; the bytes count as bytes of files.
 """
 
 from __future__ import annotations
@@ -28,30 +25,29 @@ from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.runtime.result_text import result_text
 
 BLOCK: Final = 64 * 1024
-"""How many bytes of items are written at once."""
+"""Bytes of items that are written at once."""
 
 NAMED: Final = 100
-"""How many characters of the name of a tool stand in that of a file, which systems limit."""
+"""Characters of the name of a tool in the name of a file, whose length file systems limit."""
 
 READER: Final = "fs.read"
-"""The tool that reads such a file, where there is one."""
+"""The tool that reads such a file, if it is available."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Beginning:
-    """What is told of a stream in a file: its first characters, and where all of it is."""
+    """The result of a stream that is in a file: its first characters and the file."""
 
     text: str
     spilled: Spilled
 
 
 class File:
-    """A file of the sandbox that one result is written to; its name is like no other.
-
+    """A file of the sandbox for one result; its name is unique.
     Args:
-        session: Whose sandbox and whose limits.
-        tool: The canonical name of the tool that gave the result.
-        ending: That of the name of the file.
+        session: The session whose sandbox and limits are used.
+        tool: The canonical name of the tool.
+        ending: The extension of the file name.
     """
 
     def __init__(self, session: Caller, spill: Spill, tool: str, ending: str) -> None:
@@ -60,13 +56,12 @@ class File:
         self._session, self._spill, self._tool = session, spill, tool
 
     def add(self, data: bytes, given: str) -> None:
-        """Write some bytes behind those that are there.
-
+        """Append some bytes.
         Args:
-            given: What the tool gave, for an error.
+            given: A description of the result, for an error.
 
         Raises:
-            CallError: They can not be written, or there would be too many of them.
+            CallError: They cannot be written, or there would be too many of them.
         """
         if not self.has_room(len(data)):
             raise self.refusal()
@@ -79,14 +74,14 @@ class File:
         self.size += len(data)
 
     def require_whole(self, given: str) -> None:
-        """Raise a `ToolFailed` where the file is not what was written: another call may have changed or removed it."""
+        """Raise a `ToolFailed` if the file is not what was written, because another call changed or removed it."""
         with suppress(LentError):
             if self._session.sandbox.files(_permits, self._spend).stat(self.path).size == self.size:
                 return
         raise ToolFailed(f"gave a result {given}, and its file {self.path} was changed meanwhile", tool=self._tool)
 
     def has_room(self, size: int) -> bool:
-        """Tell whether the file may have so many bytes more."""
+        """Return whether the file may have so many bytes more."""
         return self.size + size <= self._spill.most
 
     def refusal(self) -> LimitError:
@@ -100,15 +95,14 @@ class File:
 
 
 def _permits(verb: str, path: str) -> None:
-    """Let the host write."""
+    """Permit everything, because the host writes."""
 
 
 class Spilling:
-    """The items of a stream, which go to a file as soon as they are too many for a model, or for a call.
-
+    """The items of a stream, which are written to a file once they are too many for a model, or for a call.
     Args:
-        on_item: Is told each item as it comes.
-        on_loop: Whether a loop has to go on while the file is written; then what writes is to be awaited.
+        on_item: Called with each item as it comes.
+        on_loop: Whether an event loop must not block while the file is written; then the methods return awaitables.
     """
 
     def __init__(
@@ -122,11 +116,10 @@ class Spilling:
         self._file: File | None = None
 
     def add(self, item: Item) -> object:
-        """Take an item, tell of it, and return what whoever was told returned.
-
+        """Add an item, and return what *on_item* returned.
         Raises:
-            CallError: It can not be written.
-            BaseException: What whoever was told raised.
+            CallError: It cannot be written.
+            BaseException: What *on_item* raised.
         """
         exact = self._session._without_secrets(item.value)
         text = sendable(f"{json.dumps(plain(exact), ensure_ascii=False)}\n")
@@ -139,10 +132,9 @@ class Spilling:
         return None if self._tell is None else self._tell(exact)
 
     def end(self) -> object:
-        """Write what is left.
-
+        """Write the remaining items.
         Raises:
-            CallError: It can not be written, or what was written is there no more.
+            CallError: They cannot be written, or the file has been changed.
         """
         file = self._file
         if file is None:
@@ -154,7 +146,7 @@ class Spilling:
 
     def _finish(self, file: File) -> None:
         self._write(file)
-        self._written = 0  # what is in a file that is not whole nobody knows
+        self._written = 0  # after a failed check it is unknown what the file contains
         file.require_whole(f"of {self._count} items")
 
     async def _awaited(self, exact: Any, item: Item, line: bytes) -> None:
@@ -164,7 +156,7 @@ class Spilling:
             await told
 
     def _is_due(self, size: int) -> bool:
-        """Tell whether something is to be written when so many bytes come."""
+        """Return whether something must be written when so many bytes come."""
         waiting, file = self._waiting + size, self._file
         if file is None:
             return waiting > self._spill.over or self._count >= collecting.COLLECTED
@@ -197,7 +189,7 @@ class Spilling:
         return Beginning(self._begins, Spilled(self._file.path, self._file.size, self._count))
 
     def ended(self, error: CallError) -> CallError:
-        """Return an error that ended the stream, with where the items are that came before."""
+        """Return an error that ended the stream, with the file that has the items before it."""
         file = self._file
         if file is None:
             return error
@@ -218,10 +210,9 @@ class Spilling:
 
 
 def spilled(session: Caller, spill: Spill, result: ToolResult) -> ToolResult:
-    """Return a result as a model is to read it: itself, or its beginning and the file that holds the whole.
-
+    """Return a result as a model reads it: unchanged, or its beginning and the file that contains the whole.
     Args:
-        result: Without any secret.
+        result: A result whose secrets are replaced.
     """
     if type(result.value) is Beginning:
         return _told(session, result, result.value.text, result.value.spilled)

@@ -1,10 +1,6 @@
-"""Where a call stands: whose it is, which calls it stands in, what its tool may do, and how long it has.
-
-Source: contract sections 4 and 5.
-
-What the steps of a line ask a driver to run, and what becomes of whatever a tool does there.
-
-Source: contract section 6; reliability.md part 4.2.
+"""Frames of calls, and the steps that a driver runs for a call.
+A frame says which session makes a call, which calls it is nested in, what its tool may do and how long it may take. A
+step is something that a driver runs for the pipeline, such as the function of the tool.
 """
 
 from __future__ import annotations
@@ -52,7 +48,6 @@ class ToolsSnapshot(Protocol):
 
 class Caller(Protocol):
     """What the call pipeline uses of the session that makes a call.
-
     Attributes:
         id: The id of the session.
         host: What the host provides.
@@ -135,21 +130,22 @@ class CallBound(Protocol):
 
 @attrs.define(eq=False, repr=False)
 class CallFrame:
-    """Where a call stands; nobody changes it but the line, and a frozen one would cost each nested call 200 ns.
+    """The state of one call; only the pipeline changes it.
+    It is not frozen, because that would cost each nested call 200 ns.
 
     Attributes:
-        session: Whose call it is: it has the scope that the tool sees, and makes the calls that the tool asks for.
-        tool: The canonical name of its tool.
-        depth: 1 for a call from outside, one more for each call within.
-        parent: The call that it stands in.
-        needs: What its tool may do in this call: its needs, filled from its arguments.
-        timeout: Seconds that its caller gives it, or None.
-        deadline: When nobody will wait for it any more, on the clock of `time.monotonic`.
-        tools: The tools as they were when the outermost call began, a `Moment`; None means as they are.
-        ended: Whether nobody waits for it any more. Frames of compiled lines serve many calls, and never end.
-        spent: What this call and those within have used of the limits, where somebody counts.
-        call: Its number within the run of the engine, where somebody counts, from 1.
-        told: What the records of this call tell of its beginning.
+        session: The session that makes the call; its variables and handles are the ones that the tool sees.
+        tool: The canonical name of the tool.
+        depth: 1 for a call from outside, one more for each nested call.
+        parent: The frame of the call that it is nested in.
+        needs: What the tool may do in this call: its needs, filled from its arguments.
+        timeout: Seconds that the caller allows, or None.
+        deadline: When the caller stops waiting, on the clock of `time.monotonic`.
+        tools: The tools at the time when the outermost call began; None means the current tools.
+        ended: Whether the caller has stopped waiting. A frame of a compiled line serves many calls and never ends.
+        spent: What this call and its nested calls have used of the limits, where limits are counted.
+        call: The number of the call within the run of the engine, from 1, where calls are numbered.
+        told: The start of the call, as its records show it.
     """
 
     session: Caller
@@ -167,14 +163,14 @@ class CallFrame:
     told: Beginning | None = None
 
     def chain(self) -> Iterator[CallFrame]:
-        """Yield this frame and those that it stands in, the innermost first."""
+        """Yield this frame and the frames that it is nested in, the innermost first."""
         frame: CallFrame | None = self
         while frame is not None:
             yield frame
             frame = frame.parent
 
     def started(self, timeout: float | None) -> CallFrame:
-        """Return a frame for one call alone, whose tool gives itself *timeout* seconds."""
+        """Return a frame for a single call of a tool whose own timeout is *timeout* seconds."""
         seconds = self.timeout
         if timeout is not None and (seconds is None or timeout < seconds):
             seconds = timeout
@@ -188,26 +184,25 @@ class CallFrame:
         )  # fmt: skip
 
     def numbered(self, call: int) -> CallFrame:
-        """Return a frame for one call alone, which has a number and counts what it spends."""
+        """Return a frame for a single call that has a number and counts what it spends."""
         return CallFrame(
             self.session, self.tool, self.depth, self.parent, self.needs, self.timeout, self.deadline,
             self.tools, False, None, {}, call,
         )  # fmt: skip
 
     def uncovered(self, needs: Iterable[Capability]) -> Capability | None:
-        """Return the first of *needs* that a tool in this chain of calls did not ask for itself."""
+        """Return the first of *needs* that some tool in this chain of calls did not declare itself."""
         for need, frame in product(needs, self.chain()):
             if not any(held.covers(need) for held in frame.held):
                 return need
         return None
 
     def confine(self, needs: Iterable[Capability], others: Iterable[Capability]) -> None:
-        """Hold the tool to *needs*, in place of whatever it holds that covers one of them.
-
-        The frame has to be that of one call alone.
+        """Restrict the tool to *needs*, in place of every grant that covers one of them.
+        The frame must belong to a single call.
 
         Args:
-            others: Needs that it has besides, and that stay.
+            others: Further needs of the tool, which stay.
         """
         exact, kept = tuple(needs), set(map(Grant.of, others))
         left = [held for held in self.held if held in kept or not any(map(held.covers, exact))]
@@ -215,7 +210,7 @@ class CallFrame:
 
     @property
     def is_left(self) -> bool:
-        """Whether nobody waits any more for this call, or for one that it stands in."""
+        """Whether the caller of this call, or of one that it is nested in, has stopped waiting."""
         frame: CallFrame | None = self
         while frame is not None:
             if frame.ended:
@@ -225,36 +220,35 @@ class CallFrame:
 
     @property
     def held(self) -> tuple[Grant, ...]:
-        """The needs of this call, as the grants that they are to the calls within."""
+        """The needs of this call, as the grants that nested calls are checked against."""
         if self._held is None:
             self._held = tuple(map(Grant.of, self.needs))
         return self._held
 
 
 Manner = Literal["plain", "waits", "coroutine"]
-"""How a function is run: simply called, called on a thread where its caller has to go on, or awaited."""
+"""How a function is run: called directly, called on a thread where the caller must not block, or awaited."""
 
 
 GRACE: Final = 1.0
-"""Seconds that what has to end is given for it before it is left behind."""
+"""Seconds that a function gets to clean up before it is abandoned."""
 
 
 END: Final = object()
-"""Stands for the end of an iterator, so that no StopIteration has to get past a thread or a coroutine."""
+"""Marks the end of an iterator; a StopIteration cannot pass through a thread or a coroutine."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Body:
     """What a driver is to run.
-
     Attributes:
         tool: The canonical name of the tool.
-        func: Its function.
+        func: The function.
         values: The Runtime and the exact values.
-        manner: How it is run.
-        timeout: Seconds after which nobody waits for it any more, or None.
-        limit: Seconds that the whole call has, or None.
-        is_last: Whether it has to run though nobody waits for it any more: it ends what has begun.
+        manner: How the function is run.
+        timeout: Seconds after which the caller stops waiting, or None.
+        limit: Seconds that the whole call may take, or None; error messages state it.
+        is_last: Whether it must run even if the caller has stopped waiting, because it cleans up.
     """
 
     tool: str
@@ -268,13 +262,12 @@ class Body:
 
 @attrs.frozen(eq=False, repr=False)
 class Item:
-    """One exact item of a stream, for whoever reads it; the driver goes on when it is asked for the next.
-
+    """One exact item of a stream; the driver continues when the reader asks for the next one.
     Attributes:
-        tool: The canonical name of the tool that gives it.
+        tool: The canonical name of the tool.
         value: The item.
-        nodes: How many values it is made of.
-        text: How many bytes of text are in it.
+        nodes: How many values it consists of.
+        text: How many bytes of text it contains.
     """
 
     tool: str
@@ -284,16 +277,16 @@ class Item:
 
 
 LAST: Final = Item("", END, 0, 0)
-"""Stands behind the last item, before the call has ended: whoever collects the items may still fail with them."""
+"""Follows the last item, before the call ends; the collector of the items may still fail."""
 
 
 class Closed(Exception):
-    """Nobody reads the stream any more: thrown as the answer to an `Item`, and raised again when the tool has ended."""
+    """The reader has closed the stream: thrown as the answer to an `Item`, raised again when the tool has ended."""
 
 
 @attrs.define(eq=False, repr=False)
 class Ended(Exception):
-    """Nobody waits for the `Body` any more; thrown in place of its outcome, with what the caller is to be told."""
+    """The caller no longer waits for the `Body`; thrown in place of its outcome, with the error for the caller."""
 
     error: BaseException
 
@@ -304,10 +297,9 @@ Steps = Generator[Body | Item, Any, Any]
 def outcome(
     frame: CallFrame, func: Callable[..., Any], values: tuple[Any, ...], manner: Manner, grace: float = 0.0
 ) -> Generator[Body, Any, Any]:
-    """Have a function of the tool run and return what it returned, or raise what its caller is told.
-
+    """Run a function of the tool and return its result, or raise the error for the caller.
     Args:
-        grace: Seconds that it has at the least, where its time is limited, for it ends what has begun.
+        grace: The minimum of seconds that a function gets which cleans up, if its time is limited.
     """
     timeout = None if frame.deadline is None or frame.timeout is None else max(grace, frame.deadline - monotonic())
     try:
@@ -319,34 +311,32 @@ def outcome(
 
 
 def is_iterator(result: object) -> bool:
-    """Tell whether a result is an iterator, or an async one, whose items are to be read."""
+    """Return whether a result is an iterator, or an async one, whose items are to be read."""
     return hasattr(type(result), "__next__") or hasattr(type(result), "__anext__")
 
 
 def is_late(frame: CallFrame) -> bool:
-    """Tell whether the time of a call is over."""
+    """Return whether a call has used up its time."""
     return frame.deadline is not None and frame.timeout is not None and monotonic() >= frame.deadline
 
 
 def ended_late(frame: CallFrame) -> CallTimeout:
-    """Return what the reader of a stream is told that gives its items at once, and whose time is over all the same."""
+    """Return the error for the reader of a stream whose time ran out between two items."""
     text = f"did not end within {frame.timeout:g} s and was stopped"
     return CallTimeout(text, tool=frame.tool, state="stopped", seconds=frame.timeout)
 
 
 def ended_with_engine() -> CallError:
-    """Return what a caller is told whose call was stopped when its engine was closed."""
+    """Return the error of a call that was stopped because its engine was closed."""
     return CallError("was stopped, for the engine is closed", code="engine.closed")
 
 
 def failure(error: BaseException, tool: str) -> BaseException:
-    """Return what the caller of *tool* is told when its function raised *error*.
-
-    A refusal by policy or limit passes as it is, and so does a `ToolFailed` that the tool raised itself; a `LentError`
-    keeps its code, retry and text. Any other error of a call within becomes the tool's own, for the caller did not
-    write those arguments. GeneratorExit and an interrupt of the main thread end what stands around the call, and pass.
-
-    Source: contract section 6.
+    """Return the error for the caller of *tool* when its function raised *error*.
+    Refusals by policy or limit pass unchanged, and so does a `ToolFailed` that the tool raised itself; a `LentError`
+    keeps its code, retry and text. Any other error of a nested call becomes the tool's own, because the caller did not
+    write those arguments. GeneratorExit and an interrupt of the main thread are meant for the code around the call, and
+    pass unchanged.
     """
     if isinstance(error, (PolicyError, LimitError, GeneratorExit)) or is_interrupt(error):
         return error
@@ -362,22 +352,21 @@ def failure(error: BaseException, tool: str) -> BaseException:
 
 
 def failed(error: BaseException, frame: CallFrame) -> BaseException:
-    """Return what the caller of *frame* is told when its tool raised *error*, without any secret."""
+    """Return the error for the caller of *frame* when its tool raised *error*, with all secrets replaced."""
     found = failure(error, frame.tool)
     _log(found, error, frame)
     secrets = frame.session.secrets
     if secrets is None or not isinstance(found, CallError):
         return found
     if secrets.text(found.tool) is not found.tool and not frame.session._has_tool(found.tool):
-        found.tool = frame.tool  # whose function has made up that name
+        found.tool = frame.tool  # the function invented the other name
     return secrets.error(found)
 
 
 def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
-    """Log the traceback of what a tool raised; of a nested call that was done where it failed.
-
-    A `ToolFailed` that the tool itself raised is expected: its cause, if it has one, is logged for debugging. One that
-    stands for an interrupt on another thread is not, see `drivers.raised`.
+    """Log the traceback of what a tool raised; the traceback of a nested call was logged where it failed.
+    A `ToolFailed` that the tool itself raised is expected: its cause, if any, is logged for debugging. One that stands
+    for an interrupt on another thread is not expected, see `drivers.raised`.
     """
     if isinstance(error, CallError) and isinstance(found, CallError):
         found.is_logged = error.is_logged
@@ -400,6 +389,6 @@ def _told(error: BaseException) -> str:
 
 
 def close(result: Any) -> None:
-    """End a generator, or a coroutine that a function returned without being a coroutine function."""
+    """Close a generator, or a coroutine that a function returned without being a coroutine function."""
     if hasattr(result, "close") and hasattr(result, "send"):
         result.close()

@@ -1,15 +1,4 @@
-"""What one stream has given so far: how many items and bytes, and how many it may give.
-
-Source: issue "neurosurfer and Smith run here", streams to their ends.
-
-An iterator that a tool returned: what gives its next item, and what closes it.
-
-Source: contract section 6; reliability.md part 4.2.
-
-The items of a stream as a call collects them, and whoever is told of each.
-
-Source: docs/decisions/0010-collected-streams.md.
-"""
+"""Streams of items: the iterator that a tool returned, its account of items and bytes, and the collected result."""
 
 from __future__ import annotations
 
@@ -29,11 +18,10 @@ from neuroscript.errors import CallError, LimitError, ReturnError
 @attrs.define(eq=False, repr=False)
 class Given:
     """The account of one stream.
-
     Attributes:
         most: How many items the host permits, or None.
-        items: How many it has given.
-        size: How many bytes they are together, as limits count them.
+        items: How many items the tool has yielded.
+        size: Their bytes together, as limits count them.
     """
 
     most: int | None
@@ -41,39 +29,38 @@ class Given:
     size: int = 0
 
     def require_room(self, tool: str) -> None:
-        """Raise a `LimitError` where the host permits no further item."""
+        """Raise a `LimitError` if the host permits no further item."""
         if self.most is not None and self.items >= self.most:
             error = LimitError(f"gave more than {self.most} items", tool=tool, code="limit.items")
             error.items = self.items
             raise error
 
     def add(self, size: int) -> None:
-        """Count one more item, with which all are *size* bytes."""
+        """Count one more item; *size* is the bytes of all items."""
         self.items += 1
         self.size = size
 
     def ending(self, error: BaseException) -> BaseException:
-        """Return an error that ends the stream, with the count; one that tells a count already stays as it is."""
+        """Return an error that ends the stream, with the count; an error that has a count stays as it is."""
         if not isinstance(error, CallError) or error.items is not None:
             return error
-        told = copy(error)  # a tool may raise the same one again
+        told = copy(error)  # a tool may raise the same object again
         told.items = self.items
         told.text = f"{error.text} (after {self.items} item{'' if self.items == 1 else 's'})"
         return told.with_traceback(error.__traceback__)
 
     @property
     def spent(self) -> dict[str, int]:
-        """What a record tells of it."""
+        """What a record shows of the stream."""
         return {"items": self.items, "result_bytes": self.size}
 
 
 @attrs.define(eq=False, repr=False)
 class Kept:
-    """The items of a stream, where the content of calls is kept; none of them once they are too many.
-
+    """The items of a stream for a recording; none of them if they are too large together.
     Attributes:
-        most: How many bytes they may be together, as limits count them.
-        items: Those that came.
+        most: How many bytes they may have together, as limits count them.
+        items: The items.
         is_cut: Whether there were more.
     """
 
@@ -82,7 +69,7 @@ class Kept:
     is_cut: bool = False
 
     def add(self, item: Any, size: int) -> None:
-        """Keep an item, with which all are *size* bytes."""
+        """Store an item; *size* is the bytes of all items."""
         if size > self.most:
             self.is_cut = True
             self.items.clear()
@@ -91,10 +78,9 @@ class Kept:
 
 
 def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], Manner]:
-    """Return what gives the next item of an iterator, what closes it, and how both are run.
-
+    """Return what yields the next item of an iterator, what closes it, and how both are run.
     Raises:
-        ReturnError: It is no iterator.
+        ReturnError: It is not an iterator.
     """
     if hasattr(type(source), "__anext__"):
         awaited = Awaited(source)
@@ -107,9 +93,8 @@ def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[[], Any], 
 
 
 class Plain:
-    """An iterator that may still make an item, on a thread that nobody waits for any more, when it is to be closed.
-
-    One thread at a time is in it; whoever leaves it closes it, if it is over.
+    """A sync iterator that may be closed while an abandoned thread still runs in it.
+    Only one thread at a time runs in it; the last one that leaves closes it.
     """
 
     def __init__(self, source: Any) -> None:
@@ -118,7 +103,7 @@ class Plain:
         self._is_over = self._is_closed = False
 
     def next(self) -> Any:
-        """Return the next item, or `END`; of what is over none is made."""
+        """Return the next item, or `END`; after `end` no further item is made."""
         if not self._used.acquire(blocking=False):
             return END
         try:
@@ -126,11 +111,11 @@ class Plain:
         finally:
             self._used.release()
             if self._is_over:
-                with suppress(BaseException):  # there is nobody to be told
+                with suppress(BaseException):  # no caller is left to receive the error
                     self._close()
 
     def end(self) -> None:
-        """Close the iterator, or have the thread close it that is in there."""
+        """Close the iterator, or let the thread close it that runs in it."""
         self._is_over = True
         self._close()
 
@@ -169,10 +154,9 @@ COLLECTED: Final = 100_000
 
 
 class Collected:
-    """The items of a stream that a call collects; all of them together are no larger than one result may be.
-
+    """The items of a stream that a call collects; together they are no larger than one result may be.
     Args:
-        on_item: Is told each item as it comes.
+        on_item: Called with each item as it comes.
     """
 
     def __init__(self, on_item: Callable[[Any], object] | None = None) -> None:
@@ -181,11 +165,10 @@ class Collected:
         self._nodes = self._text = 0
 
     def add(self, item: Item) -> object:
-        """Add an item, tell of it, and return what whoever was told returned.
-
+        """Add an item, and return what *on_item* returned.
         Raises:
-            LimitError: It is more than a call collects.
-            BaseException: What whoever was told raised.
+            LimitError: There are more items than a call collects.
+            BaseException: What *on_item* raised.
         """
         self.items.append(item.value)
         self._nodes += item.nodes
@@ -196,10 +179,10 @@ class Collected:
         return None if self._tell is None else self._tell(item.value)
 
     def end(self) -> None:
-        """See that there is no further item."""
+        """Do nothing after the last item."""
 
     def ended(self, error: CallError) -> CallError:
-        """Return an error that ended the stream, as whoever collects it tells it."""
+        """Return the error to report for a stream that *error* ended: *error* itself."""
         return error
 
     def _refusal(self, tool: str) -> LimitError:

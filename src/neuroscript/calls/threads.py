@@ -1,9 +1,6 @@
-"""The threads of one engine: some run event loops for coroutine tools, some wait where a caller has to go on.
-
-All of them are daemons: nothing here keeps a process from ending. A thread can not be killed; one that nobody waits for
-any more is abandoned and counted, and only so many are let live.
-
-Source: contract section 6; reliability.md parts 4.2, 4.6 and 4.7.
+"""The threads of one engine: some run event loops for coroutine tools, others run blocking tools.
+All of them are daemons, so none keeps the process from ending. A thread cannot be killed; one whose caller has stopped
+waiting is abandoned and counted, and only a few abandoned threads may run.
 """
 
 from __future__ import annotations
@@ -25,28 +22,27 @@ if TYPE_CHECKING:
     Jobs = SimpleQueue[tuple[Context, "Job"]]
 
 MOST_THREADS: Final = 64
-"""How many threads of one engine wait for tools at once; further calls wait for a thread."""
+"""How many threads of one engine run blocking tools at once; further calls wait for a thread."""
 
 MOST_ABANDONED: Final = 8
-"""How many threads of one engine may go on although nobody waits for them."""
+"""How many abandoned threads of one engine may run."""
 
 LOOK: Final = 1.0
-"""Seconds between two looks whether a loop still runs."""
+"""Seconds between two checks whether a loop still runs."""
 
 IDLE: Final = 5.0
-"""Seconds after which a thread without work ends, so that a burst of cancelled calls leaves none behind for long."""
+"""Seconds after which an idle thread ends, so that a burst of cancelled calls does not leave threads for long."""
 
 
 def stopped() -> Outcome:
-    """Return what becomes of a tool that was stopped with the engine."""
+    """Return the outcome of a tool that was stopped with the engine."""
     return Outcome(error=Ended(ended_with_engine()))
 
 
 class LoopThread:
     """A thread that runs an event loop, so that coroutine tools can be called from anywhere.
-
     Attributes:
-        held: How many sync calls stand in the loop's own thread, and keep it from running anything else.
+        held: How many sync calls run in the loop's own thread, and block the loop.
     """
 
     def __init__(self) -> None:
@@ -59,7 +55,7 @@ class LoopThread:
         self.thread.start()
 
     def outcome(self, coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Run a coroutine to its end and return what came of it."""
+        """Run a coroutine to its end and return its outcome."""
         import asyncio
 
         try:
@@ -71,7 +67,7 @@ class LoopThread:
             try:
                 outcome = future.result(LOOK)
                 break
-            except TimeoutError:  # nobody tells a future that its loop has ended
+            except TimeoutError:  # a future does not notice that its loop has ended
                 if not self.thread.is_alive() and not future.done():
                     return stopped()
             except BaseException as error:
@@ -102,14 +98,14 @@ class LoopThread:
         asyncio.set_event_loop(self.loop)
         try:
             while not self._is_over:
-                with suppress(SystemExit, KeyboardInterrupt):  # of a task that a tool made: asyncio lets them out here
+                with suppress(SystemExit, KeyboardInterrupt):  # raised by a task of a tool; asyncio passes them on
                     self.loop.run_forever()
         finally:
             self.loop.close()
 
 
 class Threads:
-    """The threads of one engine. They start when they are needed."""
+    """The threads of one engine, which start when they are needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,7 +116,7 @@ class Threads:
         self.abandoned = 0
 
     def loop(self) -> LoopThread:
-        """Return a loop that is free to run something: not held by a coroutine tool that has called a sync door."""
+        """Return a loop that is not blocked by a coroutine tool which called a sync method of the engine."""
         own = threading.current_thread()
         with self._lock:
             for each in self._loops:
@@ -131,7 +127,7 @@ class Threads:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Tell everybody that the loop of this thread stands still, if it has one."""
+        """Mark the loop of this thread, if it has one, as blocked."""
         own = threading.current_thread()
         loop = next((each for each in self._loops if each.thread is own), None)
         if loop is None:
@@ -159,7 +155,7 @@ class Threads:
         return job.outcome if ended or not job.leave() else late(body, job.ended.is_set, stopped=False)
 
     async def awaitable(self, body: Body) -> Outcome:
-        """Call a function on a thread while the loop of this one goes on."""
+        """Call a function on a thread while the event loop of the caller runs on."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -170,7 +166,7 @@ class Threads:
                 future.set_result(None)
 
         def tell() -> None:
-            with suppress(RuntimeError):  # the loop has been closed, and nobody listens any more
+            with suppress(RuntimeError):  # the loop has been closed, and the caller with it
                 loop.call_soon_threadsafe(settle)
 
         try:
@@ -186,7 +182,7 @@ class Threads:
         return job.outcome if done or not job.leave() else late(body, job.ended.is_set, stopped=False)
 
     def close(self) -> None:
-        """Cancel what runs on the loops and stop them; nothing is waited for."""
+        """Cancel what runs on the loops and stop them, without waiting."""
         with self._lock:
             loops, self._loops = self._loops, []
         for each in loops:
@@ -196,7 +192,7 @@ class Threads:
         self.close()
 
     def refuse_when_full(self, tool: str) -> None:
-        """Raise a `LimitError` where too many threads go on that nobody waits for."""
+        """Raise a `LimitError` if too many abandoned threads run."""
         if self.abandoned >= MOST_ABANDONED:
             text = f"{MOST_ABANDONED} calls were left behind and still run"
             raise LimitError(text, tool=tool, code="limit.abandoned", retry="later")
@@ -217,10 +213,9 @@ class Threads:
                 threading.Thread(target=self._work, args=(self._jobs,), name="neuroscript-worker", daemon=True).start()
 
     def _work(self, jobs: Jobs) -> None:
-        """Do jobs until there has been none for `IDLE` seconds; ``_free`` counts the workers that wait for one.
-
+        """Run jobs until there has been none for `IDLE` seconds; ``_free`` counts the idle workers.
         A worker is counted only while no job is queued, under the lock under which jobs are queued. Otherwise it could
-        take a job that was queued for a new worker and count as free all the same, and a later job would have none.
+        take a job that was queued for a new worker and still count as idle, and a later job would have no worker.
         """
         from queue import Empty
 
@@ -242,20 +237,20 @@ class Threads:
 
     def _may_leave(self, jobs: Jobs) -> bool:
         with self._lock:
-            if not jobs.empty():  # one came in between, and counts on this worker
+            if not jobs.empty():  # a job was queued meanwhile, and needs this worker
                 return False
             self._workers -= 1
             self._free.acquire(blocking=False)
             return True
 
     def count_abandoned(self, more: int) -> None:
-        """Count threads that nobody waits for any more, and those of them that have ended."""
+        """Count threads that were abandoned, and those of them that have ended."""
         with self._lock:
             self.abandoned += more
 
 
 class Job:
-    """A function on its way through a thread, and what came of it."""
+    """A function that a thread runs, and its outcome."""
 
     def __init__(self, threads: Threads, body: Body, tell: Callable[[], object] | None = None) -> None:
         if not body.is_last:
@@ -269,7 +264,7 @@ class Job:
         self._left = False
 
     def __call__(self) -> None:
-        if not self._left or self._body.is_last:  # nobody begins what its caller has given up
+        if not self._left or self._body.is_last:  # the caller has given up before the function began
             self.outcome = called(self._body)
         with self._lock:
             self.ended.set()
@@ -280,7 +275,7 @@ class Job:
             self._tell()
 
     def leave(self) -> bool:
-        """Leave the function behind, and tell whether it still runs."""
+        """Abandon the function, and return whether it still runs."""
         with self._lock:
             if self.ended.is_set():
                 return False
