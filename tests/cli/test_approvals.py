@@ -159,8 +159,8 @@ def test_a_call_is_shown_and_runs_when_it_is_approved(terminal: Callable[..., Te
     [
         ("\n", "was not approved"),
         ("n because it is in use\n", "was not approved: it is in use"),
-        ("x\n", "was not approved, and nothing further may run in this session"),
-        ("\x04", "was not approved: nobody has answered: the input ended before an answer came"),
+        ("x\n", "was not approved, and the session was stopped"),
+        ("\x04", "was not approved: there was no answer: the input ended before an answer came"),
     ],
 )
 def test_any_other_answer_refuses(answer: str, said: str, terminal: Callable[..., Terminal]) -> None:
@@ -420,11 +420,11 @@ def test_an_approval_is_none_of_calls_within() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--trusted",), 4, "waits for another approval, for this is no longer what was asked about: policy"),
+        (("--trusted",), 4, "needs a new approval because these have changed: policy"),
         (
             ("--preapproved", "p.delete"),
             4,
-            "waits for another approval, for this is no longer what was asked about: policy",
+            "needs a new approval because these have changed: policy",
         ),
         (("--deny", "p.*"), 4, "denied by the pattern 'p.*' of deny"),
     ],
@@ -444,7 +444,7 @@ def test_an_answer_counts_for_the_tool_that_was_asked_about(world: Path) -> None
     (world / "tools.py").write_text(PLUGIN.replace("Delete a file of the shop.", "Delete files."))
     done = away("approve", "--yes", file)
 
-    said = "waits for another approval, for this is no longer what was asked about: fingerprint, digest"
+    said = "needs a new approval because these have changed: fingerprint, digest"
     assert Ran(4, "", f"neuroscript: p.delete: {said}\n") == done
 
 
@@ -454,7 +454,7 @@ def test_an_application_of_another_session_is_answered_too() -> None:
 
     with Engine(policy=ExecutionPolicy(approver=suspending("waiting"))) as engine:
         engine.load_plugin("tools.py")
-        with engine.session(id="alice") as session, pytest.raises(PolicyError, match=r"waits for an approval"):
+        with engine.session(id="alice") as session, pytest.raises(PolicyError, match=r"is waiting for approval"):
             session.call("p.delete", ("a",))
     (file,) = Path("waiting").iterdir()
 
@@ -479,4 +479,4 @@ def test_a_directory_that_can_not_be_written_refuses(world: Path) -> None:
     done = away("call", "--suspend", "tools.py", "p.delete", "a")
 
     assert 4 == done.code
-    assert "it can not wait for an approval: its file can not be written" in done.err
+    assert "it cannot wait for approval: its file cannot be written" in done.err

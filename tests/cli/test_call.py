@@ -142,7 +142,7 @@ def test_a_result_is_printed(words: list[str], expected: str) -> None:
             "probe.trusted: requires a trusted host; pass --trusted",
             id="refused before its words are looked at",
         ),
-        pytest.param(["probe.deep"], 4, "probe.deep: calls may stand 16 deep in each other, no deeper", id="a limit"),
+        pytest.param(["probe.deep"], 4, "probe.deep: nested calls may be at most 16 deep", id="a limit"),
         pytest.param(
             ["--strict", "probe.tags", "[]"],
             3,
@@ -152,7 +152,7 @@ def test_a_result_is_printed(words: list[str], expected: str) -> None:
         pytest.param(
             ["probe.slow"],
             124,
-            "probe.slow: did not end within 0.01 s and was left behind and may still run",
+            "probe.slow: did not end within 0.01 s and was abandoned and may still run",
             id="a timeout",
         ),
     ],

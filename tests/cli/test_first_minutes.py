@@ -228,7 +228,7 @@ def test_the_table_of_groups_is_that_of_our_distributions() -> None:
 
 def test_a_timeout_stands_before_or_behind_the_name() -> None:
     """It ends the call, with the code of timeouts."""
-    text = "probe.waits: did not end within 0.05 s and was left behind and may still run"
+    text = "probe.waits: did not end within 0.05 s and was abandoned and may still run"
     late = Ran(124, "waiting\n", f"neuroscript: {text}\n")
 
     assert command("call", "--timeout", "0.05", "probe.waits", "1") == late

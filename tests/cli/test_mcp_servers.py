@@ -261,7 +261,7 @@ def test_a_secret_is_a_variable_of_the_environment_and_is_hidden(world: World, m
     """It reaches the server alone; one that is not set is told of, and the other servers work."""
     world.write(world.table(further='trusted = true\nenv = {TOKEN = {secret = "FAR_TOKEN"}}'))
     assert ran(world, "call", "probe.echo", "hi") == Ran(
-        0, "hi\n", "neuroscript: warning: mcp.far: env: this host lends no secret called FAR_TOKEN\n"
+        0, "hi\n", "neuroscript: warning: mcp.far: env: the host provides no secret named FAR_TOKEN\n"
     )
 
     monkeypatch.setenv("FAR_TOKEN", "token-Q7r9T2v5X8z1")

@@ -134,7 +134,7 @@ def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
             id="arguments that come to fit nothing",
         ),
         pytest.param(
-            failing("probe.deep"), (), 4, "probe.deep: calls may stand 16 deep in each other, no deeper", id="a limit"
+            failing("probe.deep"), (), 4, "probe.deep: nested calls may be at most 16 deep", id="a limit"
         ),
     ],
 )

@@ -18,7 +18,7 @@ def test_a_large_result_is_a_file_and_its_beginning(tmp_path: Path) -> None:
     assert (0, 0) == (done.code, told.code)
     assert {"path": first, "size": 200, "items": None} == json.loads(told.out)["spilled"]
     assert ("x" * 200, "x" * 200) == tuple((tmp_path / each).read_text() for each in (first, second))
-    text = f"{'x' * 200}\n[the beginning of a result of 200 bytes; the whole of it is in the file {second} of the sandbox]\n"
+    text = f"{'x' * 200}\n[beginning of a result of 200 bytes; the full result is in the sandbox file {second}]\n"
     assert text == done.out
 
 

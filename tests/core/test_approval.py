@@ -44,9 +44,9 @@ FIELDS: dict[str, Any] = {
     "digest": "3" * 64,
 }
 ASK = "Allow fs.delete? [n] "
-OTHERS = 'Other arguments, all of them in one line, such as {"name": "value"}: '
-NOBODY = Approval.reject("nobody can be asked: no terminal is there")
-ENDED = Approval.reject("nobody has answered: the input ended before an answer came")
+OTHERS = 'New arguments, all of them on one line, for example {"name": "value"}: '
+NOBODY = Approval.reject("there is no terminal to ask for an approval")
+ENDED = Approval.reject("there was no answer: the input ended before an answer came")
 
 BEGIN = f"""
 import json, os, signal, sys, threading
@@ -150,7 +150,7 @@ def test_three_answers_that_are_none_refuse(terminal: Any) -> None:
     for line in ("ja", "oui", "si"):
         type_line(seen, line)
 
-    assert Approval.reject("no answer was understood in 3 tries") == answered(seen)
+    assert Approval.reject("no valid answer in 3 tries") == answered(seen)
 
 
 # Other arguments
@@ -165,7 +165,7 @@ def test_other_arguments_are_typed_as_json(terminal: Any) -> None:
     seen.type('{"path": data}\n')
     assert "line 1, column 10 is not JSON\r\n" in seen.see(OTHERS)
     seen.type('["data/b.txt"]\n')
-    assert "that is no JSON object\r\n" in seen.see(OTHERS)
+    assert "expected a JSON object\r\n" in seen.see(OTHERS)
     seen.type('{"path": "data/ü.txt", "force": true}\n')
 
     assert Approval.modify({"path": "data/ü.txt", "force": True}) == answered(seen)
@@ -183,7 +183,7 @@ def test_three_lines_that_are_no_arguments_refuse(terminal: Any, line: str) -> N
         seen.see(OTHERS)
         seen.type(f"{line}\n")
 
-    assert Approval.reject("no other arguments were understood in 3 tries") == answered(seen)
+    assert Approval.reject("no valid arguments in 3 tries") == answered(seen)
 
 
 def test_no_other_arguments_refuse(terminal: Any) -> None:
@@ -194,7 +194,7 @@ def test_no_other_arguments_refuse(terminal: Any) -> None:
     seen.see(OTHERS)
     seen.type("\n")
 
-    assert Approval.reject("no other arguments were given") == answered(seen)
+    assert Approval.reject("no new arguments were entered") == answered(seen)
 
 
 def test_secret_arguments_stay_as_they_are_unless_they_are_typed(terminal: Any) -> None:
@@ -241,7 +241,7 @@ def test_what_is_typed_before_it_is_asked_again_is_no_answer(terminal: Any) -> N
     seen.see(OTHERS)
     seen.type("\n")
 
-    assert Approval.reject("no other arguments were given") == answered(seen)
+    assert Approval.reject("no new arguments were entered") == answered(seen)
 
 
 @pytest.mark.parametrize("keys", ["\x04", "y\x04\x04"], ids=["ctrl-d", "ctrl-d-in-a-line"])
@@ -414,7 +414,7 @@ def test_a_terminal_that_another_program_draws_on_refuses(desk: Desk) -> None:
 
     answer = TerminalApprover(desk.stdin, desk.output)(request())
 
-    assert Approval.reject("nobody has answered: another program has the terminal") == answer
+    assert Approval.reject("there was no answer: another program uses the terminal") == answer
 
 
 def test_a_terminal_that_is_too_narrow_refuses(desk: Desk) -> None:
@@ -423,7 +423,7 @@ def test_a_terminal_that_is_too_narrow_refuses(desk: Desk) -> None:
 
     answer = TerminalApprover(desk.stdin, desk.output)(request())
 
-    assert Approval.reject("nobody has answered: the terminal has fewer than 40 columns") == answer
+    assert Approval.reject("there was no answer: the terminal has fewer than 40 columns") == answer
     assert b"" == written(desk)
 
 
@@ -696,7 +696,7 @@ def suspended_in(folder: Path) -> Path:
     """Have a request put aside, and return its file."""
     answer = suspending(folder)(request())
     (path,) = folder.iterdir()
-    assert Approval.suspend(f"it waits for an approval in {path.name}") == answer
+    assert Approval.suspend(f"saved in {path.name}") == answer
     return path
 
 
@@ -804,9 +804,9 @@ def test_what_would_not_come_back_is_not_written(tmp_path: Path, value: Any, kin
     with pytest.raises(SpecError) as caught:
         PendingApproval.of(asked).save(tmp_path)
 
-    sentence = "can not be written so that it comes back exactly"
+    sentence = "cannot be stored and read back exactly"
     assert f"pending approval: a {sentence} ({kind}); c {sentence} ({kind})" == str(caught.value)
-    expected = f"it can not wait for an approval: a {sentence} ({kind}); c {sentence} ({kind})"
+    expected = f"it cannot wait for approval: a {sentence} ({kind}); c {sentence} ({kind})"
     assert Approval.reject(expected) == suspending(tmp_path)(asked)
     assert [] == [*tmp_path.iterdir()]
 
@@ -819,9 +819,9 @@ def test_secret_arguments_are_not_written(tmp_path: Path) -> None:
     rejected = suspending(tmp_path / "sub")(asked)
     fine = PendingApproval.of(attrs.evolve(asked, arguments={"path": "a", "token": None})).save(tmp_path)
 
-    sentence = "is secret, and is not written down"
+    sentence = "is secret and must not be stored"
     assert f"pending approval: token {sentence}; key {sentence}" == str(caught.value)
-    assert Approval.reject(f"it can not wait for an approval: token {sentence}; key {sentence}") == rejected
+    assert Approval.reject(f"it cannot wait for approval: token {sentence}; key {sentence}") == rejected
     assert {"path": "a", "token": None} == PendingApproval.load(fine).call.arguments
     assert [] == [*(tmp_path / "sub").iterdir()]
 
@@ -831,7 +831,7 @@ def test_a_directory_that_can_not_be_written_rejects_the_call(tmp_path: Path) ->
     (tmp_path / "file").write_text("")
 
     assert Approval.reject(
-        "it can not wait for an approval: its file can not be written (FileExistsError)"
+        "it cannot wait for approval: its file cannot be written (FileExistsError)"
     ) == suspending(tmp_path / "file")(request())
 
 

@@ -502,7 +502,7 @@ def test_no_secret_is_written_down_for_an_approval(index: int, tmp_path: Path) -
     world.call(name, args, ["call"])
 
     assert set(world.end()) and world.found(canary) == {}
-    assert "it can not wait for an approval" in world.heard["errors"]
+    assert "it cannot wait for approval" in world.heard["errors"]
 
 
 def seen_at_terminal(value: str, is_secret: bool) -> str:

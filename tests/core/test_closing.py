@@ -100,7 +100,7 @@ def test_each_door_takes_a_timeout(never: threading.Event, door: str) -> None:
             case _:
                 return asyncio.run(awaited())
 
-    with pytest.raises(CallTimeout, match=r"g\.wait: did not end within 0\.1 s and was left behind") as caught:
+    with pytest.raises(CallTimeout, match=r"g\.wait: did not end within 0\.1 s and was abandoned") as caught:
         called()
 
     assert caught.value.state == "abandoned"
@@ -279,7 +279,7 @@ def test_a_stream_for_which_no_thread_is_left_is_ended_and_told_of(never: thread
         next(items)
 
     record = audit.records[-1]
-    assert "g.numbers: 8 calls were left behind and still run (after 1 item)" == str(caught.value)
+    assert "g.numbers: 8 abandoned calls still run (after 1 item)" == str(caught.value)
     assert ("limit.abandoned", 1) == (record.code, record.spent["items"])
     assert kept[0].gi_frame is None
 

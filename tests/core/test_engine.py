@@ -664,7 +664,7 @@ def test_a_sync_tool_is_left_behind_when_its_time_is_over() -> None:
             with pytest.raises(CallTimeout) as caught:
                 run()
 
-            assert "g.forever: did not end within 0.05 s and was left behind and may still run" == str(caught.value)
+            assert "g.forever: did not end within 0.05 s and was abandoned and may still run" == str(caught.value)
             assert caught.value.state == "abandoned"
             with pytest.raises(CallError) as refused:
                 kept[-1].set_var("x", 1)

@@ -71,9 +71,9 @@ def test_a_gate_lets_a_call_pass(answer: Any) -> None:
         pytest.param("not on Sundays", "not on Sundays", "host", id="a sentence"),
         pytest.param(Decision("shop.refund", False, text="not today"), "not today", "never", id="a Decision"),
         pytest.param(PolicyError("not here"), "not here", "host", id="a PolicyError"),
-        pytest.param("", "is refused by a hook", "host", id="an empty sentence"),
+        pytest.param("", "was refused by a hook", "host", id="an empty sentence"),
         pytest.param(
-            Decision("shop.refund", False), "is refused by a hook", "never", id="a Decision without a sentence"
+            Decision("shop.refund", False), "was refused by a hook", "never", id="a Decision without a sentence"
         ),
         pytest.param("a\x1b[2Jb\u202e", "a\\x1b[2Jb\\u202e", "host", id="a sentence for a terminal"),
         pytest.param("x" * 1_000, "x" * LONGEST, "host", id="a sentence without an end"),
@@ -151,7 +151,7 @@ def test_a_policy_error_whose_text_is_none_refuses() -> None:
     odd = PolicyError("")
     odd.text = 5  # type: ignore[assignment]
 
-    assert "shop.refund: is refused by a hook" == str(refusal(odd))
+    assert "shop.refund: was refused by a hook" == str(refusal(odd))
 
 
 def test_an_interrupt_of_the_main_thread_passes_a_gate() -> None:

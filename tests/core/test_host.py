@@ -398,7 +398,7 @@ def test_a_secret_needs_a_grant_and_a_declared_need() -> None:
     assert (caught.value.code, caught.value.retry, caught.value.text) == (
         "secret.unknown",
         "host",
-        "this host lends no secret called kay",
+        "the host provides no secret named kay",
     )
 
 
@@ -444,7 +444,7 @@ def test_a_host_without_a_model_says_so() -> None:
 
     assert (caught.value.code, caught.value.text, caught.value.retry) == (
         "llm.none",
-        "this host lends no model",
+        "the host provides no model",
         "host",
     )
     assert isinstance(caught.value.__cause__, LLMError)

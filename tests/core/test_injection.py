@@ -648,7 +648,7 @@ def test_a_secret_is_a_need() -> None:
         assert (error.code, error.retry) == ("policy.capability", "host")
     with engine_of(tools, policy=ExecutionPolicy(grants=["secret:read:crm"])) as engine:
         error = refused_by(lambda: engine.call("crm.find", ["x"]))
-        assert (str(error), error.retry) == ("crm.find: this host lends no secret called crm", "host")
+        assert (str(error), error.retry) == ("crm.find: the host provides no secret named crm", "host")
 
 
 # What is shown

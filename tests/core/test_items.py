@@ -219,7 +219,7 @@ def test_what_would_have_to_be_awaited_is_refused_where_nobody_awaits() -> None:
     with Engine(toolsets=[tools], plugins="none") as engine, pytest.raises(SpecError) as caught:
         engine.execute(ToolCall("s.plain", [5]), on_item=told)
 
-    assert str(caught.value) == "execute: on_item is a coroutine function, which only aexecute awaits"
+    assert str(caught.value) == "execute: on_item is a coroutine function; use aexecute, which awaits it"
 
 
 def test_the_record_of_a_stream_that_its_reader_broke_off_says_so() -> None:

@@ -348,7 +348,7 @@ def test_a_nested_refusal_passes_through_the_outer_tool() -> None:
         engine.call("g.loop")
 
     assert ("g.trusted", "policy.trust", "host") == (refused.value.tool, refused.value.code, refused.value.retry)
-    assert "g.loop: calls may stand 16 deep in each other, no deeper" == str(limited.value)
+    assert "g.loop: nested calls may be at most 16 deep" == str(limited.value)
 
 
 def test_any_other_error_of_a_nested_call_is_the_outer_tools_own() -> None:

@@ -327,7 +327,7 @@ def test_what_was_not_loaded_can_not_be_unloaded(engine: Engine, tmp_path: Path)
             with pytest.raises(PluginError, match="no such plugin was loaded with load_plugin"):
                 way(plugin)
     engine.load_plugin(path)
-    with pytest.raises(RegistryError, match=r"already registered: .*; reload_plugin takes it as it is now"):
+    with pytest.raises(RegistryError, match=r"already registered: .*; call reload_plugin to load its current version"):
         engine.load_plugin(str(path))
 
 

@@ -135,9 +135,9 @@ def test_a_large_result_is_a_file_and_its_beginning(
     assert (f"results/{name}-", f".{ending}") == (path[: len(name) + 9], path[-len(ending) - 1 :])
     assert whole(data)
     assert len(data) == result.spilled.size
-    items = ", 200 items as lines of JSON," if ending == "jsonl" else ""
+    items = ", 200 items as JSON lines," if ending == "jsonl" else ""
     beginning = beginning.removesuffix("\n")
-    assert f"{beginning}\n[the beginning of a result of {len(data)} bytes; the whole of it{items} is in the file {path} of the sandbox]" == result.value  # fmt: skip
+    assert f"{beginning}\n[beginning of a result of {len(data)} bytes; the full result{items} is in the sandbox file {path}]" == result.value  # fmt: skip
     assert (200 if items else None) == result.spilled.items
     assert result_text(shortened(result, 20)) == result_text(result) == result.value
     assert {"path": path, "size": len(data), "items": result.spilled.items} == result_to_data(result)["spilled"]
@@ -234,11 +234,11 @@ def test_a_file_grows_to_its_limit_and_no_further(carried: Carried, box: Path) -
     lines = len(file.read_text().splitlines())
     assert (
         "limit.items", "host",
-        f"t.astream: a result that is written to a file has 2000 bytes, no more; the first {lines} items are in the file results/{file.name} of the sandbox",
+        f"t.astream: a result in a file may have at most 2000 bytes; the first {lines} items are in the file results/{file.name} of the sandbox",
     ) == (result.error.code, result.error.retry, str(result.error))  # fmt: skip
     assert (lines, True) == (result.error.items, 1990 < file.stat().st_size <= 2000)
     assert [*range(lines)] == [*map(json.loads, file.read_text().splitlines())]
-    assert "t.text: a result that is written to a file has 2000 bytes, no more" == str(large.error)
+    assert "t.text: a result in a file may have at most 2000 bytes" == str(large.error)
 
 
 def test_what_is_written_counts_as_bytes_of_files(carried: Carried, box: Path) -> None:
@@ -248,7 +248,7 @@ def test_what_is_written_counts_as_bytes_of_files(carried: Carried, box: Path) -
     assert isinstance(result.error, LimitError)
     assert (
         "limit.fs_bytes", "host",
-        "t.text: gave a result of 200 bytes, which could not be written to a file: no more than 150 bytes of files are permitted",
+        "t.text: returned a result of 200 bytes, which could not be written to a file: no more than 150 bytes of files are permitted",
     ) == (result.error.code, result.error.retry, str(result.error))  # fmt: skip
     assert not [*box.glob("results/*")]
 
@@ -318,7 +318,7 @@ def test_a_file_that_was_changed_while_it_was_written_is_an_error(
     if change is Path.touch:
         assert result.ok
     else:
-        assert "gave a result of 1000 items, and its file results/t.astream-" in str(result.error)
+        assert "returned a result of 1000 items, but its file results/t.astream-" in str(result.error)
         assert str(result.error).endswith(".jsonl was changed meanwhile (after 1000 items)")
 
 
@@ -342,7 +342,7 @@ def test_a_last_block_that_can_not_be_written_is_in_the_record(tmp_path: Path, d
     written = len(file.read_text().splitlines())
     assert 0 < written < 200
     assert (
-        "t.astream: gave a result of 200 items or more, which could not be written to a file: no more than 250 bytes of "
+        "t.astream: returned a result of 200 items or more, which could not be written to a file: no more than 250 bytes of "
         f"files are permitted (after 200 items); the first {written} items are in the file results/{file.name} of the sandbox"
     ) == str(result.error)
     assert ("limit.fs_bytes", 200) == (record.code, record.spent["items"])

@@ -263,7 +263,7 @@ def test_the_inner_stream_is_counted_where_one_stream_reads_another() -> None:
     with pytest.raises(LimitError) as caught:
         engine.call("g.outer", (4,))
 
-    assert "s.texts: gave more than 3 items" == str(caught.value)
+    assert "s.texts: yielded more than 3 items" == str(caught.value)
     assert 3 == caught.value.items
     assert [("ok", 1), ("ok", 3), ("limit.items", 3), ("limit.items", 1)] == [
         (code, spent["items"]) for code, spent in told(audit)
@@ -284,7 +284,7 @@ def test_a_host_limits_the_items_of_a_stream(name: str) -> None:
         with pytest.raises(LimitError):
             door()
 
-    assert (f"{name}: gave more than 3 items", "limit.items", "host", 3) == (
+    assert (f"{name}: yielded more than 3 items", "limit.items", "host", 3) == (
         str(caught.value),
         caught.value.code,
         caught.value.retry,
@@ -300,7 +300,7 @@ def test_the_least_limit_of_all_layers_holds() -> None:
     session = engine.session(policy=ExecutionPolicy(limits=Limits(items=0)))
 
     assert [] == session.call("s.texts", (0,))
-    with pytest.raises(LimitError, match=r"^s\.texts: gave more than 0 items$"):
+    with pytest.raises(LimitError, match=r"^s\.texts: yielded more than 0 items$"):
         session.call("s.texts", (1,))
     assert ["abc"] * 3 == engine.call("s.texts", (3,))
 
@@ -312,7 +312,7 @@ def test_a_stream_that_is_too_large_tells_how_far_it_came() -> None:
     with pytest.raises(LimitError) as caught:
         list(engine.stream("s.texts", (3,)))
 
-    assert "s.texts: gave a result of more than 32 bytes (after 2 items)" == str(caught.value)
+    assert "s.texts: returned a result of more than 32 bytes (after 2 items)" == str(caught.value)
     assert [("limit.result_bytes", {"items": 2, "result_bytes": 22})] == told(audit)
 
 

@@ -125,7 +125,7 @@ def test_what_is_denied_later_is_refused_when_the_model_asks() -> None:
         model.chain("", tools=tools).text()
 
     assert model.heard == [
-        "Error: error policy.stopped: this session was stopped by an approver, and runs nothing further. "
+        "Error: error policy.stopped: the session was stopped by an approver. "
         "Only the host can change that: do not make this call again."
     ]
 

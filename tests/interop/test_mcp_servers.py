@@ -242,7 +242,7 @@ def test_each_server_that_can_not_be_used_is_listed_and_stops_no_other(tmp_path:
         assert (errors, [*engine.tools]) == (engine.plugin_errors, ["t.a", "far.a"])
     assert [(each.distribution, each.code, each.reason) for each in errors] == [
         ("mcp.gone", "mcp.start", "the server could not be reached: FileNotFoundError"),
-        ("mcp.secret", "plugin.spec", "headers: this host lends no secret called no-such"),
+        ("mcp.secret", "plugin.spec", "headers: the host provides no secret named no-such"),
         ("mcp.t", "plugin.duplicate", "already registered: t.a"),
     ]
 

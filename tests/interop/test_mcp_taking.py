@@ -674,5 +674,5 @@ def test_what_is_wrong_with_the_call_is_told_at_once() -> None:
         "group: a b is not that of a group",
         "timeout: expected a finite number of seconds above 0",
         "headers: A must be a text of one line, or a Secret",
-        "headers: this host lends no secret called key",
+        "headers: the host provides no secret named key",
     )

@@ -95,7 +95,7 @@ CALLS = {"llm.ask": ["?"], "llm.choose": ["?", ["math.add"]], "llm.embed": ["?"]
 @pytest.mark.parametrize(("tool", "args"), CALLS.items(), ids=CALLS)
 @pytest.mark.parametrize(
     ("model", "code", "text"),
-    [(None, "llm.none", "this host lends no model"), (Silent(), "llm.auth", "the model is not reached")],
+    [(None, "llm.none", "the host provides no model"), (Silent(), "llm.auth", "the model is not reached")],
     ids=["no model", "a model that fails"],
 )
 def test_a_model_that_does_not_answer_is_told_by_its_own_code(

@@ -1,9 +1,7 @@
-"""A call that is to be approved, as lines on which nothing that the call holds can pass for something else.
-
-What comes from outside stands behind a bar, ``|``, or ``:`` where it goes on: no line of ours has one there. It is cut
-into rows here and not by the terminal, and everything in it that moves, turns, hides or has no width is an escape.
-
-Source: contract section 5; reliability.md T20.
+"""Approval prompts: a call as lines of text that no argument value can imitate.
+Text from callers and authors follows a bar, ``|``, or ``:`` on continuation lines; no line of the prompt itself has one
+in that column. This code breaks the rows and not the terminal, and it escapes every character that moves the cursor,
+changes the writing direction, hides text or has no width.
 """
 
 from __future__ import annotations
@@ -17,19 +15,19 @@ from neuroscript.approval.request import ApprovalRequest
 from neuroscript.io.text import escaped
 
 LABEL: Final = 11
-"""How many cells a line has before the bar."""
+"""Cells of a line before the bar."""
 
 ROWS: Final = 6
-"""How many rows a value, a need or a description takes at most."""
+"""Rows that a value, a need or a description may take."""
 
 NEEDS: Final = 10
-"""How many needs are shown; of the others, how many there are."""
+"""How many needs are shown; for the others, their number."""
 
 MARKS: Final = 2
-"""How many combining marks a letter may carry; more of them would grow over the lines above."""
+"""Combining marks that a letter may have; more of them would cover the lines above."""
 
 WIDE: Final = 0x1F000
-"""From here on there are pictures, which terminals draw in two cells whatever the tables say."""
+"""From this code point on there are pictures, which terminals draw in two cells whatever the tables say."""
 
 MASKED: Final = "[secret]"
 
@@ -41,13 +39,12 @@ BLANK: Final = re.compile(
 
 
 def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str:
-    """Return what somebody has to see before a call is approved, each line with its end.
-
+    """Return what the user must see before a call is approved; each line includes its line end.
     Args:
         columns: How many cells a line has; the last one stays free.
-        encoding: What the lines are written in; what it can not say is an escape.
+        encoding: The encoding of the output; characters that it lacks are escaped.
     """
-    room = columns - LABEL - 3  # the bar, a blank, and the last cell
+    room = columns - LABEL - 3  # the bar, a space, and the last cell
     lines = [
         "-" * (columns - 1),
         *_ours("tool", request.tool, room),
@@ -62,13 +59,13 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
 
 
 def _ours(label: str, text: str, room: int) -> Iterator[str]:
-    """Yield the lines of what the registry and the engine say."""
+    """Yield the lines with text of the registry and the engine."""
     for index, row in enumerate(rows(text, room)):
         yield f"{'' if index else f'{label}:':{LABEL}}{row}"
 
 
 def _theirs(label: str, texts: Iterable[str], room: int, encoding: str, untold: int = 0) -> Iterator[str]:
-    """Yield the lines of what authors and callers say: each text begins with a bar, and goes on with a colon."""
+    """Yield the lines with text of authors and callers: each text begins with a bar, and continues with a colon."""
     head = f"{label}:"
     for text in texts:
         shown = rows(text[: ROWS * room], room, encoding)
@@ -82,7 +79,7 @@ def _theirs(label: str, texts: Iterable[str], room: int, encoding: str, untold: 
 
 
 def _needs(request: ApprovalRequest) -> Iterator[str]:
-    """Yield the first needs; one that a secret argument was filled into is not told further than its verb."""
+    """Yield the first needs; a need that contains a secret argument is cut after its verb."""
     secrets = [request.arguments[name] for name in request.secrets if name in request.arguments]
     for need in request.needs[:NEEDS]:
         hidden = any(_may_hold(need, secret) for secret in secrets)
@@ -101,8 +98,7 @@ def _arguments(request: ApprovalRequest) -> Iterator[str]:
 
 
 def value_text(value: Any) -> str:
-    """Return an exact value as JSON, or as Python writes it where JSON would not give it back.
-
+    """Return an exact value as JSON, or as Python source if JSON would change it.
     >>> value_text({"a": [1, None]}), value_text({1: b"x"})
     ('{"a": [1, null]}', "{1: b'x'}")
     """
@@ -116,7 +112,7 @@ def value_text(value: Any) -> str:
 
 
 def rows(text: str, room: int, encoding: str = "utf-8") -> list[str]:
-    """Return a text in rows of at most *room* cells, with all escapes that it needs; none for an empty one."""
+    """Return a string as rows of at most *room* cells, escaped where necessary; no rows for an empty string."""
     found: list[str] = []
     left = 0
     for piece, cells in _pieces(text.encode(encoding, "backslashreplace").decode(encoding)):
@@ -129,7 +125,7 @@ def rows(text: str, room: int, encoding: str = "utf-8") -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Yield each character as it is to be seen, and how many cells it takes at most; a mark takes none."""
+    """Yield each character as it is shown, and how many cells it takes at most; a combining mark takes none."""
     marks = MARKS
     for each in text:
         if category(each) in ("Mn", "Me") and marks < MARKS and not BLANK.match(each):

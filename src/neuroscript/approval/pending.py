@@ -1,7 +1,4 @@
-"""A call that waits for its approval in a file, until somebody answers and the call is resumed.
-
-Source: contract section 5; reliability.md T20.
-"""
+"""Suspended calls: each waits for its approval in a file, until the request is answered and the call is resumed."""
 
 from __future__ import annotations
 
@@ -45,10 +42,10 @@ FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
     "reason": (str,),
     "created": (int, float),
 }
-"""What stands in a file, and the exact types of it."""
+"""The fields of a file, and their exact types."""
 
 BOUND: Final = ("fingerprint", "policy", "session", "digest")
-"""What an answer is good for, and nothing else."""
+"""What an answer is bound to; it is valid for nothing else."""
 
 LATEST: Final = 1e11
 """Seconds; some years after 5000."""
@@ -58,16 +55,15 @@ SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 @attrs.frozen
 class PendingApproval:
-    """A call that was put aside; an answer to it counts only if nothing of what it was bound to has changed.
-
+    """A suspended call; an answer to it counts only if nothing that it is bound to has changed.
     Attributes:
         call: The tool's canonical name, and the exact values by name.
         fingerprint: SHA-256 of the tool's definition, in hexadecimal digits.
         policy: SHA-256 of what the host permits.
         session: The id of the session.
         digest: SHA-256 of the tool's definition and of the values.
-        approver: Which approver put it aside; the others are asked as ever.
-        reason: Why it was put aside, for whoever answers.
+        approver: Which approver suspended it; the others are asked as usual.
+        reason: Why it was suspended, for the user who answers.
         created: When, in seconds since 1970-01-01 UTC.
     """
 
@@ -86,19 +82,18 @@ class PendingApproval:
 
     @classmethod
     def of(cls, request: ApprovalRequest, *, reason: str = "", created: float | None = None) -> PendingApproval:
-        """Return what is to be kept of a request.
-
+        """Return what to store for a request.
         Args:
-            created: The time by the host's clock; None is the system's.
+            created: The time by the host's clock; None means the system's.
 
         Raises:
-            SpecError: Arguments of it are secret: they are not to be written down.
+            SpecError: Some of its arguments are secret; they must not be stored.
         """
         parts = {"request": (request, REQUEST), "reason": (reason, STRING), "created": (created, optional(DURATION))}
         require(WHERE, **parts)
         given = [name for name, value in request.arguments.items() if name in request.secrets and value is not None]
         if given:
-            raise _unfit(f"{shown(name)} is secret, and is not written down" for name in given)
+            raise _unfit(f"{shown(name)} is secret and must not be stored" for name in given)
         bound = [getattr(request, name) for name in BOUND]
         when = time.time() if created is None else created
         call = ToolCall(request.tool, dict(request.arguments))
@@ -110,29 +105,27 @@ class PendingApproval:
         return self.call.name
 
     def agrees(self, fingerprint: str, policy: str, session: str, digest: str) -> tuple[str, ...]:
-        """Return the names of what no longer agrees, none where an answer counts.
-
+        """Return the names of what has changed, none if an answer is valid.
         Args:
-            fingerprint: That of the tool as it is now.
+            fingerprint: The fingerprint of the tool as it is now.
             policy: The digest of what the host permits now.
             session: The id of the session that resumes the call.
-            digest: That of the tool and the exact values, bound once more.
+            digest: The digest of the tool and of the exact values, bound once more.
         """
         now = {"fingerprint": fingerprint, "policy": policy, "session": session, "digest": digest}
         require(WHERE, **{name: (value, STRING) for name, value in now.items()})
         return tuple(name for name, value in now.items() if getattr(self, name) != value)
 
     def save(self, place: str | os.PathLike[str]) -> Path:
-        """Write a new file that nobody else may read, whole or not at all, and return its path.
-
+        """Write a new file that only its owner may read, whole or not at all, and return its path.
         Args:
-            place: A directory, in which the file has a name of its own, or the path of a file that is not there yet.
+            place: A directory, in which the file gets a unique name, or the path of a file that does not exist yet.
 
         Raises:
-            SpecError: Arguments would not come back exactly, such as a time, an embedding or a map whose keys are no
-                texts; or they are too large.
-            FileExistsError: There is a file of this name.
-            OSError: It can not be written.
+            SpecError: Arguments could not be read back exactly, such as a time, an embedding or a map whose keys are
+                not strings; or they are too large.
+            FileExistsError: A file with this name exists.
+            OSError: It cannot be written.
         """
         import json
 
@@ -150,12 +143,11 @@ class PendingApproval:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PendingApproval:
-        """Return what a file holds.
-
+        """Return the suspended call that a file contains.
         Raises:
             SpecError: With everything that is wrong with the file: others may read or change it, it belongs to another
-                user, it is a link, no file or too large, or what stands in it is no pending approval.
-            OSError: It can not be opened, for example because it is not there.
+                user, it is a link, not a regular file or too large, or its content is not a suspended call.
+            OSError: It cannot be opened, for example because it does not exist.
         """
         require(WHERE, path=(path, PATH))
         data = _parsed(read_private(Path(path), WHERE, LARGEST))
@@ -169,24 +161,24 @@ class PendingApproval:
 
 def suspending(directory: str | os.PathLike[str]) -> Callable[[ApprovalRequest], Approval]:
     """Return an approver that writes each request into *directory* and suspends the call.
+    A request that cannot be written is rejected. The reason of the answer contains the name of the file, but not its
+    path.
 
     Args:
-        directory: Made, for its owner alone, when the first request comes.
-
-    What can not be written is rejected. The reason of the answer holds the name of the file and nothing of its path.
+        directory: Created for its owner alone when the first request comes.
     """
     require("suspending", directory=(directory, PATH))
     folder = Path(directory)
 
     def suspend(request: ApprovalRequest) -> Approval:
-        """Put a request aside."""
+        """Store a request."""
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return Approval.suspend(f"it waits for an approval in {PendingApproval.of(request).save(folder).name}")
+            return Approval.suspend(f"saved in {PendingApproval.of(request).save(folder).name}")
         except SpecError as error:
-            return Approval.reject(f"it can not wait for an approval: {'; '.join(error.problems)}")
+            return Approval.reject(f"it cannot wait for approval: {'; '.join(error.problems)}")
         except OSError as error:
-            return Approval.reject(f"it can not wait for an approval: its file can not be written ({type_name(error)})")
+            return Approval.reject(f"it cannot wait for approval: its file cannot be written ({type_name(error)})")
 
     return suspend
 
@@ -202,13 +194,13 @@ def _data(pending: PendingApproval) -> dict[str, Any]:
 
 
 def _file_name(pending: PendingApproval) -> str:
-    """Return a name that tells the tool, and that no other request has."""
+    """Return a unique name that contains the name of the tool."""
     tool = re.sub(r"[^a-z0-9_.]", "_", pending.tool)[:64]
     return f"{tool}-{os.urandom(8).hex()}.json"
 
 
 def _named(call: ToolCall) -> Mapping[str, Any]:
-    """Return the arguments of a call, which are those of a request: by name."""
+    """Return the arguments of a call, which are by name, as those of a request are."""
     if not isinstance(call.arguments, Mapping):
         raise _unfit(["the arguments of its call must be by name"])
     return call.arguments
@@ -218,7 +210,7 @@ def _inexact(call: ToolCall) -> Iterator[str]:
     """Yield a sentence for each argument that would not be the same when it is read again."""
     for name, value in _named(call).items():
         if not _comes_back(value):
-            yield f"{shown(name)} can not be written so that it comes back exactly ({type_name(value)})"
+            yield f"{shown(name)} cannot be stored and read back exactly ({type_name(value)})"
 
 
 def _comes_back(value: Any) -> bool:
@@ -241,7 +233,7 @@ def _parsed(content: bytes) -> Any:
 
 
 def _faults(data: Any) -> Iterator[str]:
-    """Yield everything that is wrong with what stands in a file."""
+    """Yield everything that is wrong with the content of a file."""
     if type(data) is not dict:
         yield f"expected an object, got {type_name(data)}"
         return
@@ -271,7 +263,7 @@ def _fault(name: str, value: Any) -> Iterator[str]:
 
 
 def _spoilt(data: Any) -> bool:
-    """Tell whether `PendingApproval.save` writes no such thing: bad base64, a number without end, too much nesting."""
+    """Return whether `save` cannot have written this: bad base64, an infinite number, too deep nesting."""
     try:
         value = restored(data)
         walk = Walk(LAX)

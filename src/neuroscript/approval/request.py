@@ -1,9 +1,6 @@
-"""Asking somebody whether a call may run, and what the answer may be.
-
-An approver is a callable, sync or async: an `ApprovalRequest` in, an `Approval` out. Whatever else it does, the call is
-refused. The answer is bound to the digest of the tool's definition and of the very values that were shown.
-
-Source: contract section 5; reliability.md T20; peers.md row 1e.
+"""Approval requests and answers.
+An approver is a callable, sync or async, that takes an `ApprovalRequest` and returns an `Approval`. Anything else that
+it does refuses the call. The answer is valid only for the tool definition and the values that were shown.
 """
 
 from __future__ import annotations
@@ -32,24 +29,23 @@ VERDICT: Final = one_of(*get_args(Verdict))
 
 @attrs.frozen
 class ApprovalRequest:
-    """A call that fits, that nothing has refused, and that somebody has to approve.
-
+    """A call with valid arguments that nothing has refused and that needs an approval.
     Attributes:
         tool: The canonical name of the tool, from the registry.
-        description: What the tool says it does.
-        arguments: A copy of the exact values that the function would get, by name; of a variadic argument the list of
-            its values. Of secret arguments too; `secrets` names them, and they are to be shown to nobody.
+        description: The description of the tool.
+        arguments: A copy of the exact values that the function would receive, by name; a variadic argument is a list.
+            Secret arguments are included; do not show those that `secrets` names.
         secrets: The names of the secret arguments.
-        needs: What the call does to the world, such as ``fs:write:data/a.txt``, each path in its one spelling.
-        effects: What the tool says of its effects.
+        needs: What the call needs, such as ``fs:write:data/a.txt``, each path normalized.
+        effects: The effects that the tool declares.
         session: The id of the session.
-        depth: 1 for a call from outside.
-        above: The tools of the calls that it stands in, the innermost first.
+        depth: 1 for a call from outside, one more for each nested call.
+        above: The tools of the calls that it is nested in, the innermost first.
         fingerprint: SHA-256 of the tool's definition.
         policy: SHA-256 of what the host permits.
-        digest: SHA-256 of the tool's definition and of the values; an answer is good for these alone.
-        approver: Which approver is asked, where a policy is within others: 0 is that of the innermost one.
-        injected: The names of further arguments, which the host gives in each call; nobody is shown their values.
+        digest: SHA-256 of the tool's definition and of the values; an answer is valid for these alone.
+        approver: Which approver is asked, if policies are nested: 0 is the approver of the innermost one.
+        injected: The names of further arguments that the host provides in each call; their values are not shown.
     """
 
     tool: str
@@ -76,12 +72,11 @@ class ApprovalRequest:
 
 @attrs.frozen
 class Approval:
-    """The answer to an `ApprovalRequest`; made by its class methods.
-
+    """The answer to an `ApprovalRequest`; create it with one of the class methods.
     Attributes:
-        verdict: What is to become of the call.
-        reason: Why it is rejected; a sentence that the model may read.
-        arguments: What it is to be called with instead, by name.
+        verdict: The decision.
+        reason: Why the call is rejected; the model may read it.
+        arguments: The arguments to use instead, by name.
         for_session: Whether the same call of the same session is approved from now on.
     """
 
@@ -95,28 +90,28 @@ class Approval:
 
     @classmethod
     def approve(cls, *, for_session: bool = False) -> Approval:
-        """Let it run: this once, or whenever this session makes the very same call."""
+        """Let the call run: once, or whenever this session makes exactly the same call."""
         return cls("approve", for_session=for_session)
 
     @classmethod
     def modify(cls, arguments: Mapping[str, Any]) -> Approval:
-        """Let it run with these arguments instead; they are bound again, and every gate sees them."""
+        """Let the call run with these arguments instead; they are bound again and pass every check."""
         require("approval", arguments=(arguments, BY_NAME))
         return cls("modify", arguments=arguments)
 
     @classmethod
     def reject(cls, reason: str = "") -> Approval:
-        """Refuse it; the model may go on and try something else."""
+        """Refuse the call; the model may continue and try something else."""
         return cls("reject", reason)
 
     @classmethod
     def stop(cls, reason: str = "") -> Approval:
-        """Refuse it, and every further call of this session."""
+        """Refuse the call, and every further call of this session."""
         return cls("stop", reason)
 
     @classmethod
     def suspend(cls, reason: str = "") -> Approval:
-        """Refuse it for now: the request was put aside, and whoever answers it later resumes the call."""
+        """Refuse the call for now: the request was stored, and the call is resumed when it is answered."""
         return cls("suspend", reason)
 
 

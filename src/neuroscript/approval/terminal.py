@@ -1,7 +1,4 @@
-"""Asking at a terminal whether a call may run: one question at a time, and whatever is no clear answer refuses.
-
-Source: contract section 5; reliability.md T20 and part 4.6.
-"""
+"""Approval at a terminal: one prompt at a time; anything but a clear yes refuses the call."""
 
 from __future__ import annotations
 
@@ -26,29 +23,28 @@ else:
 
 WIDEST: Final = 80
 NARROWEST: Final = 40
-"""In cells; on a narrower terminal the lines would be broken where what a caller wrote could pass for one of ours."""
+"""In cells; a narrower terminal would break lines so that text of a caller could imitate the prompt."""
 
 TRIES: Final = 3
-"""How often an answer may not be understood."""
+"""How many invalid answers are accepted."""
 
 ANSWERS: Final = """\
 y: yes, once   s: yes, in this session   m: other arguments
 n: no, or "n because ..." to say why     x: no, and stop the session
 """
 AGAIN: Final = "answer with y, s, m, n or x\n"
-NOBODY: Final = "nobody can be asked: no terminal is there"
+NOBODY: Final = "there is no terminal to ask for an approval"
 
 
 class TerminalApprover:
-    """Shows a call on a terminal and asks whether it may run; refuses by default, and whenever it can not ask.
-
-    The answers: ``y`` this once, ``s`` whenever this session makes the same call, ``m`` with other arguments, ``n`` or
-    nothing no, ``n because …`` no and why, ``x`` no and the session makes no further call. What was typed before the
-    question stood there is no answer. Secret arguments are not shown.
+    """Shows a call on a terminal and asks whether it may run; refuses by default, and whenever it cannot ask.
+    The answers: ``y`` approves this call once, ``s`` approves the same call for the whole session, ``m`` changes the
+    arguments, ``n`` or an empty line refuses the call, ``n because …`` refuses it with a reason, and ``x`` refuses it
+    and every further call of the session. Type-ahead is discarded. Secret arguments are not shown.
 
     Args:
-        stdin: Where answers come from, a terminal; None is ``sys.stdin`` at the time of the question.
-        output: Where questions go, a terminal; None is ``sys.stderr`` at that time.
+        stdin: A terminal for answers; None means ``sys.stdin`` at the time of the prompt.
+        output: A terminal for prompts; None means ``sys.stderr`` at that time.
     """
 
     def __init__(self, stdin: TextIO | None = None, output: TextIO | None = None) -> None:
@@ -57,10 +53,9 @@ class TerminalApprover:
         self._output = output
 
     def __call__(self, request: ApprovalRequest) -> Approval:
-        """Return the answer of whoever sits there, or a rejection that says why there is none.
-
+        """Return the user's answer, or a rejection with the reason if nobody can answer.
         Raises:
-            KeyboardInterrupt: Ctrl-C.
+            KeyboardInterrupt: The user pressed Ctrl-C.
         """
         stdin = sys.stdin if self._stdin is None else self._stdin
         output = sys.stderr if self._output is None else self._output
@@ -70,28 +65,28 @@ class TerminalApprover:
             try:
                 return _asked(_Talk(stdin, output), request)
             except PromptError as error:
-                return Approval.reject(f"nobody has answered: {error}")
-            except (OSError, ValueError):  # it went away, or was closed, before it was asked
+                return Approval.reject(f"there was no answer: {error}")
+            except (OSError, ValueError):  # the terminal was closed before the prompt
                 return Approval.reject(NOBODY)
 
 
 @attrs.frozen
 class _Talk:
-    """A terminal on which one question stands."""
+    """A terminal that shows one prompt."""
 
     stdin: TextIO
     output: TextIO
 
     @property
     def columns(self) -> int:
-        """How many cells its lines have, as far as they are used."""
+        """How many cells of its lines are used."""
         columns = os.get_terminal_size(self.output.fileno()).columns or WIDEST
         if columns < NARROWEST:
             raise noninteractive(f"the terminal has fewer than {NARROWEST} columns")
         return min(columns, WIDEST)
 
     def answer(self, text: str) -> str:
-        """Write *text*, forget what was typed before, and return the next line without the blanks around it."""
+        """Write *text*, discard type-ahead, and return the next line without surrounding spaces."""
         write_out(text, self.output)
         _forget(self.stdin.fileno())
         line = typed(self.stdin)
@@ -114,9 +109,9 @@ else:
             termios.tcflush(descriptor, termios.TCIFLUSH)
             waits_for_lines = termios.tcgetattr(descriptor)[3] & termios.ICANON
         except termios.error:
-            raise noninteractive("the terminal is not there any more") from None
+            raise noninteractive("the terminal is gone") from None
         if not waits_for_lines:
-            raise noninteractive("another program has the terminal")
+            raise noninteractive("another program uses the terminal")
 
 
 def _asked(talk: _Talk, request: ApprovalRequest) -> Approval:
@@ -136,7 +131,7 @@ def _asked(talk: _Talk, request: ApprovalRequest) -> Approval:
             case "x", _:
                 return Approval.stop(_reason(rest))
         text = f"{AGAIN}{ask}"
-    return Approval.reject(f"no answer was understood in {TRIES} tries")
+    return Approval.reject(f"no valid answer in {TRIES} tries")
 
 
 def _reason(rest: str) -> str:
@@ -144,24 +139,24 @@ def _reason(rest: str) -> str:
 
 
 def _modified(talk: _Talk, request: ApprovalRequest) -> Approval:
-    """Take other arguments, all by name in one line of JSON; secret ones that are not among them stay as they are."""
-    text = ask = 'Other arguments, all of them in one line, such as {"name": "value"}: '
+    """Ask for new arguments, all by name on one line of JSON; secret ones that are left out stay unchanged."""
+    text = ask = 'New arguments, all of them on one line, for example {"name": "value"}: '
     for _ in range(TRIES):
         line = talk.answer(text)
         if not line:
-            return Approval.reject("no other arguments were given")
+            return Approval.reject("no new arguments were entered")
         arguments, fault = _object(line)
         if not fault:
             kept = {name: value for name, value in request.arguments.items() if name in request.secrets}
             return Approval.modify({**kept, **arguments})
         text = f"{fault}\n{ask}"
-    return Approval.reject(f"no other arguments were understood in {TRIES} tries")
+    return Approval.reject(f"no valid arguments in {TRIES} tries")
 
 
 def _object(line: str) -> tuple[Mapping[str, Any], str]:
-    """Return what a line of JSON says, and what is wrong with it, or ``""``."""
+    """Return the object that a line of JSON contains, and what is wrong with it, or ``""``."""
     try:
         arguments = parsed(line)
     except NotJSON as error:
         return {}, error.hint
-    return (arguments, "") if type(arguments) is dict else ({}, "that is no JSON object")
+    return (arguments, "") if type(arguments) is dict else ({}, "expected a JSON object")

@@ -81,7 +81,7 @@ def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | 
     changed = pending.agrees(definition, policy_digest(session.policy), session.id, call_digest(definition, values))
     if not changed:
         return None
-    text = f"waits for another approval, for this is no longer what was asked about: {', '.join(changed)}"
+    text = f"needs a new approval because these have changed: {', '.join(changed)}"
     frame = CallFrame(session, tool.name)
     refusal = PolicyError(text, tool=tool.name, code="policy.stale", need="approval", rule="approver")
     return session._refused(frame, refusal, values)
@@ -186,8 +186,8 @@ def _secrets(spec: ToolSpec, values: tuple[Any, ...], frame: CallFrame) -> froze
 
 REFUSALS: Final[dict[str, tuple[str, str, Retry]]] = {
     "reject": ("was not approved", "policy.rejected", "never"),
-    "stop": ("was not approved, and nothing further may run in this session", "policy.stopped", "never"),
-    "suspend": ("waits for an approval", "policy.pending", "later"),
+    "stop": ("was not approved, and the session was stopped", "policy.stopped", "never"),
+    "suspend": ("is waiting for approval", "policy.pending", "later"),
 }
 """For each answer that refuses a call: the sentence, the code and the retry of its error."""
 

@@ -51,7 +51,7 @@ def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bo
     Args:
         has_ended: Returns whether a function that was abandoned has ended since.
     """
-    state = "was stopped" if stopped else "was left behind and may still run"
+    state = "was stopped" if stopped else "was abandoned and may still run"
     text = f"did not end within {body.limit:g} s and {state}"
     word: Literal["stopped", "abandoned"] = "stopped" if stopped else "abandoned"
     error = CallTimeout(text, tool=body.tool, state=word, seconds=body.limit, has_ended=has_ended)

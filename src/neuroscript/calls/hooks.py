@@ -146,5 +146,5 @@ def _raised(error: BaseException, tool: str, gate: str) -> PolicyError:
 def _error(text: object, tool: str, gate: str, need: str = "", retry: Retry | None = None) -> PolicyError:
     sentence = escaped(str.__str__(text)[:LONGEST]).strip() if isinstance(text, str) else ""
     return PolicyError(
-        sentence or "is refused by a hook", tool=tool, code="policy.hook", need=need, rule=gate, retry=retry
+        sentence or "was refused by a hook", tool=tool, code="policy.hook", need=need, rule=gate, retry=retry
     )

@@ -93,7 +93,7 @@ class Watch:
         return redactor is not None and redactor.plain(value) is not value
 
     def text(self, text: str) -> str:
-        """Return a text for a record, in which the secrets of all sessions are replaced."""
+        """Return a string for a record, in which the secrets of all sessions are replaced."""
         redactor = self._redactor()
         return text if redactor is None else redactor.text(text)
 

@@ -345,7 +345,7 @@ class Line:
         values = len(exact) if type(exact) is array else walk.nodes
         size = before + walk.text + VALUE * values
         if self.most is not None and size > self.most:
-            text = f"gave a result of more than {self.most} bytes"
+            text = f"returned a result of more than {self.most} bytes"
             raise LimitError(text, tool=self.tool.name, code="limit.result_bytes")
         return size
 

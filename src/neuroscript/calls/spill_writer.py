@@ -68,7 +68,7 @@ class File:
         try:
             self._session.sandbox.files(_permits, self._spend).append(self.path, data)
         except (LentError, LimitError) as error:
-            text = f"gave a result {given}, which could not be written to a file: {error.text}"
+            text = f"returned a result {given}, which could not be written to a file: {error.text}"
             kind = LimitError if isinstance(error, LimitError) else ToolFailed
             raise kind(text, tool=self._tool, code=error.code, retry=error.retry) from error
         self.size += len(data)
@@ -78,7 +78,7 @@ class File:
         with suppress(LentError):
             if self._session.sandbox.files(_permits, self._spend).stat(self.path).size == self.size:
                 return
-        raise ToolFailed(f"gave a result {given}, and its file {self.path} was changed meanwhile", tool=self._tool)
+        raise ToolFailed(f"returned a result {given}, but its file {self.path} was changed meanwhile", tool=self._tool)
 
     def has_room(self, size: int) -> bool:
         """Return whether the file may have so many bytes more."""
@@ -86,7 +86,7 @@ class File:
 
     def refusal(self) -> LimitError:
         """Return the error of a result that is larger than a file may be."""
-        text = f"a result that is written to a file has {self._spill.most} bytes, no more"
+        text = f"a result in a file may have at most {self._spill.most} bytes"
         return LimitError(text, tool=self._tool, code="limit.items")
 
     def _spend(self, what: str, count: int) -> None:
@@ -236,10 +236,10 @@ def _ending(value: object) -> str:
 
 
 def _told(session: Caller, result: ToolResult, begins: str, spilled: Spilled) -> ToolResult:
-    items = "" if spilled.items is None else f", {spilled.items} items as lines of JSON,"
-    reader = f"; {READER} reads it" if READER in session.infos else ""
+    items = "" if spilled.items is None else f", {spilled.items} items as JSON lines,"
+    reader = f"; read it with {READER}" if READER in session.infos else ""
     text = (
-        f"{begins.removesuffix(chr(10))}\n[the beginning of a result of {spilled.size} bytes; the whole of it{items} "
-        f"is in the file {spilled.path} of the sandbox{reader}]"
+        f"{begins.removesuffix(chr(10))}\n[beginning of a result of {spilled.size} bytes; the full result{items} "
+        f"is in the sandbox file {spilled.path}{reader}]"
     )
     return attrs.evolve(result, value=text, spilled=spilled)

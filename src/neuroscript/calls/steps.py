@@ -328,7 +328,7 @@ def ended_late(frame: CallFrame) -> CallTimeout:
 
 def ended_with_engine() -> CallError:
     """Return the error of a call that was stopped because its engine was closed."""
-    return CallError("was stopped, for the engine is closed", code="engine.closed")
+    return CallError("was stopped because the engine was closed", code="engine.closed")
 
 
 def failure(error: BaseException, tool: str) -> BaseException:
@@ -383,7 +383,7 @@ def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
 
 def _told(error: BaseException) -> str:
     if isinstance(error, CallError):
-        done = f"its call of {error.tool} failed" if error.tool else "what it asked for was refused"
+        done = f"its call of {error.tool} failed" if error.tool else "its request was refused"
         return f"{done} ({error.code})"
     return f"the tool failed ({type_name(error)})"
 

@@ -31,7 +31,7 @@ class Given:
     def require_room(self, tool: str) -> None:
         """Raise a `LimitError` if the host permits no further item."""
         if self.most is not None and self.items >= self.most:
-            error = LimitError(f"gave more than {self.most} items", tool=tool, code="limit.items")
+            error = LimitError(f"yielded more than {self.most} items", tool=tool, code="limit.items")
             error.items = self.items
             raise error
 
@@ -187,7 +187,9 @@ class Collected:
 
     def _refusal(self, tool: str) -> LimitError:
         sizes = RESULT.sizes
-        text = f"a call collects {COLLECTED} items of a stream, {sizes.nodes} values and {sizes.text} bytes of text"
-        error = LimitError(f"{text}, no more", tool=tool, code="limit.items")
+        text = (
+            f"a call collects at most {COLLECTED} items of a stream, {sizes.nodes} values, {sizes.text} bytes of text"
+        )
+        error = LimitError(text, tool=tool, code="limit.items")
         error.items = len(self.items)
         return error

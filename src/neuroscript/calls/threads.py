@@ -194,7 +194,7 @@ class Threads:
     def refuse_when_full(self, tool: str) -> None:
         """Raise a `LimitError` if too many abandoned threads run."""
         if self.abandoned >= MOST_ABANDONED:
-            text = f"{MOST_ABANDONED} calls were left behind and still run"
+            text = f"{MOST_ABANDONED} abandoned calls still run"
             raise LimitError(text, tool=tool, code="limit.abandoned", retry="later")
 
     def _start(self, job: Job) -> None:

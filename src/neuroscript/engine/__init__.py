@@ -1,1 +1,1 @@
-"""The public entry points: engines and their sessions."""
+"""The public entry points: engines, sessions and clients."""

@@ -1,9 +1,6 @@
-"""The Runtime of one call: what the host lends, to this tool, in this scope, for as long as the call lasts.
-
-Whatever has an effect asks first whether the calling tool may: the host, the tool's own needs and those of every tool
-above it must give it.
-
-Source: contract sections 4 and 5; reliability.md T16.
+"""The Runtime of one call: what the host provides to this tool, in this session, while the call lasts.
+Whatever has an effect first checks that the host, the tool's own needs and the needs of every tool further out permit
+it.
 """
 
 from __future__ import annotations
@@ -29,15 +26,15 @@ NEED: Final = Form("a string or a Capability", lambda need: isinstance(need, (st
 
 
 class CallRuntime:
-    """The `Runtime` of one call, alive while ``_frame`` is set; the line takes that away when the call ends."""
+    """The `Runtime` of one call, which works while ``_frame`` is set; the pipeline clears it when the call ends."""
 
     __slots__ = ("_frame",)
     _frame: CallFrame | None
 
-    # What the host lends
+    # What the host provides
 
     def println(self, *values: object) -> None:
-        """Write one line to the host's output, in one piece, control characters escaped."""
+        """Write one line to the host's output, in one piece, with control characters escaped."""
         session = self._alive().session
         output = session.host.output
         line = escaped(_redacted(session, " ".join(map(str, values))))
@@ -45,7 +42,7 @@ class CallRuntime:
         output.flush()
 
     def prompt_user(self, prompt: str, *, secret: bool = False) -> str:
-        """Return what a user answers, one line."""
+        """Return the user's answer to a prompt, one line."""
         if type(prompt) is not str or type(secret) is not bool:
             require("prompt_user", prompt=(prompt, STRING), secret=(secret, FLAG))
         session = self._alive().session
@@ -67,13 +64,13 @@ class CallRuntime:
 
     @property
     def fs(self) -> Files:
-        """The files below the sandbox, as far as this tool may use them."""
+        """The files of the sandbox, as far as this tool may use them."""
         return self._alive().session.sandbox.files(self._may_use_file, self._spend)
 
     def _spend(self, what: str, count: int) -> None:
-        """Count bytes and entries of files; those of a file that outlived its call are refused."""
+        """Count bytes and entries of files; a file that is still open after its call is refused."""
         frame = self._alive()
-        if frame.session.ledger is not None:  # a count of our own needs no check, which would load something
+        if frame.session.ledger is not None:  # this count needs no check, which would load a module
             frame.session._spend(frame, what, count)
 
     def _may_use_file(self, verb: str, path: str) -> None:
@@ -81,11 +78,11 @@ class CallRuntime:
 
     @property
     def llm(self) -> LLM:
-        """The model that the host lends, under ``model:use``; where there are secrets, it is told none."""
+        """The model that the host provides, under ``model:use``; secrets are replaced in what it receives."""
         session = self._alive().session
         model = session.host.llm
         if model is None:
-            raise LLMError("this host lends no model")
+            raise LLMError("the host provides no model")
         self._hold_to(Capability("model", ("use",)))
         secrets = _secrets(session)
         if secrets is None:
@@ -102,14 +99,14 @@ class CallRuntime:
         return frame.session._spend(frame, what, amount)
 
     def secret(self, name: str) -> str:
-        """Return a value that the host lends under ``secret:read:NAME``."""
+        """Return a value that the host provides under ``secret:read:NAME``."""
         if type(name) is not str:
             require("secret", name=(name, STRING))
         self._hold_to(Capability.literal("secret", "read", name))
         session = self._alive().session
         secrets = session.host.secrets
         if name not in secrets:
-            raise ToolFailed(f"this host lends no secret called {shown(name)}", code="secret.unknown", retry="host")
+            raise ToolFailed(f"the host provides no secret named {shown(name)}", code="secret.unknown", retry="host")
         session._receive(secrets[name], is_lasting=True)
         return secrets[name]
 
@@ -118,9 +115,9 @@ class CallRuntime:
         self._alive().session._receive(value)
 
     def _confine(self, needs: Sequence[Capability], others: Sequence[Capability]) -> None:
-        """Hold the tool to what it needs for the values that the host gave it, see `CallFrame.confine`."""
+        """Restrict the tool to what it needs for the values that the host provided, see `CallFrame.confine`."""
         frame = self._alive()
-        if frame.needs:  # else it may be a frame of many calls, and holds nothing
+        if frame.needs:  # otherwise it may be a frame of many calls, which has no needs
             frame.confine(needs, others)
 
     def now(self) -> float:
@@ -138,7 +135,7 @@ class CallRuntime:
         return source
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Tell the host how far this call is."""
+        """Report to the host how far this call is."""
         if type(text) is not str or type(done) is not int or type(total) is not int:
             require("progress", done=(done, NUMBER), total=(total, optional(NUMBER)), text=(text, STRING))
         frame = self._alive()
@@ -164,7 +161,7 @@ class CallRuntime:
         self._alive().session.memory.variables.set(name, value)
 
     def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
-        """Set the variable *name* to what *change* makes of its value, and return that."""
+        """Set the variable *name* to what *change* returns for its value, and return that."""
         require("update_var", name=(name, STRING), change=(change, FUNCTION))
         return self._alive().session.memory.variables.update(name, change)
 
@@ -175,7 +172,7 @@ class CallRuntime:
 
     @property
     def handles(self) -> CallHandles:
-        """What tools keep for the caller."""
+        """Resources that tools store for the caller."""
         self._alive()
         return CallHandles(self)
 
@@ -196,13 +193,13 @@ class CallRuntime:
 
     @property
     def tools(self) -> Mapping[str, ToolInfo]:
-        """The tools that this host lets be called, by canonical name."""
+        """The tools that may be called, by canonical name."""
         return self._alive().session.infos
 
     # The call itself
 
     def require(self, capability: str | Capability) -> None:
-        """Raise a `PolicyError` unless this call may do what *capability* says."""
+        """Raise a `PolicyError` unless this call has *capability*."""
         if isinstance(capability, str):
             capability = Capability.parse(capability)
         elif type(capability) is not Capability:
@@ -211,7 +208,7 @@ class CallRuntime:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the result any more."""
+        """Whether the caller has stopped waiting for the result."""
         frame = self._frame
         if frame is None or frame.session.is_closed:
             return True
@@ -219,17 +216,17 @@ class CallRuntime:
 
     @property
     def deadline(self) -> float | None:
-        """When nobody will wait for the result any more, on the clock of `time.monotonic`."""
+        """When the caller stops waiting for the result, on the clock of `time.monotonic`."""
         return self._alive().deadline
 
     def _alive(self) -> CallFrame:
         frame = self._frame
         if frame is None or frame.session._is_over or frame.is_left:
-            raise CallError("the call has ended, and its runtime with it", code="runtime.closed")
+            raise CallError("the call has ended, so its Runtime no longer works", code="runtime.closed")
         return frame
 
     def _hold_to(self, need: Capability) -> None:
-        """Raise a `PolicyError` unless the host and every tool in the chain of calls give *need*."""
+        """Raise a `PolicyError` unless the host and every tool in the chain of calls grant *need*."""
         frame = self._alive()
         if frame.session.policy.uncovered((need,)) is None and frame.uncovered((need,)) is None:
             return
@@ -243,7 +240,7 @@ class CallRuntime:
 
 
 class CountedRuntime(CallRuntime):
-    """The same in a compiled line that counts: a tool that uses it gets a frame of its own, and others pay for none."""
+    """The Runtime in a compiled line that counts: a tool gets a frame of its own when it first uses the Runtime."""
 
     __slots__ = ("_call",)
     _call: int
@@ -256,7 +253,7 @@ class CountedRuntime(CallRuntime):
 
 
 class CallHandles:
-    """The handles of a caller's scope, for as long as one call lasts."""
+    """The handles of a caller, for as long as one call lasts."""
 
     __slots__ = ("_rt",)
 
@@ -264,24 +261,24 @@ class CallHandles:
         self._rt = rt
 
     def new(self, thing: object, kind: str, release: Callable[[], object] | None = None) -> Handle:
-        """Keep *thing* and return a handle of it."""
+        """Store *thing* and return a handle of it."""
         return self._rt._handles().new(thing, kind, release)
 
     def get(self, handle: Handle | str, kind: str) -> Any:
-        """Return the thing itself."""
+        """Return the stored object."""
         return self._rt._handles().get(handle, kind)
 
     def kind(self, handle: Handle | str) -> str | None:
-        """Return what kind of thing it is, or None if it is kept no longer."""
+        """Return the kind of a stored object, or None if it is no longer stored."""
         return self._rt._handles().kind(handle)
 
     def release(self, handle: Handle | str) -> bool:
-        """Give a thing up, and tell whether it was kept."""
+        """Release an object, and return whether it was stored."""
         return self._rt._handles().release(handle)
 
 
 def _secrets(session: Caller) -> Redactor | None:
-    """Return what hides the secrets that a session knows of, or None where it knows of none."""
+    """Return what replaces the secrets that a session knows, or None if it knows none."""
     secrets = session.secrets
     return None if secrets is None or secrets.is_empty else secrets
 

@@ -1,8 +1,5 @@
-"""Tools as attributes: ``client(engine).math.add(2, 3)`` is the call of ``math.add``, and nothing besides.
-
-``neuroscript stubs`` writes the types of it.
-
-Source: issue "Authoring from Python, schemas, AgentHeaven", typed stubs.
+"""Tools as attributes: ``client(engine).math.add(2, 3)`` calls ``math.add``.
+``neuroscript stubs`` writes their types.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ SESSION: Final = instance(Session, "an Engine is one")
 
 @attrs.frozen
 class Doors:
-    """The ways into the line of a session: for arguments in order, by name, and for the items of a stream."""
+    """The methods of a session that call tools: with arguments in order, by name, and for the items of a stream."""
 
     in_order: Callable[..., Any]
     by_name: Callable[..., Any]
@@ -33,34 +30,31 @@ class Doors:
 
 
 def client(session: Session) -> Any:
-    """Return the tools of a session as attributes, to be called as functions.
-
-    ``client(session).group.name(1, 2, key=3)`` is ``session.call`` with the arguments in order, or ``call_named`` where
-    some are given by name; of a tool that is a stream it is ``session.stream``. A keyword has a ``_`` behind it
-    (``import_``), and so has an argument that is called like one. What there is, and what may be called, is decided
-    when a tool is called.
+    """Return the tools of a session as attributes that can be called as functions.
+    ``client(session).group.name(1, 2, key=3)`` calls ``session.call`` with the arguments in order, or ``call_named`` if
+    some are passed by name; for a stream it calls ``session.stream``. An argument or a segment of a name that is a
+    Python keyword ends in ``_`` (``import_``). Which tools exist and may be called is decided when a tool is called.
 
     Args:
         session: An `Engine`, or a session of it.
 
     Raises:
-        CallError: From a call, what the session raises.
+        CallError: A call fails as a call of the session does.
     """
     require("client", session=(session, SESSION))
     return Client(session, Doors(session.call, session.call_named, session.stream))
 
 
 def aclient(session: Session) -> Any:
-    """Return what `client` does, for calls that are awaited: ``await aclient(session).math.add(2, 3)``.
-
-    Of a tool that is a stream the call gives an async iterator, and is not awaited itself.
+    """Return what `client` returns, for calls that are awaited: ``await aclient(session).math.add(2, 3)``.
+    For a stream the call returns an async iterator, and is not awaited itself.
     """
     require("aclient", session=(session, SESSION))
     return Client(session, Doors(session.acall, session.acall_named, session.astream))
 
 
 class Client:
-    """A group of tools, or a tool. All of its own names begin with ``_``, so that it hides none of theirs."""
+    """A group of tools, or a tool. Its own names begin with ``_``, so they hide no tool."""
 
     __slots__ = ("_doors", "_path", "_session")
 
@@ -71,11 +65,11 @@ class Client:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(f"no tool and no group is called {shown(name)}", name=name, obj=self)
+            raise AttributeError(f"no tool or group is named {shown(name)}", name=name, obj=self)
         return Client(self._session, self._doors, f"{self._path}.{word(name)}" if self._path else word(name))
 
     def __dir__(self) -> list[str]:
-        """Return the tools that may be called, and the groups of them."""
+        """Return the tools that may be called, and their groups."""
         above = f"{self._path}." if self._path else ""
         names = [name.removeprefix(above) for name in self._session.infos if name.startswith(above)]
         return sorted({attribute(name.partition(".")[0]) for name in names})
@@ -94,18 +88,17 @@ class Client:
 
 
 def _spec(session: Session, path: str) -> ToolSpec:
-    """Return the spec of a tool, if it may be called: a refusal is that of the session itself."""
+    """Return the spec of a tool, if it may be called; otherwise the session raises its own error."""
     return session._entry(path).line.tool.spec
 
 
 def _given(spec: ToolSpec, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any] | dict[str, Any]:
     """Return arguments as one sequence, or as one dict by the names that the spec has for them.
-
     Raises:
-        ArgumentError: One is given twice.
+        ArgumentError: An argument is passed twice.
     """
     given = by_name(spec, args) if named else None
-    if given is None:  # or there are too many of them, as the line will tell
+    if given is None:  # or there are too many arguments, which the call will report
         return args
     names = parameters(spec)
     twice: list[str] = []

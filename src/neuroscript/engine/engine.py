@@ -1,7 +1,4 @@
-"""The engine: what is registered, what the host lends and permits, and how it all ends.
-
-Source: contract sections 1 and 7.
-"""
+"""The engine: what tools there are, what the host provides and permits, and how everything is closed."""
 
 from __future__ import annotations
 
@@ -55,56 +52,54 @@ if TYPE_CHECKING:
 
 
 GRACE: Final = 5.0
-"""Seconds that calls in flight are given to end when an engine is closed."""
+"""Seconds that calls in flight get to end when an engine is closed."""
 
 OWN: Final = "engine"
-"""What the session is called that the engine itself is."""
+"""The id of the engine's own session."""
 
 LOOK: Final = 0.002
-"""Seconds between two looks at what is in flight."""
+"""Seconds between two checks of what is in flight."""
 
 
 class Engine(Session):
-    """Calls tools: finds them, asks whether they may run, fits their arguments, and keeps their results to their word.
-
+    """Calls tools: finds a tool, checks its permissions, coerces its arguments and checks its result.
     Args:
-        policy: What tools may do; the default permits what needs nothing.
-        host: What is lent to tools; each engine makes its own default.
-        toolsets: The tools of the host itself: one `Toolset`, or a list of toolsets and tools.
-        plugins: ``"installed"`` for the toolsets of every installed distribution, ``"none"``, or the names of those
-            distributions that may be loaded, in the order in which they are. A broken one is listed in
-            `plugin_errors` and stops no other. None is imported before one of its tools is called.
-        without: Names of distributions and of entry points that are left out, whatever *plugins* says.
-        strict: Whether a broken distribution is an error; all of them are looked at before it is raised. What only
-            shows when a tool is loaded is found by `preload`.
-        lock: A `neuroscript.Lock`: of installed distributions only what is as it says is taken, and what is not so is
-            listed in `plugin_errors`; a tool that turns out to be another one when it is loaded is not called.
-        mode: ``"lax"`` repairs what models and command lines send, ``"strict"`` takes only exact types.
+        policy: What tools may do; by default only tools that need nothing may run.
+        host: What the host provides to tools; each engine creates its own default.
+        toolsets: The host's own tools: one `Toolset`, or a list of toolsets and tools.
+        plugins: ``"installed"`` for the toolsets of every installed distribution, ``"none"``, or the names of the
+            distributions to load, in order. A broken distribution is listed in `plugin_errors` and does not affect the
+            others. A distribution is imported when one of its tools is first called.
+        without: Names of distributions and of entry points to leave out, whatever *plugins* says.
+        strict: Whether a broken distribution is an error; all of them are checked before it is raised. Problems that
+            appear only when a tool is loaded are found by `preload`.
+        lock: A `neuroscript.Lock`: installed distributions are loaded only if they match it, and the others are listed
+            in `plugin_errors`. A tool that differs from its lock when it is loaded is not called.
+        mode: ``"lax"`` repairs what models and command lines send, ``"strict"`` accepts only exact types.
         size_limits: How large the arguments of one call may be.
-        adapters: For classes that are no built-ins, what makes a built-in of an object of that class; for callers whom
-            the host trusts.
-        hooks: Plugins that bring tools, may refuse calls and are told of them, see `neuroscript.tools.hookspecs`.
+        adapters: Functions that convert instances of other classes to built-ins, by class; for trusted callers.
+        hooks: Plugins that provide tools, may refuse calls or observe them, see `neuroscript.tools.hookspecs`.
         audit: An audit log that stores a record of each call, or several. A path opens a `SqliteAudit` for the suffixes
-            ``.db``, ``.sqlite`` and ``.sqlite3``, and else a `FileAudit`.
-        audit_required: Which calls are refused when a sink can not keep their records: those of tools with the effects
-            ``writes``, ``deletes``, ``exec`` and ``net``, ``"all"`` or ``"none"``.
+            ``.db``, ``.sqlite`` and ``.sqlite3``, and otherwise a `FileAudit`.
+        audit_required: Which calls are refused when an audit log cannot store their records: those of tools with the
+            effects ``writes``, ``deletes``, ``exec`` and ``net`` (``"effects"``), ``"all"`` or ``"none"``.
         recording: A `Recording` or its path; it stores the content of calls, for `neuroscript.testing.replay.replay`.
-        spill: A `neuroscript.Spill`: which results of `execute` are so large that they go to a file of the sandbox.
+        spill: A `neuroscript.Spill`: which results of `execute` are so large that they are written to a file of the
+            sandbox.
 
     Raises:
-        RegistryError: Two of *toolsets*, or of those that *hooks* bring, claim one name.
-        PluginError: One of *hooks* is no plugin; or *strict*, and distributions can not be used, in its ``errors``.
+        RegistryError: Two of *toolsets*, or of the toolsets of *hooks*, use the same name.
+        PluginError: One of *hooks* is not a plugin; or *strict* is set and distributions cannot be used, see its
+            ``errors``.
         SpecError: Parameters have the wrong type or value; each problem is listed.
-        AuditError: The file of an audit log is not one.
+        AuditError: The file of an audit log is not an audit log.
         OSError: The file of an audit log cannot be opened.
-        SandboxError: The host's ``sandbox_dir`` can not be used.
+        SandboxError: The host's ``sandbox_dir`` cannot be used.
 
     >>> from neuroscript import Engine
     >>> with Engine() as engine:
     ...     engine.call("math.add", (2, " 3 "))
     5.0
-
-    Source: contract sections 1 and 2.
     """
 
     _is_engine = True
@@ -149,7 +144,7 @@ class Engine(Session):
                 world.register(_brought(plugged), HOST)
             if plugins != "none":
                 self._load_installed(plugins, without, strict, lock)
-            opened.pop_all()  # from now on they are closed with the engine
+            opened.pop_all()  # from now on the engine closes them
 
     def session(
         self,
@@ -159,18 +154,17 @@ class Engine(Session):
         policy: ExecutionPolicy | None = None,
         host: Host | None = None,
     ) -> Session:
-        """Return a caller of its own, with variables, handles and a ledger of its own, over the same tools.
-
+        """Return a session for one caller, with its own variables, handles and ledger, over the same tools.
         Args:
-            variables: What its variables are at first, besides those of the host.
-            id: What it is called in records and approvals. One that is resumed later, perhaps by another process, has
-                to be called the same again; by default it is a word that nobody guesses.
+            variables: Initial variables, in addition to those of the host.
+            id: The id in records and approvals; by default a random id is generated. A session that is resumed later,
+                perhaps by another process, must have the same id again.
             policy: What it permits; it can only narrow what the engine permits.
-            host: Who is asked, told and printed to for this caller; of the engine's host all else holds on, as its
-                sandbox, its secrets, its constants and its clock.
+            host: The input, output, logger, prompter and progress of this caller; everything else, such as the sandbox,
+                the secrets, the constants and the clock, comes from the engine's host.
 
         Raises:
-            CoercionError: One of the variables is no plain value.
+            CoercionError: One of the variables is not plain data.
         """
         given = {"variables": variables, "id": id, "policy": policy, "host": host}
         require("session", **{name: (value, FORMS[name]) for name, value in given.items()})
@@ -180,34 +174,33 @@ class Engine(Session):
 
     @property
     def plugin_errors(self) -> tuple[PluginError, ...]:
-        """Why plugins can not be used, as far as that has turned out."""
+        """Why plugins cannot be used, as far as that is known."""
         return tuple(self._world.plugin_errors)
 
     def add_plugin_errors(self, *errors: PluginError) -> None:
-        """Have errors of plugins that somebody else loads listed in `plugin_errors` too."""
+        """Add the errors of plugins that other code loads to `plugin_errors`."""
         require("add_plugin_errors", errors=(errors, ERRORS))
         self._world.plugin_errors.extend(errors)
 
     @property
     def refusals(self) -> tuple[CallRecord, ...]:
-        """The latest refusals by policy or limits, the oldest first; they are remembered without an audit too."""
+        """The latest refusals by policy or limits, the oldest first; they are remembered even without an audit log."""
         return tuple(self._world.watch.refusals)
 
     @property
     def idle_rules(self) -> tuple[str, ...]:
-        """The patterns and names of its policy that match none of its tools, and the grants that none of them needs."""
+        """The patterns and names of its policy that match none of its tools, and the grants that no tool needs."""
         needs: list[str] = []
         for tool in self._world.registry.tools.values():
-            with suppress(PluginError):  # which is listed
+            with suppress(PluginError):  # it is in plugin_errors
                 needs += tool.policy.capabilities
         return (*self.policy.unmatched(self.tools, self.aliases), *map(str, self.policy.unused(needs)))
 
     def add_hooks(self, *plugins: object) -> None:
-        """Take the tools of further plugins, and have their hooks asked and told, from the next call on.
-
+        """Add the tools and the hooks of further plugins, from the next call on.
         Raises:
             PluginError: One of them has no such hook, or was added before. Nothing has been added then.
-            RegistryError: A tool that they bring is there already; the same holds.
+            RegistryError: One of their tools exists already. Nothing has been added then.
         """
         self._world.register(_brought(plugins), HOST, plugins=plugins)
 
@@ -215,22 +208,20 @@ class Engine(Session):
 
     @property
     def tools(self) -> Mapping[str, ToolImplementation]:
-        """All tools by canonical name: a snapshot, read-only.
-
+        """All tools by canonical name: a read-only snapshot.
         A tool of an installed distribution is loaded when its function is called, see `preload`.
         """
         return Implementations(self._world.registry.tools)
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """Old names by which tools are found too, and the canonical names that they mean: a snapshot, read-only."""
+        """The old names of tools, with their canonical names: a read-only snapshot."""
         return self._world.registry.aliases
 
     def register(self, tools: ToolImplementation | Toolset, *, origin: str = "") -> None:
-        """Add one tool, or all tools of a set, with their old names.
-
+        """Add one tool, or all tools of a toolset with their old names.
         Args:
-            origin: Who brings them; by default what the set says of itself, or else the host.
+            origin: Who provides them; by default the origin of the toolset, or else the host.
 
         Raises:
             RegistryError: A name is taken; nothing has been added then.
@@ -242,10 +233,9 @@ class Engine(Session):
             self._world.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
 
     def preload(self, pattern: str = "*") -> tuple[PluginError, ...]:
-        """Load now the tools that would be loaded when they are first called, so that no call has to wait for it.
-
+        """Load tools now that would be loaded when they are first called.
         Args:
-            pattern: Their canonical names, as in ``fs.*``.
+            pattern: A pattern for their canonical names, for example ``fs.*``.
 
         Returns:
             Why some could not be loaded; their calls fail, and the other tools work.
@@ -263,16 +253,15 @@ class Engine(Session):
         return tuple(problems.values())
 
     def load_plugin(self, plugin: str | os.PathLike[str] | object) -> str:
-        """Add the tools of a plugin: of a file, a package, a module or an object.
-
-        A plugin is a module with one or several `Toolset` at its top level, or anything with a function
-        ``register(registrar)``, which then decides alone. All of its tools are added, or none. A package is a
-        directory with an ``__init__.py``; its modules import each other by relative imports, and meet no other plugin
-        of that name.
+        """Add the tools of a plugin: a file, a package, a module or an object.
+        A plugin is a module with one or several `Toolset` objects at its top level, or anything with a function
+        ``register(registrar)``, which takes precedence. All of its tools are added, or none. A package is a directory
+        with an ``__init__.py``; its modules import each other by relative imports, and are separate from other plugins
+        with the same name.
 
         Returns:
-            Its origin, by which it is unloaded: the path as it was given, or the name of the module or of the object's
-            class, with a number where another plugin has it.
+            Its origin, by which it is unloaded: the path as it was passed, or the name of the module or of the object's
+            class, with a number if another plugin has the same one.
 
         Raises:
             PluginError: It has neither a toolset nor such a function, or it fails.
@@ -282,17 +271,17 @@ class Engine(Session):
 
         with self._loading:
             if self._loaded(plugin) is not None:
-                text = f"already registered: {shown_path(origin_of(plugin))}; reload_plugin takes it as it is now"
-                raise RegistryError(text)
+                hint = "call reload_plugin to load its current version"
+                raise RegistryError(f"already registered: {shown_path(origin_of(plugin))}; {hint}")
             loaded = registered(plugin, self._unused(origin_of(plugin)))
             self._take(loaded, self._world.register)
             return loaded.origin
 
     def load_plugins(self, directory: str | os.PathLike[str]) -> tuple[PluginError, ...]:
-        """Load each file of Python and each package in a directory, in the order of their names.
-
-        What begins with ``_`` or ``.`` is left out. A broken one stops no other; it is added to `plugin_errors`. So is
-        one that others than this user and the system's could change, ``plugin.unsafe``; the directory is one of them.
+        """Load each Python file and each package in a directory, in the order of their names.
+        Names that begin with ``_`` or ``.`` are left out. A broken plugin does not affect the others; its error is
+        added to `plugin_errors`. So is a plugin, or the directory, that users other than this one and the system's
+        could change (``plugin.unsafe``).
 
         Returns:
             Why some of them could not be loaded.
@@ -315,17 +304,16 @@ class Engine(Session):
         return tuple(problems)
 
     def reload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
-        """Load a plugin as it is now in the place of what it was, at once and whole.
-
-        Calls that have begun end with the functions and the other tools that were there when they began; no call is
-        lost, and none meets both.
+        """Replace a plugin by its current version, at once and as a whole.
+        Calls that have begun end with the functions and the other tools that existed when they began; no call is lost,
+        and none sees both versions.
 
         Args:
             plugin: Its origin, its path, or the module or object that was loaded, which registers again.
 
         Raises:
-            PluginError: It was not loaded, or can not be loaded now; the tools are what they were.
-            RegistryError: A name is taken; the tools are what they were.
+            PluginError: It was not loaded, or cannot be loaded now; the tools are unchanged.
+            RegistryError: A name is taken; the tools are unchanged.
         """
         from neuroscript.discovery.local_plugins import registered
 
@@ -334,8 +322,7 @@ class Engine(Session):
             self._take(registered(old.plugin, old.origin), self._world.exchange)
 
     def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
-        """Take away the tools of a plugin; calls that have begun end as they would have.
-
+        """Remove the tools of a plugin; calls that have begun end normally.
         Args:
             plugin: Its origin, its path, or the module or object that was loaded.
 
@@ -354,7 +341,7 @@ class Engine(Session):
         self._world.hold(self._plugins.values())
 
     def _loaded(self, plugin: object) -> Loaded | None:
-        """Return what was loaded of a plugin, or None."""
+        """Return what was loaded from a plugin, or None."""
         if isinstance(plugin, (str, os.PathLike)):
             file = os.path.abspath(plugin)  # noqa: PTH100
             paths = ((each, each.plugin) for each in self._plugins.values() if each.code is not None)
@@ -372,7 +359,7 @@ class Engine(Session):
         return found
 
     def _unused(self, origin: str) -> str:
-        """Return an origin that no other tool has."""
+        """Return an origin that no other plugin has."""
         taken = {*self._plugins, *self._world.registry.origins.values()}
         numbered = (f"{origin} {number}" for number in count(2))
         return origin if origin not in taken else next(each for each in numbered if each not in taken)
@@ -396,7 +383,7 @@ class Engine(Session):
             raise PluginError("plugins", "; ".join(map(str, problems)), errors=problems)
 
     def _bring(self, found: Offer, is_pinned: bool) -> None:
-        """Take what a distribution brings, all of it or nothing."""
+        """Add the tools and hooks of a distribution, all of them or none."""
         from neuroscript.discovery import lazy_tools as deferred
 
         problems, origin = self._world.plugin_errors, str(found.distribution)
@@ -404,21 +391,20 @@ class Engine(Session):
         try:
             hooks = deferred.plugins(sources)
             self._world.register(deferred.tools(sources), origin, found.aliases, hooks)
-        except PluginError:  # which is listed
+        except PluginError:  # it is in plugin_errors
             return
         except RegistryError as error:  # an old name is taken, or takes one
-            problems.append(PluginError(origin, f"can not be used ({error})", code="plugin.duplicate"))
+            problems.append(PluginError(origin, f"cannot be used ({error})", code="plugin.duplicate"))
 
-    # Its end
+    # Closing
 
     def close(self, grace: float = GRACE) -> tuple[str, ...]:
-        """Refuse further calls, let those in flight end, and leave the others behind.
-
+        """Refuse further calls, let those in flight end, and abandon the others.
         Args:
-            grace: Seconds that they are given.
+            grace: Seconds that calls in flight get to end.
 
         Returns:
-            The tools whose calls were left behind, in order; their Runtimes refuse from now on. A second time, none.
+            The tools whose calls were abandoned, in order; their Runtimes stop working. A second call returns none.
         """
         require("close", grace=(grace, DURATION))
         self._refuse_all()
@@ -428,7 +414,7 @@ class Engine(Session):
         return self._left_behind(left)
 
     async def aclose(self, grace: float = GRACE) -> tuple[str, ...]:
-        """Close the engine as `close` does, while the loop goes on."""
+        """Close the engine as `close` does, without blocking the event loop."""
         from asyncio import sleep
 
         require("aclose", grace=(grace, DURATION))
@@ -480,14 +466,14 @@ class Implementations(Mapping[str, ToolImplementation]):
 
 
 def _brought(plugins: tuple[object, ...]) -> tuple[ToolImplementation, ...]:
-    """Return the tools that plugins of hooks bring."""
+    """Return the tools that plugins with hooks provide."""
     from neuroscript.discovery.entry_points import computed
 
     return tuple(tool for toolset in computed(plugins) for tool in toolset)
 
 
 def _sinks(audit: Any) -> Any:
-    """Return one audit log or several as a tuple, and anything else as it is, for a check to refuse."""
+    """Return one audit log or several as a tuple; anything else unchanged, so that a check refuses it."""
     is_one = isinstance(audit, (str, os.PathLike)) or hasattr(audit, "write")
     return (audit,) if is_one else as_tuple(audit)
 
@@ -499,10 +485,9 @@ def _watching(
     recording: Recording | str | os.PathLike[str] | None,
     opened: ExitStack,
 ) -> Watching:
-    """Return what a `Watch` is made of, and nothing where nobody watches.
-
+    """Return the parameters of a `Watch`, none if there are no observers.
     Args:
-        opened: Closes the files that are opened here, where the engine cannot be made.
+        opened: Closes the files that are opened here if the engine cannot be created.
     """
     sinks = [_at_path(each, opened, _audit_at) for each in audit]
     recorder = _at_path(recording, opened, _recording_at)
@@ -519,7 +504,7 @@ def _watching(
 
 
 def _at_path(part: Any, opened: ExitStack, make: Callable[[Any], Any]) -> Any:
-    """Return what *make* opens at a path; anything else is returned as it is."""
+    """Return what *make* opens at a path; anything else is returned unchanged."""
     return opened.enter_context(closing(make(part))) if isinstance(part, (str, os.PathLike)) else part
 
 
@@ -541,7 +526,7 @@ def _is_spill(value: object) -> bool:
     return isinstance(value, Spill)
 
 
-# What each parameter has to be
+# The form of each parameter
 
 RECORDING: Final = shaped("a Recording", "write", "leave_out", "close")
 SINK: Final = shaped("an audit log", "write", "close")
@@ -588,7 +573,7 @@ ERRORS: Final = sequence(instance(PluginError), "PluginErrors")
 
 
 def _lent(host: Host, own: Host | None) -> Host:
-    """Return a host with what *own* has of a caller's own, and all else of the engine's."""
+    """Return a host with the caller's own parts of *own*, and all other parts of the engine's host."""
     if own is None:
         return host
     import attrs
@@ -598,7 +583,7 @@ def _lent(host: Host, own: Host | None) -> Host:
 
 
 def _ledger(layers: tuple[ExecutionPolicy, ...], host: Host, above: Ledger | None) -> Ledger | None:
-    """Return what counts for these layers under what counts above, or None where nothing is counted."""
+    """Return what counts for these layers, below the ledger *above*, or None if nothing is counted."""
     limits: list[Limits | None] = [
         layer.limits for layer in reversed(layers) if layer.limits is not None and not layer.limits.is_idle
     ]

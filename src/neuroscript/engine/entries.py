@@ -1,7 +1,4 @@
-"""The tools of an engine, by any spelling of their names, each with its line under a policy; and what they share.
-
-Source: contract section 2.
-"""
+"""The tools of an engine under one policy, by any spelling of their names, each with its pipeline."""
 
 from __future__ import annotations
 
@@ -36,11 +33,11 @@ if TYPE_CHECKING:
 
 
 DEEPEST: Final = 16
-"""How many calls may stand in each other where no limit says it."""
+"""How deep calls may be nested if no limit says otherwise."""
 
 
 class Entry:
-    """A tool that may be called: its line, and the line as a function, which is compiled when it is first wanted."""
+    """A tool that may be called: its line, and the line as a function, which is compiled when it is first used."""
 
     def __init__(self, line: Line, source: ThreadSource) -> None:
         self.line = line
@@ -49,9 +46,8 @@ class Entry:
 
     def function(self, by_name: bool, root: CallFrame) -> Compiled:
         """Return the line as a function of arguments in order, or by name.
-
         Args:
-            root: Where its calls from outside stand.
+            root: The frame of its calls from outside.
         """
         maker = self._makers.get(by_name)
         if maker is None:
@@ -63,7 +59,7 @@ class Entry:
         return maker(root)
 
     def _careful(self, by_name: bool) -> Compiled:
-        """Return the way through the steps, as a function of the same form as a compiled line."""
+        """Return a function with the form of a compiled line that runs the steps."""
         line, source = self.line, self._source
         spec, coercion = line.tool.spec, line.coercion
 
@@ -87,12 +83,11 @@ def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
 
 
 class Entries:
-    """The tools of an engine as one policy lets them be called.
-
+    """The tools of an engine as one policy permits them.
     Attributes:
         world: What does not depend on the policy.
         policy: What the host permits.
-        depth: How deep calls may stand in each other.
+        depth: How deep calls may be nested.
     """
 
     def __init__(self, world: World, policy: ExecutionPolicy) -> None:
@@ -106,36 +101,35 @@ class Entries:
         world.views.add(self)
 
     def narrowed(self, policy: ExecutionPolicy | None) -> Entries:
-        """Return the same tools under a policy that is within this one; None is this one."""
+        """Return the same tools under a policy that is within this one; None means this one."""
         return self if policy is None else Entries(self.world, policy.inside(self.policy))
 
     def forget(self) -> None:
-        """Make the lines of all tools anew when they are next called, for what stands before them has changed."""
+        """Compile the tools again when they are next called, because hooks or observers have changed."""
         self._is_gated = self.world.is_watched or self.policy.counts
         self._gates = {}
-        self._entries = {}  # last: whoever puts a line into this one finds the gates of now
+        self._entries = {}  # last, so that a line in the new dict has a new gate
 
     @cached_property
     def secrets(self) -> SecretSet:
-        """The secrets of the host that can be guessed and that this policy permits to read, a `SecretSet`."""
+        """The secrets of the host that can be guessed and that this policy permits tools to read, a `SecretSet`."""
         return self.world.known_secrets().granted(self.policy)
 
     @property
     def count(self) -> int:
-        """How many tools there are."""
+        """The number of tools."""
         return len(self.world.registry.tools)
 
     def of(self, spelling: str | None, name: object, registry: Registry) -> Entry:
-        """Return the tool that a spelling means, if it may be called.
-
+        """Return the tool that a spelling refers to, if it may be called.
         Args:
-            spelling: The name as a text, or None where *name* is none.
+            spelling: The name as a string, or None if *name* is not one.
             registry: The tools; a call that began before they changed still has the former ones.
 
         Raises:
-            ToolNotFound: There is none, or the host does not permit any of that name.
-            PolicyError: It needs what the host does not give.
-            ToolFailed: Its distribution can not be loaded.
+            ToolNotFound: There is no such tool, or the host does not permit any with this name.
+            PolicyError: It needs what the host does not grant.
+            ToolFailed: Its distribution cannot be loaded.
         """
         if spelling is None:
             raise ToolNotFound(f"<{type_name(name)}>")
@@ -149,7 +143,7 @@ class Entries:
             raise failure(listed.name, error) from error
         if asked != tool.name or tool.spec.deprecated:
             self._warn(tool, asked)
-        entries = self._entries  # which are forgotten, with what is put into them, if something changes meanwhile
+        entries = self._entries  # replaced, with what is added to it, if something changes meanwhile
         entry = entries.get(tool.name)
         if entry is None or entry.line.tool is not tool:
             gate = self.gate(tool) if self._is_gated else None
@@ -159,7 +153,7 @@ class Entries:
         return entry
 
     def _admitted(self, listed: Listed, registry: Registry) -> ToolImplementation:
-        """Return a tool that may run, loaded where it was not."""
+        """Return a tool that may run, and load it if necessary."""
         refused = self._refusal(listed, registry)
         if refused is not None:
             raise refused
@@ -171,7 +165,7 @@ class Entries:
         return (name for name in registry.tools if self._may_run(name, registry))
 
     def _near(self, spelling: str, registry: Registry) -> tuple[str, ...]:
-        """Return at most three tools that may run and are spelled like a name that no tool has."""
+        """Return at most three tools that may run and whose names are similar to an unknown one."""
         if len(spelling) > MAX_SPELLING_CHARS:
             return ()
         return registry.near_names.near(spelling, lambda name: self._may_run(name, registry))
@@ -179,11 +173,11 @@ class Entries:
     def _may_run(self, name: str, registry: Registry) -> bool:
         try:
             return self._refusal(registry.tools[name], registry) is None
-        except PluginError:  # which is listed
+        except PluginError:  # it is in plugin_errors
             return False
 
     def _refusal(self, tool: Listed, registry: Registry) -> PolicyError | None:
-        """Return why a tool may not run at all: what is denied stays denied under a new name."""
+        """Return why a tool may not run at all; a tool that is denied by an old name stays denied."""
         refused = self.policy.verdict(tool.name, tool.policy)
         if refused is None and registry.aliases:
             denials = (self.policy.denial(old, tool.name) for old in registry.old_names(tool.name))
@@ -197,7 +191,7 @@ class Entries:
             self.world.warn(tool.name, tool.name, f"{tool.name} is deprecated: {tool.spec.deprecated}")
 
     def gate(self, tool: ToolImplementation) -> Gate:
-        """Return what stands before a tool, and tells what becomes of its calls."""
+        """Return the checks and observers of a tool."""
         gates = self._gates
         gate = gates.get(tool.name)
         if gate is None or gate.tool is not tool:
@@ -208,7 +202,7 @@ class Entries:
         return gate
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
-        """Tell whoever has to know that the call of *frame* was refused, and return *error*."""
+        """Report that the call of *frame* was refused, and return *error*."""
         if not (self.world.is_watched or isinstance(error, (PolicyError, LimitError))):
             return error
         told: Watch | Gate = self.world.watch
@@ -225,7 +219,7 @@ class Entries:
             known: dict[str, ToolInfo] = {}
             for name in sorted(self._permitted()):
                 tool = registry.tools[name]
-                with suppress(PluginError):  # which is listed
+                with suppress(PluginError):  # it is in plugin_errors
                     known[name] = ToolInfo(tool.spec, tool.policy, registry.origins[name])
             infos = MappingProxyType(known)
             self._infos = registry, infos
@@ -234,10 +228,9 @@ class Entries:
 
 class Known:
     """A tool as one session calls it.
-
     Attributes:
         line: Its line.
-        frame: Where its calls from outside stand.
+        frame: The frame of its calls from outside.
     """
 
     def __init__(self, entry: Entry, frame: CallFrame) -> None:
@@ -248,7 +241,7 @@ class Known:
 
     @cached_property
     def bind(self) -> Callable[[object], tuple[Any, ...]]:
-        """What gives the exact values of arguments by name, and calls nothing."""
+        """Returns the exact values of arguments by name, without calling the tool."""
         return binder(self.line.tool.spec, self.line.coercion)
 
     def function(self, by_name: bool) -> Compiled:
@@ -261,13 +254,12 @@ class Known:
 
 @attrs.frozen(eq=False, repr=False)
 class Names:
-    """What a session has seen of the tools of one moment; when they change it begins another one.
-
-    A call that still writes into an old one spoils nothing.
+    """A session's cache of the tools of one snapshot; when the tools change, the session starts a new one.
+    A call that still writes into an old cache does no harm.
 
     Attributes:
         moment: The tools.
-        known: Each as this session calls it, by the spellings that were seen.
+        known: Each tool as this session calls it, by the spellings that were used.
         positional: Their lines, for arguments in order.
         named: Their lines, for arguments by name.
     """

@@ -1,12 +1,10 @@
-"""Which calls of an engine are in flight, without a word of book-keeping in any call.
+"""The calls of an engine that are in flight, found without any bookkeeping in a call.
+Calls that are carried out in steps are known. The function of a compiled line is found on the stack of the thread that
+runs it.
 
-Calls that are carried out in steps are known. The function of a compiled line stands on the stack of the thread that
-runs it, and is looked for there.
-
-Up to Python 3.11 a collection may begin where a stack is read, and what it finalises may let the thread go on whose
-stack that is: then frames are read that are gone, and the process ends. So no collection begins while they are read.
-
-Source: design.md, rule 4; reliability.md part 4.6; https://github.com/python/cpython/issues/106883.
+Up to Python 3.11, reading a stack may start a garbage collection, whose finalizers may let that thread run on; its
+frames are then freed while they are read, and the process crashes (https://github.com/python/cpython/issues/106883). So
+no collection runs while frames are read.
 """
 
 from __future__ import annotations
@@ -22,11 +20,11 @@ from neuroscript.calls.compiler import FILE
 from neuroscript.calls.steps import CallFrame
 from neuroscript.engine.shared import World
 
-_collector = RLock()  # held by the one who has stopped it, who is also the one to let it go on
+_collector = RLock()  # held by the thread that has turned collection off and will turn it on again
 
 
 def in_flight(world: World) -> tuple[str, ...]:
-    """Return the tools whose calls have not ended, in order; those around the caller's own thread do not count."""
+    """Return the tools whose calls have not ended, in order; the calls around the current code do not count."""
     own = set(_frames_of(sys._getframe()))
     calls = set(world.running)
     with _without_collection():
@@ -49,7 +47,7 @@ def _without_collection() -> Iterator[None]:
 
 
 def _frames_of(top: FrameType | None) -> Iterator[CallFrame]:
-    """Yield where the calls stand whose compiled lines are on a stack; each has that in its variable ``frame``."""
+    """Yield the frames of the compiled lines on a stack; each stores its own in the variable ``frame``."""
     while top is not None:
         frame = top.f_locals.get("frame") if top.f_code.co_filename == FILE else None
         if isinstance(frame, CallFrame):

@@ -1,7 +1,4 @@
-"""What would become of a call, before anything runs.
-
-Source: upstream's makers ask for it (upstream.md part 11); contract section 5.
-"""
+"""Decisions about calls before anything runs."""
 
 from __future__ import annotations
 
@@ -28,16 +25,15 @@ if TYPE_CHECKING:
 
 
 def foreseen(session: Session, call: ToolCall) -> Decision:
-    """Return whether a session would let a call run, and what decides that: all gates but the approvers are asked."""
+    """Return whether a session would let a call run, and what decides that; all checks but the approvers are made."""
     decision = _decided(session, call)
     return decision if session.secrets is None else redacted_decision(session.secrets, decision)
 
 
 def exact(session: Session, call: ToolCall) -> tuple[Known, tuple[Any, ...]]:
-    """Return the tool of a call as a session knows it, and the exact values that it would be given.
-
+    """Return the tool of a call as a session knows it, and the exact values that it would receive.
     Raises:
-        CallError: There is none that may be called, or the arguments come to none.
+        CallError: No such tool may be called, or the arguments are invalid.
     """
     name = from_wire(call.name) if isinstance(call.name, str) else call.name
     known = session._resolved(name if isinstance(name, str) else None, name)
@@ -67,7 +63,7 @@ def _decided(session: Session, call: ToolCall) -> Decision:
 
 
 def _with_secrets(secrets: Redactor | None, spec: ToolSpec, values: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the names of arguments that hold a secret of the session."""
+    """Yield the names of arguments that contain a secret of the session."""
     if secrets is not None:
         yield from (name for name, value in spec.by_name(values).items() if secrets.plain(value) is not value)
 
@@ -80,5 +76,5 @@ def _refused_by_hooks(session: Session, line: Line, values: tuple[Any, ...]) -> 
 
 
 def _spent(session: Session, tool: str) -> LimitError | None:
-    """Return the limit that leaves no further call of a tool, or None."""
+    """Return the limit that permits no further call of a tool, or None."""
     return None if session.ledger is None else session.ledger.peek(tool)

@@ -1,8 +1,5 @@
-"""The doors: call a tool by position or by name, for a result or a stream, from sync or async code, or as a model asks.
-
-A session is one caller's: it has variables and handles of its own, over the tools that all sessions of an engine share.
-
-Source: contract sections 1, 2 and 4.
+"""The methods that call tools: by position or by name, for a result or a stream, from sync or async code.
+A session belongs to one caller: it has its own variables and handles, and shares the tools of its engine.
 """
 
 from __future__ import annotations
@@ -49,15 +46,15 @@ if TYPE_CHECKING:
 
 
 Call = ToolCall | Mapping[str, Any]
-"""A call as a model sends it: as a `ToolCall`, or as a dict of ``name``, ``arguments`` and ``id``."""
+"""A call as a model sends it: a `ToolCall`, or a dict of ``name``, ``arguments`` and ``id``."""
 
 
 SPELLINGS: Final = 10_000
-"""How many spellings of names are remembered beyond the canonical ones."""
+"""How many spellings of names a session remembers in addition to the canonical ones."""
 
 
 class Sent:
-    """A call that a model sent, with what its result has to tell besides."""
+    """A call that a model sent, and what its result reports besides the value."""
 
     __slots__ = ("_started", "call", "repairs", "tool")
 
@@ -68,34 +65,29 @@ class Sent:
         self.repairs: tuple[Repair, ...] = ()
 
     def result(self, value: Any) -> ToolResult:
-        """Return the result of a call that gave *value*."""
+        """Return the result of a call that returned *value*."""
         return ToolResult(self.call.id, self.tool, value, repairs=self.repairs, seconds=perf_counter() - self._started)
 
     def failed(self, error: CallError) -> ToolResult:
-        """Return the result of a call that gave an error."""
+        """Return the result of a call that failed."""
         name = self.tool or shown(str(self.call.name))
         return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started)
 
 
 class Session:
-    """One caller's way to the tools of an engine; `Engine` is the first one, and `Engine.session` makes others.
-
+    """A caller's access to the tools of an engine. `Engine` is itself a session; `Engine.session` creates others.
     Args:
-        entries: The tools, as its policy lets them be called.
-        id: What it is called in records and approvals; by default a word that nobody guesses.
-        variables: What its variables are at first, besides those of the host.
-        ledger: What its `ledger` is.
-        host: What is lent to it, if that is not what the engine's host lends.
+        entries: The tools, as the policy of the session permits them.
+        id: The id in records and approvals; by default a random id is generated.
+        variables: Initial variables, in addition to those of the host.
+        ledger: The value of `ledger`.
+        host: What the host provides to this session, if it differs from the engine's host.
 
     Attributes:
-        id: What it is called in records and approvals.
-        host: What the host lends.
-        is_closed: Whether no further call begins.
-        is_over: Whether calls that have not ended are left behind.
-        is_stopped: Whether an approver has stopped it.
-        approved: The calls that were approved for the whole session.
-        answers: Approvals that came later, for calls that are resumed, by approver and the digest of the call.
-        ledger: What counts its calls and what they spend against its limits, a `Ledger`; None where nothing is limited.
+        id: The id in records and approvals.
+        host: What the host provides.
+        is_closed: Whether the session begins no further call.
+        ledger: Counts its calls and what they spend against its limits, a `Ledger`; None where nothing is limited.
     """
 
     _is_engine: bool = False
@@ -128,17 +120,16 @@ class Session:
 
     def call(self, name: str, args: Sequence[Any] = (), timeout: float | None = None) -> Any:
         """Call a tool with arguments in order and return its result.
-
         Args:
-            name: Any spelling, for example ``math.add`` or ``tool.Math.Add``.
+            name: Any spelling of its name, for example ``math.add`` or ``tool.Math.Add``.
             args: A list or a tuple; optional arguments at its end may be left out.
-            timeout: Seconds that the tool may take; its own policy may give it fewer.
+            timeout: Seconds that the call may take; the tool's own policy may allow fewer.
 
         Returns:
-            The exact built-in that the tool's return type names; of a stream, the list of its items.
+            The exact built-in of the tool's return type; for a stream, the list of its items.
 
         Raises:
-            CallError: One of its kinds says what went wrong, and who can mend it.
+            CallError: One of its subclasses says what went wrong and who can fix it.
         """
         if timeout is not None:
             return drive(self._steps(name, args, False, timeout), self._world)
@@ -159,11 +150,11 @@ class Session:
         return line(mapping)
 
     async def acall(self, name: str, args: Sequence[Any] = (), timeout: float | None = None) -> Any:
-        """Return what `call` returns, or raise what it raises, without holding up the loop that awaits it."""
+        """Return what `call` returns, or raise what it raises, without blocking the event loop."""
         return await self._acall(name, args, False, timeout)
 
     async def acall_named(self, name: str, mapping: Mapping[str, Any], timeout: float | None = None) -> Any:
-        """Return what `call_named` returns, or raise what it raises, without holding up the loop that awaits it."""
+        """Return what `call_named` returns, or raise what it raises, without blocking the event loop."""
         return await self._acall(name, mapping, True, timeout)
 
     async def _acall(self, name: str, given: object, by_name: bool, timeout: float | None) -> Any:
@@ -175,17 +166,17 @@ class Session:
     def stream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> Iterator[Any]:
-        """Call a tool and give its items as they come; a tool that is no stream gives its one result.
-
-        The tool is ended when the iterator is closed, or when it is read to its end.
+        """Call a tool and yield its items as they come; a tool that is not a stream yields its one result.
+        The tool is stopped when the iterator is closed or exhausted.
 
         Args:
-            name: Any spelling of its name; or a call as a model sent it, and then no secret is in an item.
-            args: In order, or a dict by name; of no meaning beside a call.
+            name: Any spelling of its name; or a call as a model sent it, in which case secrets are replaced in each
+                item.
+            args: In order, or a dict by name; ignored if *name* is a call.
             timeout: Seconds for the whole stream.
 
         Raises:
-            CallError: At once where the call can not begin; later where the tool fails.
+            CallError: At once if the call cannot begin; later if the tool fails.
         """
         if isinstance(name, ToolCall):
             return self._sent_stream(Sent(name), timeout)
@@ -194,7 +185,7 @@ class Session:
     def astream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> AsyncIterator[Any]:
-        """Call a tool and give its items as they come, as `stream` does, to a reader that awaits each."""
+        """Call a tool and yield its items as they come, as `stream` does, to an async reader."""
         if isinstance(name, ToolCall):
             return self._adiscreetly(adrive_stream(self._sent_steps(Sent(name), timeout), self._world))
         return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
@@ -234,21 +225,20 @@ class Session:
         *,
         on_item: Callable[[Any], object] | None = None,
     ) -> ToolResult:
-        """Take a call as a model sent it, and return its result or its error; a `CallError` is never raised.
-
-        The name may be spelt for the wire (``math__add``), and the arguments may be JSON text. No secret is in what is
+        """Make a call as a model sent it, and return its result or its error; a `CallError` is never raised.
+        The name may be a wire name (``math__add``), and the arguments may be JSON text. Secrets are replaced in what is
         returned.
 
         Args:
-            call: A `ToolCall`, or a dict of ``name``, ``arguments`` and ``id``, of which only the name is needed.
+            call: A `ToolCall`, or a dict of ``name``, ``arguments`` and ``id``, of which only the name is required.
                 `neuroscript.llm.wire.read_call` reads the calls of model APIs.
             timeout: Seconds for the whole call.
-            on_item: Is told each item of a stream as it comes; all of them are the result all the same. What it raises
-                ends the tool, and passes.
+            on_item: Called with each item of a stream as it comes; the result still has all items. An exception that it
+                raises stops the tool and is passed on.
 
         Raises:
             SpecError: A parameter has the wrong type, or *on_item* is a coroutine function, which only `aexecute`
-                awaits.
+                accepts.
         """
         if on_item is not None:
             _refuse_coroutine(on_item)
@@ -269,8 +259,7 @@ class Session:
         *,
         on_item: Callable[[Any], object] | None = None,
     ) -> ToolResult:
-        """Return what `execute` returns, without holding up the loop that awaits it.
-
+        """Return what `execute` returns, without blocking the event loop.
         Args:
             on_item: May be a coroutine function; the next item is made when it has ended.
         """
@@ -286,7 +275,7 @@ class Session:
         return told
 
     async def _aside(self, func: Callable[..., Any], given: Any) -> Any:
-        """Call what may write a file on a thread, and else at once."""
+        """Call a function on a thread if it may write a file, otherwise at once."""
         if self._world.spill is None:
             return func(given)
         from asyncio import to_thread
@@ -324,17 +313,16 @@ class Session:
         return spilled(self, self._world.spill, result)
 
     def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
-        """Take a call that waited for an approval into the line from its start, with the answer that came.
-
-        The answer counts once, and only if the call, the definition of its tool, what the host permits and this session
-        are what they were when it was asked for.
+        """Run a suspended call through the whole pipeline, with the answer to its approval request.
+        The answer counts once, and only if the call, the definition of its tool, the policy and this session are
+        unchanged.
 
         Args:
-            pending: What was put aside, a `PendingApproval`.
-            answer: What somebody said to it, an `Approval`.
+            pending: The suspended call, a `PendingApproval`.
+            answer: The answer, an `Approval`.
 
         Returns:
-            What `execute` returns; an error ``policy.stale`` says what is no longer the same.
+            What `execute` returns; an error ``policy.stale`` says what has changed.
         """
         from neuroscript.approval.pending import PendingApproval
         from neuroscript.approval.request import Approval
@@ -360,11 +348,10 @@ class Session:
         return stale(self, line, pending)
 
     def check(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
-        """Return for each call whether it may run and what decides that; no tool is run, and nobody approves anything.
-
-        The calls are taken as `execute` takes them, and each is looked at as if it were the next one: what one of them
-        would use up is not taken from the others. Hooks that may refuse a call are asked. What is only known while a
-        tool runs is not known here.
+        """Return for each call whether it may run and what decides that, without running a tool or asking an approver.
+        The calls are read as `execute` reads them, and each is checked as if it were the next one: it does not use up
+        limits for the others. Hooks that may refuse a call are asked. What a tool requires only while it runs cannot be
+        checked here.
         """
         from neuroscript.engine.preflight import foreseen
 
@@ -373,20 +360,19 @@ class Session:
         return tuple(foreseen(self, _call_of(call)) for call in found)
 
     def _call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
-        """Make the call that the tool of *frame* asks for, through its Runtime, with the tools of its own moment."""
+        """Make the call that the tool of *frame* asks for through its Runtime, with the tools of its own snapshot."""
         names = self._names
         known = names.known.get(name) if type(name) is str and frame.tools is names.moment else None
         known = known or self._entry(name, frame)
         inner = CallFrame(self, known.frame.tool, frame.depth + 1, frame, (), None, frame.deadline, frame.tools)
         if frame.depth >= self._entries.depth:
-            text = f"calls may stand {self._entries.depth} deep in each other, no deeper"
+            text = f"nested calls may be at most {self._entries.depth} deep"
             raise self._refused(inner, LimitError(text, tool=inner.tool, code="limit.depth"))
         return known.function(by_name)(given, inner)
 
     def _logger_of(self, tool: str) -> Logger:
         """Return the host's logger of one tool; if there are secrets, one that redacts them.
-
-        The engine's log hides every secret that the engine knows, and a logger of this session's own what this session
+        The engine's logger hides every secret that the engine knows; a session's own logger hides what that session
         hides.
         """
         logger, redactor = self.host.logger_of(tool), self._log_redactor
@@ -408,19 +394,18 @@ class Session:
             self.host.logger_of(LOGGER).info("%s", Refusal.of(error, self._log_redactor))
 
     def _log_failure(self, what: str, error: BaseException, level: Literal["error", "debug"] = "error") -> None:
-        """Log that code of a tool or of the host has failed, with its traceback, see `tracebacks.log_failure`."""
+        """Log that code of a tool or of the host failed, with its traceback, see `tracebacks.log_failure`."""
         from neuroscript.io.tracebacks import log_failure
 
         log_failure(self.host, what, error, self._log_redactor, level)
 
     def _spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
-        """Count what the tool of *frame* spends, in this session and in the calls that the frame stands in.
-
+        """Count what the tool of *frame* spends, in this session and in the calls that the frame is nested in.
         Returns:
             A `Reservation`.
 
         Raises:
-            LimitError: There is no more of it, or that is no amount.
+            LimitError: The limit is used up, or *amount* is not a valid amount.
         """
         if self.ledger is None:
             from neuroscript.policy.ledger import uncounted
@@ -429,7 +414,7 @@ class Session:
         tallies = [each.spent for each in frame.chain() if each.spent is not None]
         return self.ledger.spend(what, amount, frame.tool, tallies)
 
-    # What tools see of it
+    # What tools see
 
     @property
     def policy(self) -> ExecutionPolicy:
@@ -438,7 +423,7 @@ class Session:
 
     @property
     def secrets(self) -> Redactor | None:
-        """Replaces the secrets that are hidden in this session, a `Redactor`; None as long as the engine knows none."""
+        """Replaces the secrets that this session hides, a `Redactor`; None as long as the engine knows none."""
         known = self._world.secrets
         if known is None or self._redactor is not None:
             return self._redactor
@@ -449,11 +434,11 @@ class Session:
 
     @property
     def spills(self) -> bool:
-        """Whether large results of `execute` go to files of the sandbox."""
+        """Whether large results of `execute` are written to files of the sandbox."""
         return self._world.spill is not None
 
     def _without_secrets(self, value: Any) -> Any:
-        """Return a value in which nobody sees a secret."""
+        """Return a value with its secrets replaced."""
         return value if self.secrets is None else self.secrets.plain(value)
 
     def _hide(self, value: object) -> None:
@@ -462,7 +447,6 @@ class Session:
 
     def _receive(self, value: object, *, is_lasting: bool = False) -> None:
         """Hide a secret of the host that a tool has received in this session.
-
         Args:
             is_lasting: Whether the host always provides the same value.
         """
@@ -496,14 +480,13 @@ class Session:
         return function
 
     def _entry(self, name: object, above: CallFrame | None = None) -> Known:
-        """Return the tool that *name* means, if it may be called, and where a call of it from outside stands.
-
+        """Return the tool that *name* refers to, if it may be called, and the frame of its calls from outside.
         Args:
-            above: The call whose tool asks for it.
+            above: The call whose tool makes this call.
 
         Raises:
-            ToolNotFound: There is none, or the engine does not permit any of that name.
-            PolicyError: It needs what this engine does not give.
+            ToolNotFound: There is no such tool, or the engine does not permit any with this name.
+            PolicyError: It needs what this engine does not grant.
         """
         spelling = str.__str__(name) if isinstance(name, str) else None
         names = self._names
@@ -520,9 +503,9 @@ class Session:
             raise self._refused(frame, error) from error.__cause__
 
     def _resolved(self, spelling: str | None, name: object, moment: ToolsSnapshot | None = None) -> Known:
-        """Return what `_entry` does, of the tools of *moment*, and remember it if that is the present one."""
+        """Return what `_entry` returns, for the tools of *moment*, and cache it if these are the current ones."""
         if self._is_stopped:
-            text = "this session was stopped by an approver, and runs nothing further"
+            text = "the session was stopped by an approver"
             raise PolicyError(text, code="policy.stopped", rule="approver")
         if self.is_closed:
             raise CallError("the engine is closed", code="engine.closed")
@@ -543,20 +526,19 @@ class Session:
         return known
 
     def _refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
-        """Tell whoever has to know that a call was refused, and return the error that its caller gets."""
+        """Report that a call was refused, and return the error for its caller."""
         told = error if self.secrets is None else self.secrets.error(error)
         return self._entries.refused(frame, told, values)
 
     def _forget(self) -> None:
-        """Forget which spellings were seen: there is no end of them, a closed engine knows none, and tools change."""
+        """Clear the cache of spellings: it is full, the session is closed, or the tools have changed."""
         self._names = Names(self._world.moment)
         self._positional, self._named = self._names.positional, self._names.named
 
     def narrowed(self, policy: ExecutionPolicy) -> Session:
-        """Return the same caller under a policy that permits no more, for the time that this session is open.
-
-        It has the id, the variables, the handles, the ledger and the approvals of this one; both end together, and an
-        approver that stops one of them has stopped the other.
+        """Return the same caller under a policy that permits no more, for as long as this session is open.
+        It shares the id, the variables, the handles, the ledger and the approvals of this session. Both end together,
+        and an approver that stops one of them stops the other.
         """
         require("narrowed", policy=(policy, POLICY))
         within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger, host=self.host)
@@ -566,18 +548,18 @@ class Session:
         within._same[within] = None
         if self._is_stopped:
             within._stop()
-        elif self.is_closed:  # looked at last: one that ends meanwhile ends this one too
+        elif self.is_closed:  # checked last: closing this session meanwhile closes the new one too
             within._refuse()
         return within
 
     def _all(self) -> Iterator[Session]:
-        """Yield all sessions of the same caller, this one among them; others may begin meanwhile."""
+        """Yield all sessions of the same caller, this one included; others may begin meanwhile."""
         for reference in self._same.keyrefs():
             session = reference()
             if session is not None:
                 yield session
 
-    # Its end
+    # Closing
 
     def _refuse(self) -> None:
         """Begin no further call."""
@@ -585,20 +567,20 @@ class Session:
         self._forget()
 
     def _stop(self) -> None:
-        """Begin no further call, for an approver said so."""
+        """Begin no further call, because an approver said so."""
         for each in self._all():
             each._is_stopped = True
             each._refuse()
 
     def _end(self) -> None:
-        """Refuse further calls, end the Runtimes of those that run, and give up all handles."""
+        """Refuse further calls, end the Runtimes of those that run, and release all handles."""
         for each in self._all():
             each._refuse()
             each._is_over = True
         self.memory.handles.close()
 
     def close(self) -> Any:
-        """End this session; the engine and its other sessions go on."""
+        """Close this session; the engine and its other sessions go on."""
         self._end()
 
     def __enter__(self) -> Self:
@@ -619,8 +601,7 @@ class Session:
 
 
 def _call_of(call: Any) -> ToolCall:
-    """Return a call that may be written as a dict of name, arguments and id; what they are is left to the call.
-
+    """Return a call that may be written as a dict of name, arguments and id; the pipeline checks their values.
     Raises:
         SpecError: It is something else.
     """
@@ -648,4 +629,4 @@ def _refuse_coroutine(on_item: Callable[[Any], object]) -> None:
 
     require("execute", on_item=(on_item, FUNCTION))
     if is_coroutine(on_item):
-        raise SpecError("execute", ["on_item is a coroutine function, which only aexecute awaits"])
+        raise SpecError("execute", ["on_item is a coroutine function; use aexecute, which awaits it"])

@@ -1,4 +1,4 @@
-""""""
+"""What all sessions of one engine share: the tools, the threads, the observers, the secrets and the sandbox."""
 
 from __future__ import annotations
 
@@ -43,13 +43,12 @@ if TYPE_CHECKING:
 
 @attrs.define(eq=False, repr=False)
 class Moment:
-    """The tools between two changes of those that were there; what is only added belongs to it too.
-
-    A call keeps to the moment in which it began, with all calls within it.
+    """The tools between two changes; tools that are only added belong to the same snapshot.
+    A call keeps the snapshot in which it began, and so do all nested calls.
 
     Attributes:
         registry: The tools.
-        plugins: What some of them come from: it has to last as long as calls of this moment.
+        plugins: The loaded plugins, which must last as long as calls of this snapshot.
     """
 
     registry: Registry
@@ -65,19 +64,19 @@ class View(Protocol):
 
 class World:
     """What all sessions of one engine share, whatever their policies are.
-
     Attributes:
-        host: What the host lends.
-        coercion: The terms on which arguments are taken.
+        host: What the host provides.
+        coercion: How arguments are coerced.
         secrets: The secrets that the engine knows, an `EngineSecrets`; None as long as there are none.
-        moment: All tools, until some of them change or go.
-        sessions: The sessions that somebody still holds.
-        views: The tools as policies let them be called.
+        moment: The current snapshot of the tools.
+        sessions: The open sessions.
+        views: The tools as policies permit them.
         running: The calls that are carried out in steps.
-        is_watched: Whether every call is told to somebody.
-        spill: Which results for models go to files of the sandbox, a `Spill`; None where none does.
+        is_watched: Whether calls have observers.
+        spill: Which results for models are written to files of the sandbox, a `Spill` or None.
+        plugin_errors: Why plugins cannot be used.
         is_closed: Whether no further call begins.
-        is_over: Whether calls that have not ended are left behind.
+        is_over: Whether calls that have not ended are abandoned.
     """
 
     def __init__(self, host: Host, coercion: Coercion, policy: ExecutionPolicy, **watching: Unpack[Watching]) -> None:
@@ -104,7 +103,7 @@ class World:
 
     @property
     def registry(self) -> Registry:
-        """All tools, as they are now."""
+        """The current tools."""
         return self.moment.registry
 
     @property
@@ -118,7 +117,7 @@ class World:
         return self._threads
 
     def join(self, session: Session) -> None:
-        """Count a new session among those that are told when tools change."""
+        """Add a session to those that are notified when tools change."""
         with self._lock:
             self.sessions.add(session)
             session._forget()
@@ -130,11 +129,10 @@ class World:
         aliases: Mapping[str, str] = MappingProxyType({}),
         plugins: tuple[object, ...] = (),
     ) -> None:
-        """Add tools, and have the hooks of plugins asked and told from the next call on.
-
+        """Add tools and the hooks of plugins, which apply from the next call on.
         Raises:
             RegistryError: A name is taken. Neither a tool nor a plugin has been added then.
-            PluginError: One of *plugins* is none, or was added before; the same holds.
+            PluginError: A plugin has no hooks, or was added before; nothing has been added then.
         """
         with self._lock:
             hooks = self._hooks_with(plugins) if plugins else None
@@ -147,9 +145,8 @@ class World:
     def exchange(
         self, added: tuple[ToolImplementation, ...], origin: str, aliases: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """Put tools in the place of all that *origin* has brought: all of them, or a `RegistryError` and none.
-
-        Calls that have begun keep what was there, with all calls within them; no other meets it again.
+        """Replace all tools of *origin*: all of them, or none and a `RegistryError`.
+        Calls that have begun keep the former tools, with all nested calls; other calls see only the new ones.
         """
         with self._lock:
             self.moment = Moment(self.registry.without(origin).with_tools(added, origin, aliases))
@@ -158,13 +155,13 @@ class World:
         self._told(added, origin)
 
     def hold(self, plugins: Iterable[object]) -> None:
-        """Keep what plugins have loaded as long as calls that may use it."""
+        """Keep what plugins have loaded for as long as calls may use it."""
         self.moment.plugins = tuple(plugins)
 
     def _told(self, added: tuple[Listed, ...], origin: str) -> None:
         if self._watching.get("hooks"):
             for tool in added:
-                with suppress(PluginError):  # which is listed
+                with suppress(PluginError):  # it is in plugin_errors
                     self.watch.registered(ToolInfo(tool.spec, tool.policy, origin), origin)
 
     def _hooks_with(self, plugins: tuple[object, ...]) -> Hooks:
@@ -180,7 +177,7 @@ class World:
         self.is_watched = self.is_watched or bool(hooks)
 
     def _forget(self) -> None:
-        """Make the lines of all tools anew, for what stands before them has changed."""
+        """Compile all tools again, because hooks have changed."""
         for view in tuple(self.views):
             view.forget()
         for session in tuple(self.sessions):
@@ -188,7 +185,7 @@ class World:
 
     @property
     def watch(self) -> Watch:
-        """Who is told of calls; made when it is first needed."""
+        """The observers of calls, created when they are first needed."""
         if self._watch is None:
             from neuroscript.calls.observers import Watch
 
@@ -197,12 +194,12 @@ class World:
         return self._watch
 
     def warn(self, tool: str, name: str, text: str) -> None:
-        """Tell the host's logger once in the life of the engine what callers of *name* have to change."""
+        """Log a warning for callers of *name*, once in the life of the engine."""
         with self._lock:
             is_new = name not in self._warned
             self._warned.add(name)
         if is_new:
-            with suppress(Exception):  # whether the log works is no affair of the call
+            with suppress(Exception):  # whether the log works does not affect the call
                 self.host.logger_of(tool).warning("%s", text)
 
     @property
@@ -211,7 +208,7 @@ class World:
         return None if self.secrets is None else self.secrets.redactor
 
     def known_secrets(self) -> EngineSecrets:
-        """Return the secrets that the engine knows, an `EngineSecrets`; an empty one where there were none."""
+        """Return the secrets that the engine knows, an `EngineSecrets`, created if there were none."""
         if self.secrets is None:
             from neuroscript.runtime.engine_secrets import EngineSecrets
 
@@ -221,10 +218,9 @@ class World:
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox; that of a host which names none is opened when it is first needed.
-
+        """The sandbox; the default one is opened when it is first needed.
         Raises:
-            SandboxError: It can not be used.
+            SandboxError: It cannot be used.
         """
         if self._sandbox is None:
             with self._lock:
@@ -237,7 +233,7 @@ class World:
         return Sandbox(self.host.directory())
 
     def close(self, left: tuple[str, ...]) -> None:
-        """Leave behind what still runs, stop the threads, close the sandbox, and tell whoever watches."""
+        """Abandon what still runs, stop the threads, close the sandbox, and notify the observers."""
         already, self.is_closed, self.is_over = self.is_over, True, True
         with self._lock:
             threads = self._threads
@@ -251,7 +247,7 @@ class World:
 
 
 def _secrets_of(host: Host, policy: ExecutionPolicy) -> EngineSecrets | None:
-    """Return the secrets that an engine knows from the start, or None where there are none."""
+    """Return the secrets that an engine knows from the start, or None if there are none."""
     if not host.secrets and not exact_variables(policy):
         return None
     from neuroscript.runtime.engine_secrets import EngineSecrets

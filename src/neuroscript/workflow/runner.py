@@ -438,7 +438,7 @@ async def _within(call: Any, node: Node, seconds: float, clock: Any, ends: bool)
         task.cancel()
         await asyncio.wait({task}, timeout=GRACE)
         has_ended = ends and task.done()
-        text = f"did not end within {seconds:g} s and was {'stopped' if has_ended else 'left behind'}"
+        text = f"did not end within {seconds:g} s and was {'stopped' if has_ended else 'abandoned'}"
         raise CallTimeout(text, tool=node.tool, state="stopped" if has_ended else "abandoned", seconds=seconds)
     finally:
         timer.cancel()

@@ -71,7 +71,7 @@ def texts(
     for name, each in given.items():
         if isinstance(each, Secret):
             if each.name not in secrets:
-                faults.append(f"{what}: this host lends no secret called {shown(each.name)}")
+                faults.append(f"{what}: the host provides no secret named {shown(each.name)}")
                 continue
             each = secrets[each.name]
         if not is_line(each):
