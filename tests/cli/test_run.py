@@ -133,9 +133,7 @@ def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
             "probe.tags: names: expected list of string, got str",
             id="arguments that come to fit nothing",
         ),
-        pytest.param(
-            failing("probe.deep"), (), 4, "probe.deep: nested calls may be at most 16 deep", id="a limit"
-        ),
+        pytest.param(failing("probe.deep"), (), 4, "probe.deep: nested calls may be at most 16 deep", id="a limit"),
     ],
 )
 def test_the_first_node_that_halts_a_plan_says_how_it_ends(

@@ -14,7 +14,7 @@ def test_a_large_result_is_a_file_and_its_beginning(tmp_path: Path) -> None:
     words = ("call", "--sandbox", str(tmp_path), "--spill", "100", "probe.echo", "x" * 200)
     done, told = command(*words), command(*words, "--json")
 
-    first, second = (json.loads(told.out)["spilled"]["path"], done.out.partition("the file ")[2].partition(" ")[0])
+    first, second = (json.loads(told.out)["spilled"]["path"], done.out.partition("sandbox file ")[2].partition("]")[0])
     assert (0, 0) == (done.code, told.code)
     assert {"path": first, "size": 200, "items": None} == json.loads(told.out)["spilled"]
     assert ("x" * 200, "x" * 200) == tuple((tmp_path / each).read_text() for each in (first, second))

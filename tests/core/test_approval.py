@@ -830,9 +830,9 @@ def test_a_directory_that_can_not_be_written_rejects_the_call(tmp_path: Path) ->
     """The reason holds nothing of the path."""
     (tmp_path / "file").write_text("")
 
-    assert Approval.reject(
-        "it cannot wait for approval: its file cannot be written (FileExistsError)"
-    ) == suspending(tmp_path / "file")(request())
+    assert Approval.reject("it cannot wait for approval: its file cannot be written (FileExistsError)") == suspending(
+        tmp_path / "file"
+    )(request())
 
 
 @pytest.mark.parametrize("name", ["fingerprint", "policy", "session", "digest"])

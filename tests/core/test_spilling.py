@@ -175,7 +175,7 @@ def test_how_it_is_read_is_said_where_a_tool_can_read_it(tmp_path: Path) -> None
         assert result.spilled is not None
         read = engine.call("fs.read", [result.spilled.path])
 
-    assert result.value.endswith(f"is in the file {result.spilled.path} of the sandbox; fs.read reads it]")
+    assert result.value.endswith(f"is in the sandbox file {result.spilled.path}; read it with fs.read]")
     assert [f"word {number}" for number in range(50)] == json.loads("\n".join(read) if type(read) is list else read)
 
 

@@ -237,7 +237,8 @@ def test_a_stream_without_an_end_ends_in_time(asynchronous: bool, door: str) -> 
             case "astream":
                 asyncio.run(read())
 
-    assert f"{name}: did not end within 0.1 s and was stopped (after {caught.value.items} items)" == str(caught.value)
+    count = f"{caught.value.items} item{'' if caught.value.items == 1 else 's'}"
+    assert f"{name}: did not end within 0.1 s and was stopped (after {count})" == str(caught.value)
     assert ["call.timeout"] == [code for code, _ in told(audit)]
 
 

@@ -248,7 +248,7 @@ def test_large_results_of_a_server_are_files(tmp_path: Path) -> None:
             (file,) = tmp_path.glob("results/*")
             text = text_of(large).splitlines()
             assert (large.is_error, text[0], len(file.read_text().splitlines())) == (False, '"piece 0\\n"', 3)
-            assert f"is in the file results/{file.name} of the sandbox" in text[-1]
+            assert f"is in the sandbox file results/{file.name}" in text[-1]
 
     asyncio.run(talk())
 
