@@ -215,7 +215,7 @@ def test_a_tool_that_nobody_approves_is_refused() -> None:
         followed = ran(to_openai_agents(unanswered.engine), [("shop__buy", {"count": 2})])
         others = {tool.name for tool in to_openai_agents(unasked.engine)}
 
-    assert followed.read[0].startswith("error policy.rejected: was not approved: nobody can be asked")
+    assert followed.read[0].startswith("error policy.rejected: was not approved: there is no terminal to ask")
     assert ("shop__buy" in followed.offered, "shop__buy" in others) == (True, False)
     assert unanswered.did == []
 

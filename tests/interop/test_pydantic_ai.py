@@ -213,7 +213,7 @@ def test_a_tool_that_nobody_approves_is_refused() -> None:
 
     assert ["shop__buy" in script.offered for script in scripts] == [True, False]
     assert [how for script in scripts for how, _ in script.read] == ["failed", "retried"]
-    assert scripts[0].read[0][1].startswith("error policy.rejected: was not approved: nobody can be asked")
+    assert scripts[0].read[0][1].startswith("error policy.rejected: was not approved: there is no terminal to ask")
     assert scripts[1].read[0][1].startswith("Unknown tool name: 'shop__buy'.")
     assert unanswered.did + unasked.did == []
 
