@@ -21,7 +21,7 @@ TAKING: Final = "taking tools of LangChain needs langchain-core"
 
 MODULES: Final = {
     "neuroscript.cli.chat.llm_toolbox": (f"the toolbox for llm {LLM}", "llm"),
-    "neuroscript.cli.terminal.rich_pages": ("pages with colours need rich", "cli"),
+    "neuroscript.cli.terminal.rich_pages": ("coloured pages need rich", "cli"),
     "neuroscript.interop.fastmcp.export": ("tools for FastMCP need it", "fastmcp"),
     "neuroscript.interop.fastmcp.load": ("tools of FastMCP need it", "fastmcp"),
     "neuroscript.interop.inspect_ai": ("tools for Inspect need inspect-ai", "inspect-ai"),

@@ -1,4 +1,4 @@
-"""The command in this process with streams of its own, and in processes of its own."""
+"""Fixtures that run the command in this process or in separate processes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from neuroscript.cli import main
 ROOT = Path(__file__).parents[2]
 
 OURS = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "NO_COLOR", "FORCE_COLOR", "COLUMNS")
-"""What in the environment of the tests would change what a command does."""
+"""Environment variables that affect a command."""
 
 
 @attrs.frozen
 class Ran:
-    """How a command ended, and what it wrote."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str = ""
@@ -37,7 +37,7 @@ class Ran:
 
 
 def command(*argv: str, stdin: bytes = b"", make_engine: Callable[..., Any] | None = engine) -> Ran:
-    """Run the command in this process, by default with the tools of the probe alone."""
+    """Run the command in this process, by default with only the tools of the probe."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
     before = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
@@ -57,12 +57,12 @@ def _written(stream: io.TextIOWrapper) -> str:
 def start(
     *argv: str, module: str = "neuroscript", shell: str = "", before: str = "", **settings: Any
 ) -> subprocess.Popen[bytes]:
-    """Start the command in a process of its own.
+    """Start the command in a separate process.
 
     Args:
-        shell: Redirections, as a shell writes them.
-        before: What the shell does before.
-        settings: Further environment variables.
+        shell: Redirections, in shell syntax.
+        before: Commands that the shell runs first.
+        settings: Additional environment variables.
     """
     words = [sys.executable, "-m", module, *argv]
     if shell or before:
@@ -78,12 +78,12 @@ def start(
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """Return the environment of a command: that of the tests, without what would change it, and *settings*."""
+    """Return the environment of a command: that of the tests without variables that affect it, plus *settings*."""
     return {**{name: value for name, value in os.environ.items() if name not in OURS}, **settings}
 
 
 def process(*argv: str, stdin: bytes = b"", **how: Any) -> Ran:
-    """Run the command in a process of its own to its end."""
+    """Run the command in a separate process until it exits."""
     child = start(*argv, **how)
     out, err = child.communicate(stdin, timeout=30)
     return Ran(child.returncode, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape"))
@@ -91,10 +91,10 @@ def process(*argv: str, stdin: bytes = b"", **how: Any) -> Ran:
 
 @pytest.fixture(autouse=True)
 def config(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page as wide as in the expectations, and a user without a policy, wherever the tests run.
+    """Set a fixed page width and a user without a policy file.
 
     Returns:
-        The file that the user's policy would be.
+        The path of the user's policy file, which does not exist.
     """
     home = tmp_path_factory.mktemp("config")
     monkeypatch.setenv("COLUMNS", "100")
@@ -103,7 +103,7 @@ def config(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 
 def asked_of(server: ModelServer, *words: str, api: str = "openai-chat") -> tuple[str, ...]:
-    """Return the words of a command that asks a model of that server, the command's own first."""
+    """Return the arguments of a command, with options that select the model of that server."""
     return (words[0], "--base-url", server.base_url(api), "--api", api, "--model", "tiny", *words[1:])
 
 

@@ -1,4 +1,4 @@
-"""A toolset with a tool for each way in which a command can end, and the command with that toolset alone.
+"""A toolset with a tool for each way in which a command can end, and the command with only that toolset.
 
 ``python -m tests.cli.probe WORD …`` is ``neuroscript WORD …`` in a process of its own.
 """
@@ -18,44 +18,44 @@ probe = Toolset("probe")
 
 @probe.tool()
 def echo(text: str) -> str:
-    """Give a text back."""
+    """Return a string unchanged."""
     return text
 
 
 @probe.tool()
 def tags(names: list[str], sep: str = "-", limit: int | None = None) -> dict[str, Any]:
-    """Give the arguments back."""
+    """Return the arguments unchanged."""
     return {"names": names, "sep": sep, "limit": limit}
 
 
 @probe.tool()
 def nothing() -> None:
-    """Give nothing back."""
+    """Return None."""
 
 
 @probe.tool()
 def data() -> bytes:
-    """Give bytes back."""
+    """Return bytes."""
     return b"\x00\xff"
 
 
 @probe.tool()
 def said(rt: Runtime, text: str) -> str:
-    """Print a text, and give it back."""
+    """Print a string, and return it."""
     rt.println(text)
     return text
 
 
 @probe.tool()
 def mutters(text: str) -> str:
-    """Print a text in a way that leaves it unwritten, and fail."""
+    """Print a string without flushing it, and fail."""
     print(text, end="")
     raise ToolFailed("it muttered")
 
 
 @probe.tool()
 def fails(code: str) -> str:
-    """Fail in the way that is asked for."""
+    """Fail in the requested way."""
     if code == "bug":
         raise ValueError("a secret value")
     if code == "return":
@@ -65,24 +65,24 @@ def fails(code: str) -> str:
 
 @probe.tool(policy=ToolPolicy(requires_trust=True))
 def trusted(text: str) -> str:
-    """Run for those alone who trust it."""
+    """Require trust."""
     return text
 
 
 @probe.tool(policy=ToolPolicy(timeout=0.01))
 def slow() -> str:
-    """Take longer than it may."""
+    """Take longer than the timeout."""
     time.sleep(0.5)
     return "late"
 
 
 @probe.tool()
 def waits(seconds: float) -> str:
-    """Say that it has begun, and wait.
+    """Print that it has started, and wait.
 
     Args:
-        seconds: How long to wait, in seconds; whoever has no patience interrupts it, and is told so in one line that
-            stands where errors stand.
+        seconds: How long to wait, in seconds; this is a long description, so that the help has to wrap it at the
+            width of the terminal.
     """
     print("waiting", flush=True)
     time.sleep(seconds)
@@ -91,7 +91,7 @@ def waits(seconds: float) -> str:
 
 @probe.tool()
 def deep(rt: Runtime) -> Any:
-    """Call itself, and so meet a limit."""
+    """Call itself until it exceeds a limit."""
     return rt.call_tool("probe.deep")
 
 

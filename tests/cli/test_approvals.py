@@ -1,4 +1,4 @@
-"""Approvals on the command line: whoever sits at the terminal is asked, wherever the streams lead, and nobody else."""
+"""Approvals on the command line: prompts go only to the terminal of the command, even if its streams are redirected."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ n: no, or "n because ..." to say why     x: no, and stop the session\r
 Allow p.delete? [n] """
 
 NEEDS = "needs an approval, and nobody here can give it"
-REFUSED = "neuroscript: p.delete: needs an approval; answer at a terminal, or pass --preapproved 'p.delete'\n"
+REFUSED = "neuroscript: p.delete: needs approval; approve it at a terminal, or pass --preapproved 'p.delete'\n"
 
 BEGIN = """
 import io, os, sys
@@ -92,7 +92,7 @@ print("ready", flush=True)
 while not os.path.exists("typed"):
     time.sleep(0.001)
 """
-"""Code of a process that waits until somebody has typed something."""
+"""Code of a process that waits for typed input."""
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def terminal() -> Iterator[Callable[..., Terminal]]:
-    """Takes the words of a command, and gives the terminal on which it was typed."""
+    """Start a command on a terminal, and return the terminal."""
     terminals: list[Terminal] = []
 
     def typed(*words: str, before: str = "") -> Terminal:
@@ -120,19 +120,19 @@ def terminal() -> Iterator[Callable[..., Terminal]]:
 
 
 def ended(seen: Terminal, code: int) -> str:
-    """Return what comes until a command has ended, which is to be with a code."""
+    """Return the output until a command exits with a code."""
     rest = seen.rest().replace("\r\n", "\n")
     seen.close(code)
     return rest
 
 
 def ran() -> list[str]:
-    """Return what has run."""
+    """Return which calls have run."""
     return Path("ran").read_text().splitlines() if Path("ran").exists() else []
 
 
 def away(*words: str, stdin: bytes = b"") -> Ran:
-    """Run a command that stands at no terminal."""
+    """Run a command without a terminal."""
     count = 2 if words[0] == "policy" else 1
     return command(*words[:count], "-p", "tools.py", *words[count:], stdin=stdin, make_engine=None)
 
@@ -141,11 +141,11 @@ def call_line(name: str = "p.delete", *arguments: Any) -> bytes:
     return json.dumps({"id": "1", "name": name, "arguments": arguments}).encode() + b"\n"
 
 
-# At a terminal
+# With a terminal
 
 
-def test_a_call_is_shown_and_runs_when_it_is_approved(terminal: Callable[..., Terminal]) -> None:
-    """The card, the question, and the result."""
+def test_approved_call_is_shown_and_runs(terminal: Callable[..., Terminal]) -> None:
+    """The output contains the approval card, the question and the result."""
     seen = terminal("call", "p.delete", "a")
     asked = seen.see("[n] ")
     seen.type("y\n")
@@ -163,8 +163,8 @@ def test_a_call_is_shown_and_runs_when_it_is_approved(terminal: Callable[..., Te
         ("\x04", "was not approved: there was no answer: the input ended before an answer came"),
     ],
 )
-def test_any_other_answer_refuses(answer: str, said: str, terminal: Callable[..., Terminal]) -> None:
-    """With 4, and the reason."""
+def test_any_other_answer_refuses_the_call(answer: str, said: str, terminal: Callable[..., Terminal]) -> None:
+    """The exit code is 4, and the message contains the reason."""
     seen = terminal("call", "p.delete", "a")
     seen.see("[n] ")
     seen.type(answer)
@@ -173,8 +173,8 @@ def test_any_other_answer_refuses(answer: str, said: str, terminal: Callable[...
     assert [] == ran()
 
 
-def test_other_arguments_go_through_the_line_again(terminal: Callable[..., Terminal]) -> None:
-    """They are what runs, and what does not fit is refused as ever."""
+def test_edited_arguments_are_checked_again(terminal: Callable[..., Terminal]) -> None:
+    """Edited arguments are what runs, and invalid ones are refused."""
     seen = terminal("call", "p.delete", "a")
     seen.see("[n] ")
     seen.type("m\n")
@@ -186,8 +186,8 @@ def test_other_arguments_go_through_the_line_again(terminal: Callable[..., Termi
 
 
 @pytest.mark.parametrize("name", ["p.delete", "p.within"])
-def test_an_interrupt_at_the_question_ends_the_command(name: str, terminal: Callable[..., Terminal]) -> None:
-    """130, one line, and nothing has run; also where a tool asks whose time is limited."""
+def test_interrupt_at_prompt_ends_the_command(name: str, terminal: Callable[..., Terminal]) -> None:
+    """It exits with 130 and one line, and runs nothing, even if the outer tool has a time limit."""
     seen = terminal("call", name, *(["a"] if name == "p.delete" else []))
     seen.see("[n] ")
     seen.interrupt()
@@ -196,7 +196,7 @@ def test_an_interrupt_at_the_question_ends_the_command(name: str, terminal: Call
     assert [] == ran()
 
 
-def test_what_was_approved_for_the_session_is_not_asked_again(terminal: Callable[..., Terminal]) -> None:
+def test_session_approval_is_not_asked_again(terminal: Callable[..., Terminal]) -> None:
     """A file of calls is one session."""
     Path("calls").write_bytes(call_line("p.delete", "a") * 3)
     seen = terminal("execute", "calls", before="into('results', 1)")
@@ -207,8 +207,8 @@ def test_what_was_approved_for_the_session_is_not_asked_again(terminal: Callable
     assert ["delete a False"] * 3 == ran()
 
 
-def test_a_stop_refuses_all_further_calls_of_the_file(terminal: Callable[..., Terminal]) -> None:
-    """Those that need no approval too."""
+def test_stop_refuses_all_later_calls_of_the_file(terminal: Callable[..., Terminal]) -> None:
+    """This includes calls that need no approval."""
     Path("calls").write_bytes(call_line("math.add", 1, 2) + call_line("p.delete", "a") + call_line("math.add", 1, 2))
     seen = terminal("execute", "calls", before="into('results', 1)")
     seen.see("[n] ")
@@ -219,11 +219,11 @@ def test_a_stop_refuses_all_further_calls_of_the_file(terminal: Callable[..., Te
     assert [True, "policy.stopped", "policy.stopped"] == [each["ok"] or each["error"]["code"] for each in results]
 
 
-# Where the streams lead
+# With redirected streams
 
 
-def test_calls_from_a_pipe_are_asked_about_on_the_terminal(terminal: Callable[..., Terminal]) -> None:
-    """No line of the pipe is an answer, even if it looks like one."""
+def test_calls_from_a_pipe_ask_on_the_terminal(terminal: Callable[..., Terminal]) -> None:
+    """A line of the pipe is never an answer, even if it looks like one."""
     calls = call_line("p.delete", "a") + b"y\n" + call_line("p.delete", "b")
     seen = terminal("execute", "-", before=f"piped({calls!r}); into('results', 1)")
     first = seen.see("[n] ")
@@ -244,8 +244,8 @@ def test_calls_from_a_pipe_are_asked_about_on_the_terminal(terminal: Callable[..
 @pytest.mark.parametrize(
     "before", ["into('all', 1)", "into('all', 2)", "into('all', 1, 2)", "piped(b''); into('all', 1)"]
 )
-def test_a_question_goes_to_the_terminal_and_not_to_a_file(before: str, terminal: Callable[..., Terminal]) -> None:
-    """Wherever results and sentences go, as long as one of the streams is the terminal."""
+def test_prompt_goes_to_the_terminal_and_not_to_a_file(before: str, terminal: Callable[..., Terminal]) -> None:
+    """One stream on the terminal is enough, wherever stdout and stderr go."""
     seen = terminal("call", "p.delete", "a", before=before)
     asked = seen.see("[n] ")
     seen.type("y\n")
@@ -256,16 +256,16 @@ def test_a_question_goes_to_the_terminal_and_not_to_a_file(before: str, terminal
     assert ["delete a False"] == ran()
 
 
-def test_a_command_with_no_stream_at_a_terminal_asks_nobody(terminal: Callable[..., Terminal]) -> None:
-    """It belongs to one, but a program has called it, or it was sent to the background."""
+def test_command_without_a_terminal_stream_asks_nothing(terminal: Callable[..., Terminal]) -> None:
+    """Its terminal does not count, because a program called it or it runs in the background."""
     seen = terminal("call", "p.delete", "a", before="piped(b'y\\n'); into('all', 1, 2)")
 
     assert "" == ended(seen, 4)
     assert Path("all").read_text() == REFUSED
 
 
-def test_what_was_typed_before_the_question_is_no_answer(terminal: Callable[..., Terminal]) -> None:
-    """Whoever types ahead has not seen it."""
+def test_type_ahead_is_discarded(terminal: Callable[..., Terminal]) -> None:
+    """The user has not seen the prompt yet."""
     seen = terminal("call", "p.delete", "a", before=WAITS)
     seen.see("ready\r\n")
     os.write(seen.ours, b"y\n")
@@ -276,14 +276,14 @@ def test_what_was_typed_before_the_question_is_no_answer(terminal: Callable[...,
     assert "neuroscript: p.delete: was not approved" == ended(seen, 4).splitlines()[-1]
 
 
-# At none
+# Without a terminal
 
 
 @pytest.mark.parametrize(
     "words", [("call", "p.delete", "a"), ("call", "--json", "p.delete", "a"), ("execute", "calls"), ("execute", "-")]
 )
-def test_without_a_terminal_it_is_refused(words: tuple[str, ...]) -> None:
-    """By a sentence on stderr or a result as JSON, and 4; an answer from a pipe does not count, as in a dry run."""
+def test_call_is_refused_without_a_terminal(words: tuple[str, ...]) -> None:
+    """The exit code is 4, with a message or a JSON result; answers from a pipe do not count, as in a dry run."""
     Path("calls").write_bytes(call_line("p.delete", "a"))
     stdin = call_line("p.delete", "a") if "-" in words else b"y\ny\n"
 
@@ -302,18 +302,18 @@ def test_without_a_terminal_it_is_refused(words: tuple[str, ...]) -> None:
     assert [] == ran()
 
 
-def test_a_process_without_a_terminal_refuses() -> None:
-    """Of its own, with pipes and nothing else."""
+def test_process_without_a_terminal_refuses() -> None:
+    """The process has only pipes."""
     done = process("call", "-p", str(Path("tools.py").absolute()), "p.delete", "a", stdin=b"y\n")
 
     assert Ran(4, "", REFUSED) == done
 
 
-# Without being asked
+# Preapproval
 
 
-def test_a_preapproved_tool_runs_unasked() -> None:
-    """What the words name adds to what the file names; of others nothing is said."""
+def test_preapproved_tool_runs_without_a_prompt() -> None:
+    """Preapprovals of options and the file add up; other tools are not affected."""
     Path("policy.toml").write_text("policy.preapproved = ['p.wipe']\n")
 
     assert Ran(0, "3\n") == away("call", "--preapproved", "p.delete", "p.delete", "a")
@@ -324,17 +324,17 @@ def test_a_preapproved_tool_runs_unasked() -> None:
     assert Ran(0, "5\n") == away("call", *words, "--allow", "p.*", "p.both")
 
 
-def test_a_preapproval_is_of_an_exact_name() -> None:
-    """A pattern is a mistake, and a name of no tool is told."""
+def test_preapproval_requires_an_exact_name() -> None:
+    """A pattern is an error, and a name that matches no tool produces a warning."""
     text = "execution policy: preapproved: p.* is not the exact name of a tool; no pattern counts here"
     assert Ran(2, "", f"neuroscript: {text}\n") == away("call", "--preapproved", "p.*", "p.delete", "a")
     ran = away("call", "--preapproved", "p.delet", "math.add", "1", "2")
-    assert Ran(0, "3.0\n", "neuroscript: warning: no tool here is touched by --preapproved p.delet\n") == ran
+    assert Ran(0, "3.0\n", "neuroscript: warning: no available tool matches --preapproved p.delet\n") == ran
 
 
 @pytest.mark.parametrize("words", [(), ("--allow", "p.*"), ("--policy", "policy.toml", "--profile", "narrow")])
-def test_a_policy_is_looked_at_as_if_somebody_sat_there(words: tuple[str, ...]) -> None:
-    """What it says of a call does not depend on where the question is asked."""
+def test_policy_commands_assume_a_terminal(words: tuple[str, ...]) -> None:
+    """Their output does not depend on where they run."""
     Path("policy.toml").write_text("policy.profiles.narrow.allow = ['p.*', 'math.*']\n")
     checked = away("policy", "check", "--json", *words)
     explained = json.loads(away("policy", "explain", "--json", *words, "p.delete", "a").out)
@@ -349,18 +349,18 @@ def test_a_policy_is_looked_at_as_if_somebody_sat_there(words: tuple[str, ...]) 
     assert "p.delete: would run" in preapproved
 
 
-def test_a_dry_run_at_a_terminal_says_that_it_would_ask(terminal: Callable[..., Terminal]) -> None:
-    """And asks nobody."""
+def test_dry_run_at_a_terminal_reports_the_prompt(terminal: Callable[..., Terminal]) -> None:
+    """It does not ask."""
     seen = terminal("call", "--dry-run", "p.delete", "a")
 
-    assert "p.delete: would ask for an approval (* allows it)\n" == ended(seen, 0)
+    assert "p.delete: would ask for approval (allowed by *)\n" == ended(seen, 0)
 
 
-# Put aside
+# Suspended calls
 
 
 def put_aside(*words: str) -> str:
-    """Put a call aside and return its file."""
+    """Suspend a call and return its file."""
     done = away("call", "--suspend", "waiting", *words, *(() if words else ("p.delete", "a")))
     (file,) = Path("waiting").iterdir()
     assert 4 == done.code
@@ -368,20 +368,20 @@ def put_aside(*words: str) -> str:
     return str(file)
 
 
-def test_a_call_that_was_put_aside_runs_once_when_it_is_approved() -> None:
-    """Its file is private, and gone before it runs; a second answer finds none."""
+def test_suspended_call_runs_once_when_approved() -> None:
+    """Its file is private, and deleted before the call runs; a second approval finds no file."""
     file = put_aside()
     assert 0o600 == Path(file).stat().st_mode & 0o777
     assert [] == ran()
 
     assert Ran(0, "3\n") == away("approve", "--yes", file)
-    text = f"can not read {file}: no such file or directory"
+    text = f"cannot read {file}: no such file or directory"
     assert Ran(2, "", f"neuroscript: {text}\n") == away("approve", "--yes", file)
     assert ["delete a False"] == ran()
 
 
-def test_whoever_sits_there_is_asked_about_a_call_that_was_put_aside(terminal: Callable[..., Terminal]) -> None:
-    """With the card that the call would have had; a no leaves the file where it is, and so does an interrupt."""
+def test_approve_asks_at_the_terminal(terminal: Callable[..., Terminal]) -> None:
+    """The approval card is the usual one; after a no or an interrupt, the file remains."""
     file = put_aside()
 
     for answer, code in (("n\n", 4), ("\x03", 130), ("y\n", 0)):
@@ -395,8 +395,8 @@ def test_whoever_sits_there_is_asked_about_a_call_that_was_put_aside(terminal: C
     assert ["delete a False"] == ran()
 
 
-def test_a_rejection_is_told_to_the_model_and_ends_the_wait() -> None:
-    """As the result that the call has."""
+def test_rejection_is_the_result_of_the_call() -> None:
+    """The file is deleted."""
     file = put_aside()
     done = away("approve", "--json", "--reject", "not today", file)
 
@@ -405,8 +405,8 @@ def test_a_rejection_is_told_to_the_model_and_ends_the_wait() -> None:
     assert [] == ran()
 
 
-def test_an_approval_is_none_of_calls_within() -> None:
-    """Those wait in files of their own, or are refused where nobody can be asked."""
+def test_approval_does_not_cover_nested_calls() -> None:
+    """They are suspended in their own files, or refused if there is no approver."""
     file = put_aside("p.both")
     assert 4 == away("approve", "--yes", "--suspend", "within", file).code
     (nested,) = Path("within").iterdir()
@@ -429,8 +429,8 @@ def test_an_approval_is_none_of_calls_within() -> None:
         (("--deny", "p.*"), 4, "denied by the pattern 'p.*' of deny"),
     ],
 )
-def test_an_answer_counts_under_the_policy_that_was_asked(words: tuple[str, ...], code: int, said: str) -> None:
-    """Other options make it another question; the file stays."""
+def test_approval_is_valid_only_under_the_same_policy(words: tuple[str, ...], code: int, said: str) -> None:
+    """With other options the call is stale, and the file remains."""
     file = put_aside()
 
     assert Ran(code, "", f"neuroscript: p.delete: {said}\n") == away("approve", "--yes", *words, file)
@@ -438,8 +438,8 @@ def test_an_answer_counts_under_the_policy_that_was_asked(words: tuple[str, ...]
     assert [] == ran()
 
 
-def test_an_answer_counts_for_the_tool_that_was_asked_about(world: Path) -> None:
-    """One that has changed is another one."""
+def test_approval_is_valid_only_for_the_same_tool(world: Path) -> None:
+    """A changed tool makes the call stale."""
     file = put_aside()
     (world / "tools.py").write_text(PLUGIN.replace("Delete a file of the shop.", "Delete files."))
     done = away("approve", "--yes", file)
@@ -448,8 +448,8 @@ def test_an_answer_counts_for_the_tool_that_was_asked_about(world: Path) -> None
     assert Ran(4, "", f"neuroscript: p.delete: {said}\n") == done
 
 
-def test_an_application_of_another_session_is_answered_too() -> None:
-    """The session is that of the file; what the host permits has to be the same."""
+def test_call_suspended_by_an_application_can_be_approved() -> None:
+    """The session is the one in the file; the permissions must be the same."""
     from neuroscript import ExecutionPolicy, PolicyError, suspending
 
     with Engine(policy=ExecutionPolicy(approver=suspending("waiting"))) as engine:
@@ -461,8 +461,8 @@ def test_an_application_of_another_session_is_answered_too() -> None:
     assert Ran(0, "3\n") == away("approve", "--yes", str(file))
 
 
-def test_a_file_that_others_can_change_is_no_request() -> None:
-    """Nor is one that is none at all."""
+def test_file_that_other_users_can_change_is_refused() -> None:
+    """Other files are refused too."""
     file = put_aside()
     Path(file).chmod(0o644)
 
@@ -474,8 +474,8 @@ def test_a_file_that_others_can_change_is_no_request() -> None:
     assert [] == ran()
 
 
-def test_a_directory_that_can_not_be_written_refuses(world: Path) -> None:
-    """Nothing waits then, and nothing runs."""
+def test_unwritable_suspend_directory_refuses_the_call(world: Path) -> None:
+    """Nothing is suspended, and nothing runs."""
     done = away("call", "--suspend", "tools.py", "p.delete", "a")
 
     assert 4 == done.code

@@ -1,4 +1,4 @@
-"""``neuroscript ask``: a real server of models; real processes and a real terminal where these matter."""
+"""``neuroscript ask`` with a real model server, and with real processes and a real terminal where needed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOSTILE = "a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec\td\ne"
 
 
 def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> Ran:
-    """Ask the model of a server, in this process: to load the library of models takes a second of each new one."""
+    """Ask the model of a server in this process, because a new process needs a second to import the model library."""
     return command(*asked_of(server, "ask", *words), stdin=stdin, make_engine=None)
 
 
@@ -46,8 +46,8 @@ def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> Ran:
 
 @pytest.mark.parametrize("words", [(), ("--no-stream",)], ids=["streamed", "whole"])
 @pytest.mark.parametrize("api", APIS)
-def test_the_answer_is_written_and_the_calls_are_told(api: str, words: tuple[str, ...], server: ModelServer) -> None:
-    """In each of the three APIs; the text before a call stands on lines of its own."""
+def test_answer_goes_to_stdout_and_calls_to_stderr(api: str, words: tuple[str, ...], server: ModelServer) -> None:
+    """This works with all three APIs; text before a call has its own lines."""
     server.script(asks(ADD, call("nope__x"), text="Let me see."), says("It is\nfive."))
 
     ran = process(*asked_of(server, "ask", "--tools", "math.*", *words, "How much is it?", api=api))
@@ -61,8 +61,8 @@ def test_the_answer_is_written_and_the_calls_are_told(api: str, words: tuple[str
     assert [asked.streamed for asked in server.requests] == [not words] * 2
 
 
-def test_no_tool_is_offered_unless_one_is_named(server: ModelServer) -> None:
-    """And one that is called all the same does not run."""
+def test_no_tool_is_offered_without_the_option(server: ModelServer) -> None:
+    """A tool that the model calls anyway does not run."""
     server.script(asks(ADD), says("no"))
 
     ran = ask(server, "How much?")
@@ -72,8 +72,8 @@ def test_no_tool_is_offered_unless_one_is_named(server: ModelServer) -> None:
     assert "tools" not in server.requests[0].body
 
 
-def test_only_the_tools_of_the_patterns_are_offered(server: ModelServer) -> None:
-    """The option may be repeated."""
+def test_only_matching_tools_are_offered(server: ModelServer) -> None:
+    """The option can be repeated."""
     server.script(says("ok"))
 
     ask(server, "--tools", "math.add", "--tools", "math.sq*", "hi")
@@ -83,8 +83,8 @@ def test_only_the_tools_of_the_patterns_are_offered(server: ModelServer) -> None
 
 
 @pytest.mark.parametrize("granted", [True, False])
-def test_a_tool_may_ask_the_model_under_a_grant(granted: bool, server: ModelServer) -> None:
-    """The one that is asked by the command, and by nothing else than its capability."""
+def test_tool_may_use_the_model_with_a_grant(granted: bool, server: ModelServer) -> None:
+    """It uses the model of the command, and needs only its capability."""
     grant = ("--grant", "model:use:*") if granted else ()
     between = [says("seven")] if granted else []
     server.script(asks(call("llm__ask", {"prompt": "Name a prime."})), *between, says("done"))
@@ -98,8 +98,8 @@ def test_a_tool_may_ask_the_model_under_a_grant(granted: bool, server: ModelServ
 
 
 @pytest.mark.parametrize("words", [(), ("-",)], ids=["none", "-"])
-def test_the_prompt_comes_from_a_pipe(words: tuple[str, ...], server: ModelServer) -> None:
-    """Of several lines, without the end of the last."""
+def test_prompt_is_read_from_a_pipe(words: tuple[str, ...], server: ModelServer) -> None:
+    """It may have several lines; the last newline is removed."""
     server.script(says("ok"))
 
     ran = ask(server, "--system", "Be short.", *words, stdin="How\nmuch é?\n".encode())
@@ -111,16 +111,16 @@ def test_the_prompt_comes_from_a_pipe(words: tuple[str, ...], server: ModelServe
     ]
 
 
-def test_an_exact_answer_is_all_that_is_written(server: ModelServer) -> None:
-    """What did not fit goes back to the model, and is not shown."""
+def test_only_the_typed_answer_is_printed(server: ModelServer) -> None:
+    """An answer that does not fit goes back to the model, and is not printed."""
     server.script(says("Five!"), says("```json\n5\n```"))
 
     assert ask(server, "--answer", "int", "How much?") == Ran(0, "5\n")
     assert len(server.requests) == 2
 
 
-def test_the_environment_names_the_model_and_has_the_key_of_an_address(server: ModelServer) -> None:
-    """A key of OpenAI is sent to no other server."""
+def test_environment_selects_the_model_and_the_key(server: ModelServer) -> None:
+    """The OpenAI key is not sent to another server."""
     server.script(says("a"), says("b"))
     words = ("ask", "--base-url", server.base_url(), "hi")
 
@@ -132,8 +132,8 @@ def test_the_environment_names_the_model_and_has_the_key_of_an_address(server: M
     assert ("canary" not in keys[0], keys[1]) == (True, "Bearer sk-mine")
 
 
-def test_all_of_the_conversation_is_one_value_of_json(server: ModelServer) -> None:
-    """The sentences stay what they are."""
+def test_json_prints_the_whole_conversation(server: ModelServer) -> None:
+    """stderr does not change."""
     server.script(asks(call("math__add", {"num1": "2", "num2": 3}, "c1"), text="Well."), says("five"))
 
     ran = ask(server, "--tools", "math.*", "--json", "hi")
@@ -173,13 +173,13 @@ def test_all_of_the_conversation_is_one_value_of_json(server: ModelServer) -> No
     }
 
 
-def test_a_request_that_is_made_again_is_told(server: ModelServer) -> None:
-    """And stands in the data."""
+def test_retries_are_reported(server: ModelServer) -> None:
+    """They are in the JSON output too."""
     server.script(status(503), says("ok"))
 
     ran = ask(server, "--json", "hi")
 
-    assert ran.err.startswith("neuroscript: asking again in 0.") and ran.err.endswith(" s (llm.server)\n")
+    assert ran.err.startswith("neuroscript: retrying in 0.") and ran.err.endswith(" s (llm.server)\n")
     assert ["llm.server"] == [each["code"] for each in json.loads(ran.out)["retries"]]
 
 
@@ -196,8 +196,8 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("kind", FAILURES)
-def test_a_failure_is_a_sentence_a_code_and_a_transcript(kind: str, server: ModelServer, tmp_path: Path) -> None:
-    """Within the limits, which the requests are counted for; never a traceback."""
+def test_failure_has_a_message_an_exit_code_and_a_transcript(kind: str, server: ModelServer, tmp_path: Path) -> None:
+    """This includes limits, for which the requests are counted; there is never a traceback."""
     step, code, word, retry, count = FAILURES[kind]
     server.script(forever=step)
     file = tmp_path / "transcript.txt"
@@ -229,8 +229,8 @@ def test_a_failure_is_a_sentence_a_code_and_a_transcript(kind: str, server: Mode
         ),
     ],
 )
-def test_a_model_that_can_not_be_asked_is_a_usage_error(words: list[str], said: str) -> None:
-    """Before anything is asked; with --json there is a value all the same."""
+def test_unusable_model_is_a_usage_error(words: list[str], said: str) -> None:
+    """It is reported before a request; --json prints a value too."""
     ran = command("ask", *words, "--json", "hi", make_engine=None)
 
     assert (ran.code, json.loads(ran.out)["error"]["message"]) == (2, said)
@@ -240,27 +240,27 @@ def test_a_model_that_can_not_be_asked_is_a_usage_error(words: list[str], said: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--base-url", "http://\x01", "hi"], "argument --base-url: expected an address such as http://127.0.0.1:8080/v1"),
-        (["--base-url", "nowhere", "hi"], "argument --base-url: expected an address such as http://127.0.0.1:8080/v1"),
-        (["--base-url", "http://[", "hi"], "argument --base-url: expected an address such as http://127.0.0.1:8080/v1"),
+        (["--base-url", "http://\x01", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
+        (["--base-url", "nowhere", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
+        (["--base-url", "http://[", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--turns", "0", "hi"], "argument --turns: expected a whole number above 0"),
         (["--timeout", "nan", "hi"], "argument --timeout: expected a number of seconds above 0"),
-        (["--answer", "number", "hi"], "argument --answer: expected the type of an argument, such as int or []string"),
+        (["--answer", "number", "hi"], "argument --answer: expected an argument type, such as int or []string"),
         ([" "], "the prompt is empty"),
         ([], "the prompt is empty"),
         (["--base-url", "http://127.0.0.1:9", "--tools", "zz*", "hi"], "--tools zz* matches no tool that may be called here"),
     ],
 )  # fmt: skip
-def test_words_that_mean_nothing_are_refused(words: list[str], said: str) -> None:
-    """With 2, and nothing is asked."""
+def test_invalid_arguments_are_refused(words: list[str], said: str) -> None:
+    """The exit code is 2, and no request is sent."""
     ran = command("ask", *words, make_engine=None)
 
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.removesuffix("\n").removesuffix(" (see neuroscript ask --help)") == f"neuroscript: {said}"
 
 
-def test_a_key_is_no_word() -> None:
-    """It would stand in the list of processes, and in the history of the shell."""
+def test_there_is_no_option_for_a_key() -> None:
+    """It would be visible in the process list and in the history of the shell."""
     ran = process("ask", "--key", "sk-canary", "hi")
 
     assert (ran.code, ran.out) == (2, "")
@@ -268,8 +268,8 @@ def test_a_key_is_no_word() -> None:
 
 
 @pytest.mark.parametrize("missing", ["llm", "openai"])
-def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(missing: str, tmp_path: Path) -> None:
-    """Of an installation that has the core alone."""
+def test_missing_package_is_reported_with_the_install_command(missing: str, tmp_path: Path) -> None:
+    """The installation has only the core."""
     (tmp_path / f"{missing}.py").write_text(f"raise ModuleNotFoundError({missing!r}, name={missing!r})\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     words = ("--base-url", "http://127.0.0.1:9", "--model", "x") if missing == "openai" else ()
@@ -279,8 +279,8 @@ def test_a_package_that_is_missing_is_named_with_the_line_that_installs_it(missi
     assert (ran.code, 'pip install "neuroscript[' in ran.err, "Traceback" in ran.err) == (2, True, False), ran
 
 
-def test_an_interrupt_ends_it_and_keeps_what_was_said(server: ModelServer, tmp_path: Path) -> None:
-    """The calls that were made, with their results, and the beginning of the answer."""
+def test_interrupt_writes_the_transcript(server: ModelServer, tmp_path: Path) -> None:
+    """It contains the calls with their results, and the beginning of the answer."""
     server.script(asks(ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
     file = tmp_path / "transcript.txt"
     child = start(*asked_of(server, "ask", "--tools", "math.*", "--transcript", str(file), "hi"))
@@ -299,8 +299,8 @@ def test_an_interrupt_ends_it_and_keeps_what_was_said(server: ModelServer, tmp_p
     assert lines[3].startswith("assistant: one") and lines[4:] == ["ended: interrupted"]
 
 
-def test_no_secret_is_told_or_kept(server: ModelServer, tmp_path: Path) -> None:
-    """Not where it is interrupted either; the results stand behind their calls all the same."""
+def test_secrets_are_neither_printed_nor_stored(server: ModelServer, tmp_path: Path) -> None:
+    """This holds after an interrupt too; results still follow their calls."""
     (tmp_path / "login.py").write_text(LOGIN)
     login = call("s__login", {"user": "eve", "password": "canary-12345678"}, "c1")
     server.script(asks(login, ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
@@ -319,8 +319,8 @@ def test_no_secret_is_told_or_kept(server: ModelServer, tmp_path: Path) -> None:
     assert [line.partition(" (")[0] for line in lines[3:5]] == ["tool: s.login: true", "tool: math.add: 5.0"]
 
 
-def test_a_reader_that_has_gone_ends_it(server: ModelServer) -> None:
-    """No further call is made for nobody."""
+def test_closed_output_ends_the_command(server: ModelServer) -> None:
+    """No further call is made."""
     server.script(asks(ADD, text="a text"), says("never asked for"))
 
     words = asked_of(server, "ask", "--tools", "math.*", "hi")
@@ -342,7 +342,7 @@ sys.exit(main({words!r}))
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
-    """Takes the words of a command, and gives the terminal on which it was typed; there is a plugin."""
+    """Start a command with a plugin on a terminal, and return the terminal."""
     (tmp_path / "tools.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "dumb")
@@ -359,15 +359,15 @@ def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callab
 
 
 def came(seen: Terminal, text: str) -> None:
-    """Wait until a text has come, whatever stands behind it."""
+    """Wait until a string has been printed, whatever follows it."""
     all_of_it = b""
     while text.encode() not in all_of_it:
         assert select.select([seen.ours], [], [], PATIENCE)[0], all_of_it
         all_of_it += os.read(seen.ours, 1024)
 
 
-def test_nothing_that_a_model_says_steers_a_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
-    """Of its text, of its calls, and of the names in them; lines and tabs stay."""
+def test_model_output_cannot_control_the_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
+    """Text, calls and tool names are escaped, except newlines and tabs."""
     server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
     seen = terminal(*asked_of(server, "ask", "hi"))
     told = seen.rest()
@@ -377,8 +377,8 @@ def test_nothing_that_a_model_says_steers_a_terminal(terminal: Callable[..., Ter
     assert told.replace("\r\n", "").replace("\t", "").isprintable()
 
 
-def test_a_text_comes_piece_by_piece(terminal: Callable[..., Terminal], server: ModelServer) -> None:
-    """The first is there while the server is still silent about the rest."""
+def test_text_is_streamed(terminal: Callable[..., Terminal], server: ModelServer) -> None:
+    """The first piece appears before the server sends the rest."""
     server.script(hangs(20, 700, Said("one two three four five six seven eight nine ten")))
     seen = terminal(*asked_of(server, "ask", "hi"))
     came(seen, "one ")
@@ -389,10 +389,10 @@ def test_a_text_comes_piece_by_piece(terminal: Callable[..., Terminal], server: 
     assert rest.endswith("ten\r\n")
 
 
-def test_whoever_sits_there_sees_that_the_model_is_waited_for(
+def test_spinner_is_shown_while_the_model_works(
     terminal: Callable[..., Terminal], server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sign is gone before the text."""
+    """It is removed before the text."""
     monkeypatch.setenv("TERM", "xterm")
     server.script(hangs(20, 0, Said("here")))
     seen = terminal(*asked_of(server, "ask", "hi"))
@@ -404,8 +404,8 @@ def test_whoever_sits_there_sees_that_the_model_is_waited_for(
     assert rest.endswith("\x1b[2Khere\r\n")
 
 
-def test_a_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
-    """By the question that other commands ask; the model reads the result, or that it was refused."""
+def test_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
+    """The prompt is the usual one; the model receives the result or the refusal."""
     server.script(asks(call("p__delete", {"path": "a"}), call("p__delete", {"path": "b"})), says("done"))
     seen = terminal(*asked_of(server, "ask", "-p", "tools.py", "--tools", "p.*", "hi"))
     seen.see("[n] ")
@@ -421,8 +421,8 @@ def test_a_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], s
     assert (told[0], "it is mine" in told[1]) == ("3", True)
 
 
-def test_a_transcript_is_for_its_owner(server: ModelServer, tmp_path: Path) -> None:
-    """It has what was said and given, so nobody else may read it."""
+def test_transcript_is_private(server: ModelServer, tmp_path: Path) -> None:
+    """It contains prompts and arguments, so other users cannot read it."""
     server.script(says("ok"))
     ask(server, "--transcript", str(tmp_path / "t"), "hi")
 

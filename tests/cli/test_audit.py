@@ -1,4 +1,4 @@
-"""``neuroscript audit``: trails shown, followed, verified and counted."""
+"""``neuroscript audit``: show, follow, verify and summarize audit logs."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ CALLS = """\
 2023-11-14 22:13:20Z  math.add          ok, 2 s, call 2
 2023-11-14 22:13:20Z  http.get          refused by http.*: policy.denied, call 3; net:read
 2023-11-14 22:13:20Z  fs.write          tool.failed, 500 ms, call 5 in 4; fs:write:a.txt
-2023-11-14 22:13:20Z  fs.write          began, and no outcome is known, call 4; fs:write:a.txt
+2023-11-14 22:13:20Z  fs.write          began, outcome unknown, call 4; fs:write:a.txt
 """
 STREAMED = """\
-2023-11-14 22:13:20Z  math.add          ok, 1 ms, call 1, 1 item of 8 bytes
-2023-11-14 22:13:20Z  math.add          stream.closed, 1 ms, call 2, 20 items of 160 bytes
-2023-11-14 22:13:20Z  fs.write          tool.failed, 1 ms, call 3, 0 items of 0 bytes
+2023-11-14 22:13:20Z  math.add          ok, 1 ms, call 1, 1 item, 8 bytes
+2023-11-14 22:13:20Z  math.add          stream.closed, 1 ms, call 2, 20 items, 160 bytes
+2023-11-14 22:13:20Z  fs.write          tool.failed, 1 ms, call 3, 0 items, 0 bytes
 """
 HEAD = re.compile(r"head (\d+:[0-9a-f]{64})\n")
 
 
 def file_of(path: Path, *records: CallRecord, key: bytes | None = KEY) -> str:
-    """Write a trail of lines and return its head."""
+    """Write JSON lines with a hash chain, and return the head."""
     audit = FileAudit(path, key=key)
     for record in records:
         audit.write(record)
@@ -62,7 +62,7 @@ def file_of(path: Path, *records: CallRecord, key: bytes | None = KEY) -> str:
 
 @pytest.fixture(params=["lines", "database"])
 def trail(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A trail of a few calls, of either kind."""
+    """An audit log of a few calls, as JSON lines or as a database."""
     if request.param == "lines":
         file_of(tmp_path / "trail", *RECORDS)
     else:
@@ -75,14 +75,14 @@ def trail(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def lines(tmp_path: Path) -> str:
-    """A trail of lines."""
+    """An audit log of JSON lines."""
     file_of(tmp_path / "trail", *RECORDS)
     return str(tmp_path / "trail")
 
 
 @pytest.fixture
 def key(tmp_path: Path) -> str:
-    """The file of its key."""
+    """The key file of the audit log."""
     path = tmp_path / "key"
     path.write_text(KEY.hex())
     path.chmod(0o600)
@@ -101,16 +101,16 @@ def key(tmp_path: Path) -> str:
         pytest.param(["--tool", "fs"], [], id="none"),
     ],
 )
-def test_show_tells_each_call_once(words: list[str], rows: list[int], trail: str) -> None:
-    """How it ended; calls that only began come last."""
+def test_show_prints_each_call_once(words: list[str], rows: list[int], trail: str) -> None:
+    """Each call has its outcome; calls without an outcome come last."""
     ran = command("audit", "show", trail, *words)
 
     wanted = CALLS.splitlines(keepends=True)
     assert Ran(0, "".join(wanted[row] for row in rows)) == ran
 
 
-def test_show_gives_the_records_as_they_stand(trail: str) -> None:
-    """One in each line, with all that is in them; the filters choose among them."""
+def test_show_json_prints_records_unchanged(trail: str) -> None:
+    """There is one complete record per line; the filters apply."""
     all_of_them = command("audit", "show", trail, "--json")
     refusals = command("audit", "show", trail, "--json", "--code", "policy.*")
 
@@ -118,8 +118,8 @@ def test_show_gives_the_records_as_they_stand(trail: str) -> None:
     assert ["http.get"] == [json.loads(line)["tool"] for line in refusals.out.splitlines()]
 
 
-def test_show_tells_what_streams_gave(tmp_path: Path) -> None:
-    """How many items, of how many bytes, and that one was closed before its end."""
+def test_show_prints_the_size_of_streams(tmp_path: Path) -> None:
+    """It shows items and bytes, and that one stream was closed early."""
     file_of(tmp_path / "trail", *STREAMS)
 
     ran = command("audit", "show", str(tmp_path / "trail"))
@@ -128,7 +128,7 @@ def test_show_tells_what_streams_gave(tmp_path: Path) -> None:
 
 
 def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) -> None:
-    """Beginnings too, for it shows what was written last."""
+    """This includes the beginning of calls, because tail shows what was written last."""
     head = file_of(tmp_path / "trail")
     ran = command("audit", "tail", lines, "-n", "2")
     none = command("audit", "tail", lines, "-n", "0")
@@ -141,7 +141,7 @@ def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) ->
 
 
 def test_tail_of_a_database_has_no_head(tmp_path: Path) -> None:
-    """There is no chain."""
+    """A database has no hash chain."""
     audit = SqliteAudit(tmp_path / "trail.db")
     for call in range(1, 31):
         audit.write(outcome(call))
@@ -154,8 +154,8 @@ def test_tail_of_a_database_has_no_head(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["lines", "database"])
-def test_tail_follows_what_is_appended(kind: str, tmp_path: Path) -> None:
-    """Until it is interrupted; a line is shown when it is whole."""
+def test_tail_follows_new_records(kind: str, tmp_path: Path) -> None:
+    """It continues until interrupted, and shows a line when it is complete."""
     path = tmp_path / "trail"
     audit = FileAudit(path) if kind == "lines" else SqliteAudit(path, batch=1)
     audit.write(outcome(1))
@@ -181,8 +181,8 @@ def test_tail_follows_what_is_appended(kind: str, tmp_path: Path) -> None:
     assert (130, b"neuroscript: interrupted\n") == (child.returncode, err)
 
 
-def test_verify_says_that_a_trail_is_intact(lines: str, key: str) -> None:
-    """What it found out, what that is worth, and which calls have no outcome."""
+def test_verify_reports_an_intact_audit_log(lines: str, key: str) -> None:
+    """It prints what it checked, what the check can detect, and the calls without outcome."""
     ran = command("audit", "verify", lines, "--audit-key", key)
 
     head = HEAD.search(ran.out)
@@ -201,7 +201,7 @@ head {head[1]}
 
 
 def test_verify_lists_problems_by_line(lines: str, key: str) -> None:
-    """And exits 1."""
+    """The exit code is 1."""
     path = Path(lines)
     whole = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([whole[0], whole[1].replace(b'"ok"', b'"no"'), whole[3], whole[3]]))
@@ -225,8 +225,8 @@ problems
     assert ["edited", "removed", "inserted"] == [problem["what"] for problem in data["problems"]]
 
 
-def test_verify_lists_some_of_many_problems(lines: str, key: str) -> None:
-    """And counts the others."""
+def test_verify_limits_the_listed_problems(lines: str, key: str) -> None:
+    """The others are counted."""
     with Path(lines).open("ab") as file:
         file.write(b"x\n" * 5000)
 
@@ -236,8 +236,8 @@ def test_verify_lists_some_of_many_problems(lines: str, key: str) -> None:
     assert "  and 4980 more\n" in ran.out
 
 
-def test_verify_tells_of_a_torn_tail_that_was_repaired(lines: str, key: str) -> None:
-    """Which takes nothing from the trail."""
+def test_verify_reports_a_recovered_incomplete_record(lines: str, key: str) -> None:
+    """The audit log is still intact."""
     path = Path(lines)
     path.write_bytes(path.read_bytes()[:-100])
     torn = command("audit", "verify", lines, "--audit-key", key)
@@ -247,12 +247,12 @@ def test_verify_tells_of_a_torn_tail_that_was_repaired(lines: str, key: str) -> 
     assert (1, True) == (torn.code, "line 7  torn tail  the file ends within a record" in torn.out)
     assert (0, True) == (repaired.code, "line 7  torn tail repaired  " in repaired.out)
     shown = command("audit", "show", lines)
-    assert "a torn tail of " in shown.out
-    assert shown.err.endswith(": line 7 is no record; see neuroscript audit verify\n")
+    assert "recovered after an incomplete record of " in shown.out
+    assert shown.err.endswith(": line 7 is not a record; see neuroscript audit verify\n")
 
 
-def test_verify_without_a_key_says_what_that_is_worth(tmp_path: Path) -> None:
-    """A plain chain, and one whose key is missing."""
+def test_verify_without_a_key_states_its_limits(tmp_path: Path) -> None:
+    """This applies to a chain without a key, and to a missing key."""
     file_of(tmp_path / "plain", *RECORDS, key=None)
     file_of(tmp_path / "keyed", *RECORDS)
 
@@ -267,8 +267,8 @@ def test_verify_without_a_key_says_what_that_is_worth(tmp_path: Path) -> None:
     )
 
 
-def test_verify_of_a_database_looks_for_damage(tmp_path: Path) -> None:
-    """And for calls without outcome; it has no chain, so key and head mean nothing there."""
+def test_verify_of_a_database_checks_for_damage(tmp_path: Path) -> None:
+    """It also finds calls without outcome; without a hash chain, key and head have no effect."""
     audit = SqliteAudit(tmp_path / "trail.db")
     audit.write(intent(7))
     audit.close()
@@ -293,13 +293,13 @@ calls without outcome
     ("data", "mode", "code", "text"),
     [
         (KEY, 0o600, 0, ""),
-        (KEY, 0o644, 0, "{}: others than its owner may read or write the key; 'chmod 600' mends that"),
+        (KEY, 0o644, 0, "warning: {}: other users can access the key; run chmod 600 on the file"),
         (b"short", 0o600, 2, "{}: the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'"),
-        (None, 0, 2, "can not read {}: no such file or directory"),
+        (None, 0, 2, "cannot read {}: no such file or directory"),
     ],
 )
-def test_a_file_of_a_key_is_looked_at(data: bytes | None, mode: int, code: int, text: str, lines: str) -> None:
-    """Before the trail is."""
+def test_key_file_is_checked_first(data: bytes | None, mode: int, code: int, text: str, lines: str) -> None:
+    """It is checked before the audit log."""
     path = Path(lines).with_name("other")
     if data is not None:
         path.write_bytes(data)
@@ -312,7 +312,7 @@ def test_a_file_of_a_key_is_looked_at(data: bytes | None, mode: int, code: int, 
 
 
 def test_stats_counts_calls_codes_durations_and_refusals(trail: str) -> None:
-    """For people, and as one object."""
+    """It prints a page, or one JSON object."""
     ran = command("audit", "stats", trail)
     in_json = command("audit", "stats", trail, "--json")
 
@@ -345,45 +345,45 @@ refusals by rule
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("nowhere", "can not read nowhere: no such file or directory"),
-        ("sandbox", "can not read sandbox: is a directory"),
-        ("/proc/self/mem", "can not read /proc/self/mem: input/output error"),
+        ("nowhere", "cannot read nowhere: no such file or directory"),
+        ("sandbox", "cannot read sandbox: is a directory"),
+        ("/proc/self/mem", "cannot read /proc/self/mem: input/output error"),
         ("a\0b", "a\\x00b is not a path that the system can open"),
-        ("", "can not read : no such file or directory"),
+        ("", "cannot read : no such file or directory"),
     ],
 )
-def test_what_can_not_be_read_is_said(action: str, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a line, with the exit code for it."""
+def test_unreadable_file_is_reported(action: str, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one line, and the usual exit code."""
     monkeypatch.chdir(ROOT)
 
     assert Ran(2, "", f"neuroscript: {text}\n") == command("audit", action, name)
 
 
 @pytest.mark.parametrize("data", [b"\xff\x00\x1b[2J\n" * 5, b"{}\n" * 5, b"x" * 1000, b'{"kind": "a"'])
-def test_what_is_no_trail_is_said(data: bytes, tmp_path: Path) -> None:
-    """Binary files, other files; nothing of them is shown."""
+def test_other_files_are_rejected(data: bytes, tmp_path: Path) -> None:
+    """Nothing of their contents is printed."""
     (tmp_path / "file").write_bytes(data)
 
     for action in ("show", "tail", "stats"):
         ran = command("audit", action, str(tmp_path / "file"))
-        assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(" is no trail: no line is a record\n"))
+        assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(" is not an audit log: no line is a record\n"))
     ran = command("audit", "verify", str(tmp_path / "file"))
     assert (1, True) == (ran.code, "the file  damaged  no line is a record: the file is no trail\n" in ran.out)
 
 
-def test_an_empty_file_holds_no_record(tmp_path: Path) -> None:
-    """Which is no error: nothing was called yet."""
+def test_empty_file_is_not_an_error(tmp_path: Path) -> None:
+    """No call has been made yet."""
     (tmp_path / "file").touch()
 
     for action in ("show", "tail", "stats"):
         ran = command("audit", action, str(tmp_path / "file"))
-        assert (0, "", True) == (ran.code, ran.out, ran.err.endswith(" holds no record\n"))
+        assert (0, "", True) == (ran.code, ran.out, ran.err.endswith("contains no records\n"))
     assert 0 == command("audit", "verify", str(tmp_path / "file")).code
 
 
 @pytest.mark.parametrize("data", [b"SQLite format 3\0", b"SQLite format 3\0" + b"x" * 5000])
-def test_a_damaged_database_is_said(data: bytes, tmp_path: Path) -> None:
-    """By SQLite's word for it."""
+def test_damaged_database_is_reported(data: bytes, tmp_path: Path) -> None:
+    """The message is that of SQLite."""
     (tmp_path / "file").write_bytes(data)
 
     for action in ("show", "tail", "verify", "stats"):
@@ -410,8 +410,8 @@ HOSTILE = [
 ]
 
 
-def test_a_record_of_anybody_can_be_shown(tmp_path: Path) -> None:
-    """Whatever types stand in it; nothing steers the terminal."""
+def test_records_with_any_types_can_be_shown(tmp_path: Path) -> None:
+    """Nothing in them can control the terminal."""
     path = tmp_path / "trail"
     path.write_text("".join(json.dumps(record) + "\n" for record in HOSTILE))
     at = str(path)
@@ -429,8 +429,8 @@ def test_a_record_of_anybody_can_be_shown(tmp_path: Path) -> None:
     assert "\\x1b]0;owned" in command("audit", "show", str(path)).out
 
 
-def test_names_in_a_trail_can_not_steer_a_terminal(tmp_path: Path) -> None:
-    """Although the sink writes what it is given."""
+def test_names_in_records_cannot_control_the_terminal(tmp_path: Path) -> None:
+    """The audit log itself contains them unescaped."""
     odd = ToolFacts("a\x1b[2J\u202e")
     head = file_of(tmp_path / "trail", refused(1, about=odd, rule="\x1b[31m", needs=("fs:\x07",)))
 
@@ -445,7 +445,7 @@ def test_names_in_a_trail_can_not_steer_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ([], "what to do is missing: show, tail, verify, stats (see neuroscript audit --help)"),
+        ([], "expected an action: show, tail, verify, stats (see neuroscript audit --help)"),
         (["show"], "the following arguments are required: FILE (see neuroscript audit show --help)"),
         (
             ["tail", "x", "-n", "-1"],
@@ -454,8 +454,7 @@ def test_names_in_a_trail_can_not_steer_a_terminal(tmp_path: Path) -> None:
         (["verify", "{}", "--head", "1"], "audit: head must be seq:hash, as 'audit tail' prints it"),
     ],
 )
-def test_usage_is_said(words: list[str], text: str, lines: str) -> None:
-    """With where to read on."""
+def test_usage_errors_refer_to_the_help(words: list[str], text: str, lines: str) -> None:
     ran = command("audit", *(word.format(lines) for word in words))
 
     assert Ran(2, "", f"neuroscript: {text}\n") == ran
@@ -463,7 +462,7 @@ def test_usage_is_said(words: list[str], text: str, lines: str) -> None:
 
 @pytest.mark.parametrize("words", [[], ["show"], ["tail"], ["verify"], ["stats"]])
 def test_every_action_has_help(words: list[str]) -> None:
-    """In lines that fit."""
+    """Its lines fit the terminal."""
     ran = command("audit", *words, "--help")
 
     assert (0, "") == (ran.code, ran.err)
@@ -472,8 +471,8 @@ def test_every_action_has_help(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("action", ["show", "tail", "verify", "stats"])
-def test_all_of_it_fits_a_terminal(action: str, tmp_path: Path) -> None:
-    """Of 80 columns, with long names too."""
+def test_output_fits_a_terminal(action: str, tmp_path: Path) -> None:
+    """The terminal has 80 columns, and names may be long."""
     long = ToolFacts("a" * 30 + "." + "b" * 30)
     file_of(
         tmp_path / "t", *RECORDS, refused(6, about=long, rule="rule." * 10, needs=("fs:read:" + "x" * 90,)), key=None
@@ -486,8 +485,8 @@ def test_all_of_it_fits_a_terminal(action: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["tail"], ["verify"], ["stats"]])
-def test_results_that_are_lost_are_told_by_the_code(words: list[str], lines: str) -> None:
-    """A reader that has gone, quietly; a full disk, in a line."""
+def test_lost_results_set_the_exit_code(words: list[str], lines: str) -> None:
+    """A closed pipe produces no message, a full disk one line."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as nowhere:
@@ -501,7 +500,7 @@ def test_results_that_are_lost_are_told_by_the_code(words: list[str], lines: str
     full = process("audit", *words, lines, shell=">/dev/full")
 
     assert (5, b"") == (gone.returncode, gone.stderr)
-    assert Ran(5, "", "neuroscript: can not write the results: no space left on device\n") == full
+    assert Ran(5, "", "neuroscript: cannot write the results: no space left on device\n") == full
 
 
 @pytest.mark.parametrize(
@@ -512,8 +511,7 @@ def test_results_that_are_lost_are_told_by_the_code(words: list[str], lines: str
         ("neuroscript audit verify --a", {"--audit-key "}),
     ],
 )
-def test_a_shell_is_offered_the_actions(line: str, expected: set[str], tmp_path: Path) -> None:
-    """And their options."""
+def test_actions_and_options_are_completed(line: str, expected: set[str], tmp_path: Path) -> None:
     answer = tmp_path / "answer"
 
     ran = process(COMP_LINE=line, COMP_POINT=str(len(line)), _ARGCOMPLETE="1", _ARGCOMPLETE_STDOUT_FILENAME=str(answer))
@@ -521,8 +519,8 @@ def test_a_shell_is_offered_the_actions(line: str, expected: set[str], tmp_path:
     assert (0, expected) == (ran.code, set(answer.read_text().split("\013")))
 
 
-def test_a_trail_from_a_pipe_is_read(lines: str) -> None:
-    """As of a file that was packed."""
+def test_audit_log_is_read_from_a_pipe(lines: str) -> None:
+    """For example, from a compressed file."""
     ran = process("audit", "show", "/dev/stdin", stdin=Path(lines).read_bytes())
 
     assert (0, CALLS) == (ran.code, ran.out)

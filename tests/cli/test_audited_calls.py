@@ -1,4 +1,4 @@
-"""What the command keeps of its calls: trails that ``audit verify`` finds intact, and recordings that ``replay`` takes."""
+"""Audit logs and recordings of the command, which ``audit verify`` and ``replay`` accept."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def register(registrar):
 
     @tools.tool(policy=ToolPolicy(effects=("writes",)))
     def waits() -> None:
-        """Say that it has begun, and wait."""
+        """Print that it has started, and wait."""
         print("waiting", flush=True)
         time.sleep(60)
 
     @tools.tool(policy=ToolPolicy(effects=("pure",)))
     def double(number: int) -> int:
-        """Give twice a number."""
+        """Return twice a number."""
         return 2 * number
 '''
 
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> str:
-    """A file of tools with effects."""
+    """A plugin file of tools with effects."""
     file = tmp_path / "tools.py"
     file.write_text(PLUGIN)
     return str(file)
@@ -55,7 +55,7 @@ def plugin(tmp_path: Path) -> str:
 
 @pytest.fixture
 def trail(tmp_path: Path) -> str:
-    """Where a trail is kept."""
+    """The path of an audit log."""
     return str(tmp_path / "trail.jsonl")
 
 
@@ -64,7 +64,7 @@ def lines(*calls: tuple[str, list[object]]) -> bytes:
 
 
 def head_of(ran: Ran) -> str:
-    """Return the head that a command has told of."""
+    """Return the head that a command printed."""
     found = HEAD.search(ran.err)
     assert found is not None, ran
     return found[1]
@@ -77,11 +77,11 @@ def told(trail: str) -> list[tuple[str, str, str]]:
     return [(each["kind"], each["tool"], each.get("code", "")) for each in records]
 
 
-# A trail of lines
+# JSON lines
 
 
-def test_a_trail_and_a_choice_of_plugins_go_together(tmp_path: Path) -> None:
-    """The command closes the trail at its end, and nothing else."""
+def test_audit_log_works_with_a_choice_of_plugins(tmp_path: Path) -> None:
+    """The command closes only the audit log at its end."""
     ran = process(
         "call", "--audit", str(tmp_path / "t.jsonl"), "math.add", "1", "2", NEUROSCRIPT_PLUGINS="neuroscript-std"
     )
@@ -89,8 +89,8 @@ def test_a_trail_and_a_choice_of_plugins_go_together(tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (0, "3.0\n")
 
 
-def test_the_head_that_is_told_verifies_the_trail(plugin: str, trail: str, tmp_path: Path) -> None:
-    """The chain goes on from one command to the next, and a tail that was cut is found by the later head."""
+def test_printed_head_verifies_the_audit_log(plugin: str, trail: str, tmp_path: Path) -> None:
+    """The chain continues over commands, and a later head reveals records cut off at the end."""
     first = process("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "a"))
     second = process("execute", "-p", plugin, f"--audit={trail}", "-", stdin=lines(("p.double", [4]), ("p.none", [])))
 
@@ -109,8 +109,8 @@ def test_the_head_that_is_told_verifies_the_trail(plugin: str, trail: str, tmp_p
     assert (1, True) == (cut.code, "cut tail" in cut.out)
 
 
-def test_a_refusal_leaves_a_record_and_a_head(plugin: str, trail: str) -> None:
-    """Of a denial, of arguments that do not fit, and of a tool that is not there."""
+def test_refusals_are_recorded(plugin: str, trail: str) -> None:
+    """This includes denials, invalid arguments and unknown tools; the head is printed."""
     denied = process("call", "-p", plugin, "--audit", trail, "--deny", "p.*", "p.put", "a")
     unfit = process("call", "-p", plugin, "--audit", trail, "p.double", "x")
     unknown = process("call", "-p", plugin, "--audit", trail, "p.doubel", "1")
@@ -121,16 +121,16 @@ def test_a_refusal_leaves_a_record_and_a_head(plugin: str, trail: str) -> None:
     assert [*codes, ("refused", "p.doubel", "tool.not_found")] == told(trail)
 
 
-def test_values_are_not_in_a_trail(plugin: str, trail: str, tmp_path: Path) -> None:
-    """Neither those that fit nor those that do not."""
+def test_audit_log_contains_no_values(plugin: str, trail: str, tmp_path: Path) -> None:
+    """Neither valid nor invalid ones."""
     process("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "canary-one"))
     process("call", "-p", plugin, "--audit", trail, "p.double", "canary-two")
 
     assert b"canary" not in Path(trail).read_bytes()
 
 
-def test_a_key_makes_a_chain_that_nobody_else_can_make(plugin: str, trail: str, tmp_path: Path) -> None:
-    """``verify`` wants the same one; others that may read it are warned of."""
+def test_key_protects_the_hash_chain(plugin: str, trail: str, tmp_path: Path) -> None:
+    """``verify`` needs the same key; a key that other users can read produces a warning."""
     key = tmp_path / "key"
     key.write_text("5e" * 32)
     key.chmod(0o600)
@@ -141,12 +141,12 @@ def test_a_key_makes_a_chain_that_nobody_else_can_make(plugin: str, trail: str, 
 
     assert (0, "8\n") == (done.code, done.out)
     assert (0, 1) == (with_key.code, process("audit", "verify", trail).code)
-    assert (0, True) == (warned.code, "others than its owner may read or write the key" in warned.err)
+    assert (0, True) == (warned.code, "other users can access the key" in warned.err)
     assert 2 == process("call", "-p", plugin, "--audit", trail, "p.double", "4").code
 
 
-def test_an_interrupt_leaves_a_trail_with_its_head(plugin: str, trail: str) -> None:
-    """Ctrl-C while a tool runs: its record says so, and the head is told all the same."""
+def test_interrupt_is_recorded_and_the_head_printed(plugin: str, trail: str) -> None:
+    """Ctrl-C arrives while a tool runs."""
     child = start("call", "-p", plugin, "--audit", trail, "p.waits")
     assert child.stdout
     assert b"waiting\n" == child.stdout.readline()
@@ -159,11 +159,11 @@ def test_an_interrupt_leaves_a_trail_with_its_head(plugin: str, trail: str) -> N
     assert [("intent", "p.waits", ""), ("outcome", "p.waits", "call.interrupted")] == told(trail)
 
 
-# A trail that can not be kept
+# Unusable audit logs
 
 
-def test_a_full_device_refuses_what_lasts_and_lets_the_rest_run(plugin: str, tmp_path: Path) -> None:
-    """And there is no head to tell of."""
+def test_full_device_refuses_only_calls_with_effects(plugin: str, tmp_path: Path) -> None:
+    """There is no head to print."""
     put = process("call", "-p", plugin, "--audit", "/dev/full", "p.put", str(tmp_path / "a"))
     double = process("call", "-p", plugin, "--audit", "/dev/full", "p.double", "4")
 
@@ -175,27 +175,27 @@ def test_a_full_device_refuses_what_lasts_and_lets_the_rest_run(plugin: str, tmp
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("--audit", "."), "can not keep a trail in .: is a directory"),
-        (("--audit", "no/trail"), "can not keep a trail in no/trail: no such file or directory"),
-        (("--audit", "no/a.db"), "can not keep a trail in no/a.db: no such file or directory"),
+        (("--audit", "."), "cannot write an audit log to .: is a directory"),
+        (("--audit", "no/trail"), "cannot write an audit log to no/trail: no such file or directory"),
+        (("--audit", "no/a.db"), "cannot write an audit log to no/a.db: no such file or directory"),
         (("--audit", "tools.py"), "tools.py: the file is no trail; verify it, and write to another file"),
-        (("--audit", "text.SQLite"), "text.SQLite: no trail can be kept in it: file is not a database"),
-        (("--audit", "a.jsonl", "--audit-key", "no"), "can not read no: no such file or directory"),
+        (("--audit", "text.SQLite"), "text.SQLite: cannot be used as an audit log: file is not a database"),
+        (("--audit", "a.jsonl", "--audit-key", "no"), "cannot read no: no such file or directory"),
         (
             ("--audit", "a.jsonl", "--audit-key", "short"),
             "short: the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'",
         ),
         (
             ("--audit-key", "short"),
-            "--audit-key is the key of a trail, and there is none; name it with --audit",
+            "--audit-key needs an audit log; add --audit FILE",
         ),
         (
             ("--audit", "a.db", "--audit-key", "short"),
-            "--audit-key chains lines, and a database has none; name another file, or leave out the key",
+            "--audit-key works only with JSON lines, not with a database; choose another file, or omit the key",
         ),
         (
             ("--audit", "both", "--record", "./both"),
-            "--audit and --record name one file; a trail holds no values, so name two",
+            "--audit and --record name the same file; use two files, because an audit log contains no values",
         ),
         (("--record", "a\0b"), "a\\x00b is not a path that the system can open"),
         (("--record", "tools.py"), "recording tools.py: it holds something else than a recording"),
@@ -205,10 +205,10 @@ def test_a_full_device_refuses_what_lasts_and_lets_the_rest_run(plugin: str, tmp
     ],
 )
 @pytest.mark.parametrize("name", ["call", "execute"])
-def test_what_can_not_be_opened_ends_the_command_before_anything_runs(
+def test_unusable_file_ends_the_command_first(
     name: str, words: tuple[str, ...], text: str, plugin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A usage error, of a trail and of a recording."""
+    """It is a usage error for an audit log and for a recording."""
     monkeypatch.chdir(tmp_path)
     Path("text.SQLite").write_text("nothing of the kind\n" * 99)
     Path("short").write_text("5e")
@@ -222,8 +222,8 @@ def test_what_can_not_be_opened_ends_the_command_before_anything_runs(
 
 
 @pytest.mark.parametrize("words", [["call", "--dry-run", "p.double", "4"], ["execute", "--dry-run", "-"]])
-def test_a_dry_run_writes_nothing(words: list[str], plugin: str, tmp_path: Path) -> None:
-    """No trail and no recording is made, and none is gone on with."""
+def test_dry_run_writes_no_files(words: list[str], plugin: str, tmp_path: Path) -> None:
+    """It neither creates nor continues an audit log or a recording."""
     kept = [tmp_path / name for name in ("trail.jsonl", "trail.db", "calls")]
     name, *rest = words
     for audit in kept[:2]:
@@ -234,12 +234,12 @@ def test_a_dry_run_writes_nothing(words: list[str], plugin: str, tmp_path: Path)
     assert [] == [each for each in kept if each.exists()]
 
 
-# A database
+# Databases
 
 
 @pytest.mark.parametrize("name", ["trail.db", "trail.sqlite", "trail.SQLITE3"])
-def test_a_name_of_a_database_is_one(name: str, plugin: str, tmp_path: Path) -> None:
-    """A row for each call, committed when the command ends; it has no head."""
+def test_database_name_creates_a_database(name: str, plugin: str, tmp_path: Path) -> None:
+    """It has a row for each call, committed when the command ends, and no head."""
     trail = tmp_path / name
     calls = lines(("p.double", [4]), ("p.put", [str(tmp_path / "a")]), ("p.double", ["x"]))
     ran = process("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
@@ -256,11 +256,11 @@ def test_a_name_of_a_database_is_one(name: str, plugin: str, tmp_path: Path) -> 
     assert 0 == process("audit", "verify", str(trail)).code
 
 
-# A recording
+# Recordings
 
 
-def test_a_recording_is_replayed(plugin: str, tmp_path: Path) -> None:
-    """Calls of pure tools are run again; a definition that has changed is the first difference."""
+def test_recording_can_be_replayed(plugin: str, tmp_path: Path) -> None:
+    """Calls of pure tools run again; a changed definition is the first difference."""
     file = str(tmp_path / "calls.jsonl")
     first = process("call", "-p", plugin, "--record", file, "p.double", "4")
     calls = lines(("p.double", [5]), ("p.put", [str(tmp_path / "a")]))
@@ -270,15 +270,15 @@ def test_a_recording_is_replayed(plugin: str, tmp_path: Path) -> None:
     assert Ran(0, "8\n") == first
     assert (0, "") == (second.code, second.err)
     assert 0o600 == Path(file).stat().st_mode & 0o777
-    assert Ran(0, "2 calls run again, all as recorded\n1 skipped, of tools that are not pure\n") == replayed
+    assert Ran(0, "2 calls run again, same results\n1 skipped, because their tools are not pure\n") == replayed
 
     Path(plugin).write_text(PLUGIN.replace("2 * number", "3 * number"))
     changed = process("replay", "-p", plugin, file)
     assert (1, "line 1: p.double: result: was int, is another one") == (changed.code, changed.out.splitlines()[0])
 
 
-def test_a_trail_and_a_recording_are_kept_together(plugin: str, trail: str, tmp_path: Path) -> None:
-    """Each of the same calls."""
+def test_audit_log_and_recording_work_together(plugin: str, trail: str, tmp_path: Path) -> None:
+    """They contain the same calls."""
     file = tmp_path / "calls.jsonl"
     ran = process("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
 
@@ -286,8 +286,8 @@ def test_a_trail_and_a_recording_are_kept_together(plugin: str, trail: str, tmp_
     assert [[4]] == [json.loads(line)["args"] for line in file.read_text().splitlines()]
 
 
-def test_a_recording_that_the_disk_does_not_take_is_told_of(plugin: str, tmp_path: Path) -> None:
-    """The calls run, for no result depends on it; here a file may have 1024 bytes and no more."""
+def test_lost_recorded_calls_are_reported(plugin: str, tmp_path: Path) -> None:
+    """The calls run, because no result depends on the recording; its file may have only 1024 bytes."""
     calls = lines(*[("p.double", [number]) for number in range(9)])
     words = ("execute", "-p", plugin, "--record", str(tmp_path / "calls"), "-")
     ran = process(*words, stdin=calls, shell="| cat", before="trap '' XFSZ; ulimit -f 1;")

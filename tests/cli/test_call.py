@@ -1,4 +1,4 @@
-"""``neuroscript call``: words into arguments, results into text, errors into exit codes."""
+"""``neuroscript call``: command-line values become arguments, results become output, errors become exit codes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ FLOAT_HINT = "a text must be a decimal number, such as -1.5e3"
         ),
     ],
 )
-def test_a_standard_tool_is_called(words: list[str], expected: Ran) -> None:
-    """The words are coerced by the engine; results go to stdout, errors to stderr with an exit code of their own."""
+def test_standard_tool_is_called(words: list[str], expected: Ran) -> None:
+    """The engine converts the values; results go to stdout, errors to stderr with their exit codes."""
     ran = command("call", *words, make_engine=None)
 
     assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == ran
@@ -80,8 +80,8 @@ def test_a_standard_tool_is_called(words: list[str], expected: Ran) -> None:
         pytest.param(["probe.echo", "a", "--strict"], "a\n", id="strict, behind the words"),
     ],
 )
-def test_a_result_is_printed(words: list[str], expected: str) -> None:
-    """A text plain, everything else as JSON in one line."""
+def test_result_is_printed(words: list[str], expected: str) -> None:
+    """A string is printed unchanged, anything else as one line of JSON."""
     ran = command("call", *words)
 
     assert Ran(0, expected) == ran
@@ -94,17 +94,18 @@ def test_a_result_is_printed(words: list[str], expected: str) -> None:
             ["probe.fails", "x"], 1, "probe.fails: it failed\\nwith \\x1b[31mx", id="a text of the tool, escaped"
         ),
         pytest.param(
-            ["probe.fails", "bug"], 1, "probe.fails: the tool failed (ValueError); --traceback shows where", id="a bug"
+            ["probe.fails", "bug"],
+            1,
+            "probe.fails: the tool failed (ValueError); add --traceback to see where",
+            id="a bug",
         ),
         pytest.param(
             ["probe.fails", "return"], 1, "probe.fails: result: expected string, got int", id="a wrong result"
         ),
         pytest.param(["other.tool\x1b[2J"], 2, "no tool is called other.tool\\x1b[2j", id="not found"),
         pytest.param([""], 2, "no tool is called ", id="an empty name"),
-        pytest.param([], 2, "the name of a tool is missing (see neuroscript call --help)", id="no name"),
-        pytest.param(
-            ["--json"], 2, "the name of a tool is missing (see neuroscript call --help)", id="an option alone"
-        ),
+        pytest.param([], 2, "expected the name of a tool (see neuroscript call --help)", id="no name"),
+        pytest.param(["--json"], 2, "expected the name of a tool (see neuroscript call --help)", id="an option alone"),
         pytest.param(
             ["probe.echo", "--input-json"],
             2,
@@ -157,15 +158,15 @@ def test_a_result_is_printed(words: list[str], expected: str) -> None:
         ),
     ],
 )
-def test_an_error_is_one_line(words: list[str], code: int, text: str) -> None:
-    """The kind of error is the exit code; nothing of a value is said, and nothing that steers a terminal."""
+def test_error_is_one_line(words: list[str], code: int, text: str) -> None:
+    """The exit code depends on the kind of error; values and control characters are not printed."""
     ran = command("call", *words)
 
     assert Ran(code, "", f"neuroscript: {text}\n") == ran
 
 
-def test_json_prints_the_whole_result() -> None:
-    """Value and repairs of a call that ran, in one line."""
+def test_json_prints_the_full_result() -> None:
+    """It contains value and repairs in one line."""
     ran = command("call", "--json", "probe.tags", '["a"]', "limit=5")
 
     data = json.loads(ran.out)
@@ -192,16 +193,16 @@ def test_json_prints_the_whole_result() -> None:
         pytest.param(["probe.trusted"], 4, ("policy.trust", "host"), id="refused"),
     ],
 )
-def test_json_prints_errors_too(words: list[str], code: int, error: tuple[str, str]) -> None:
-    """A program finds the error where it finds the value, and the exit code says the same."""
+def test_json_prints_errors(words: list[str], code: int, error: tuple[str, str]) -> None:
+    """The error is in the result, and the exit code is the same."""
     ran = command("call", *words, "--json")
 
     found = json.loads(ran.out)["error"]
     assert (code, error, "") == (ran.code, (found["code"], found["retry"]), ran.err)
 
 
-def test_json_keeps_what_a_tool_prints_out_of_the_result() -> None:
-    """A line that a tool prints goes to stderr, where no program takes it for the result."""
+def test_json_sends_tool_output_to_stderr() -> None:
+    """A program cannot mistake it for the result."""
     ran = command("call", "--json", "probe.said", "hello")
 
     assert ("hello", "hello\n") == (json.loads(ran.out)["value"], ran.err)
@@ -227,8 +228,8 @@ def test_json_keeps_what_a_tool_prints_out_of_the_result() -> None:
         ),
     ],
 )
-def test_arguments_come_from_a_file_or_stdin(text: str, expected: Ran, tmp_path: Path) -> None:
-    """``--input-json`` takes a JSON object or array, from both in the same way."""
+def test_arguments_are_read_from_a_file_or_stdin(text: str, expected: Ran, tmp_path: Path) -> None:
+    """``--input-json`` accepts a JSON object or array from both."""
     file = tmp_path / "arguments.json"
     file.write_text(text, encoding="utf-8", newline="")
 
@@ -242,27 +243,27 @@ def test_arguments_come_from_a_file_or_stdin(text: str, expected: Ran, tmp_path:
     ("words", "stdin", "text"),
     [
         pytest.param(
-            ["--input-json", "nowhere.json"], b"", "can not read nowhere.json: no such file or directory", id="no file"
+            ["--input-json", "nowhere.json"], b"", "cannot read nowhere.json: no such file or directory", id="no file"
         ),
-        pytest.param(["--input-json", "/"], b"", "can not read /: is a directory", id="a directory"),
-        pytest.param(["--input-json", "a\0b"], b"", "can not read a\\x00b: valueerror", id="no path"),
-        pytest.param(["--input-json", "-"], b"\xff\xfe", "the standard input is not UTF-8 text", id="not UTF-8"),
+        pytest.param(["--input-json", "/"], b"", "cannot read /: is a directory", id="a directory"),
+        pytest.param(["--input-json", "a\0b"], b"", "cannot read a\\x00b: valueerror", id="no path"),
+        pytest.param(["--input-json", "-"], b"\xff\xfe", "standard input is not UTF-8 text", id="not UTF-8"),
         pytest.param(
             ["--input-json", "-"],
             b" " * (16 * 2**20 + 1),
-            "the standard input has more than 16777216 bytes",
+            "standard input has more than 16777216 bytes",
             id="too long",
         ),
         pytest.param(
             ["--input-json", "-", "text=a"],
             b"{}",
-            "the arguments are words or a file (--input-json), not both",
+            "pass the arguments on the command line or with --input-json, not both",
             id="words and a file",
         ),
     ],
 )
-def test_arguments_that_can_not_be_read_are_a_matter_of_usage(words: list[str], stdin: bytes, text: str) -> None:
-    """The tool is not asked at all then."""
+def test_unreadable_arguments_are_a_usage_error(words: list[str], stdin: bytes, text: str) -> None:
+    """The tool is not called."""
     ran = command("call", "probe.echo", *words, stdin=stdin)
 
     assert Ran(2, "", f"neuroscript: {text}\n") == ran
@@ -271,10 +272,8 @@ def test_arguments_that_can_not_be_read_are_a_matter_of_usage(words: list[str], 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        pytest.param(
-            ["lst"], "no command is called lst; did you mean list? (see neuroscript --help)", id="a near command"
-        ),
-        pytest.param(["\x1b[2J"], "no command is called \\x1b[2J (see neuroscript --help)", id="control characters"),
+        pytest.param(["lst"], "unknown command lst; did you mean list? (see neuroscript --help)", id="a near command"),
+        pytest.param(["\x1b[2J"], "unknown command \\x1b[2J (see neuroscript --help)", id="control characters"),
         pytest.param(
             ["list", "a", "b\x1b"], "unexpected argument b\\x1b (see neuroscript list --help)", id="a word too many"
         ),
@@ -286,20 +285,18 @@ def test_arguments_that_can_not_be_read_are_a_matter_of_usage(words: list[str], 
         pytest.param(
             ["show"], "the following arguments are required: NAME (see neuroscript show --help)", id="no name"
         ),
-        pytest.param(
-            ["completion", "csh"], "no shell is called csh here; there are bash, zsh, fish", id="another shell"
-        ),
+        pytest.param(["completion", "csh"], "unknown shell csh; choose from bash, zsh, fish", id="another shell"),
     ],
 )
-def test_bad_words_are_a_matter_of_usage(words: list[str], text: str) -> None:
-    """One sentence, and where to read on."""
+def test_invalid_arguments_are_a_usage_error(words: list[str], text: str) -> None:
+    """There is one message with a reference to the help."""
     ran = command(*words)
 
     assert Ran(2, "", f"neuroscript: {text}\n") == ran
 
 
-def test_a_broken_plugin_is_warned_of_and_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command that looks for tools says which distribution is broken; the exit code is that of the call."""
+def test_broken_plugin_only_produces_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command that loads tools names the broken distribution; the exit code does not change."""
     info = tmp_path / "broken_tools-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-tools\nVersion: 1.2\n")
@@ -313,8 +310,8 @@ def test_a_broken_plugin_is_warned_of_and_stops_nothing(tmp_path: Path, monkeypa
     assert Ran(0, "3.0\n", f"neuroscript: {warning}\n") == ran
 
 
-def test_an_internal_error_is_one_line_too() -> None:
-    """What nobody foresaw has an exit code and a place to look at, and no traceback."""
+def test_internal_error_is_one_line() -> None:
+    """It has an exit code and a location, and no traceback."""
 
     def broken(**_: Any) -> Any:
         raise ZeroDivisionError("a secret value")
@@ -322,5 +319,5 @@ def test_an_internal_error_is_one_line_too() -> None:
     ran = command("list", make_engine=broken)
 
     assert (5, "") == (ran.code, ran.out)
-    assert ran.err.startswith("neuroscript: internal error, ZeroDivisionError at test_call.py:")
+    assert ran.err.startswith("neuroscript: internal error: ZeroDivisionError at test_call.py:")
     assert ran.err.endswith("; please report it\n")

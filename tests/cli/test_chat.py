@@ -1,4 +1,4 @@
-"""``neuroscript chat``: the lines of a pipe, and whoever sits at a real terminal."""
+"""``neuroscript chat`` with lines from a pipe, and on a real terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def register(registrar):
 
 
 def chat(server: ModelServer, *words: str, lines: str) -> Ran:
-    """Send lines into a chat with the model of a server, in this process."""
+    """Send lines to a chat with the model of a server, in this process."""
     return command(*asked_of(server, "chat", *words), stdin=lines.encode(), make_engine=None)
 
 
@@ -42,12 +42,12 @@ def sent(server: ModelServer, index: int) -> list[tuple[str, Any]]:
     return [(each["role"], each["content"]) for each in server.requests[index].body["messages"]]
 
 
-# Lines of a pipe
+# With a pipe
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_each_line_of_a_pipe_is_a_turn_of_one_conversation(api: str, server: ModelServer) -> None:
-    """In each of the three APIs; nothing is written but the answers, and blank lines are none."""
+def test_each_line_of_a_pipe_is_a_turn(api: str, server: ModelServer) -> None:
+    """This works with all three APIs; only the answers are printed, and blank lines are ignored."""
     server.script(asks(ADD), says("five"), says("as I said"))
 
     words = asked_of(server, "chat", "--tools", "math.*", api=api)
@@ -58,8 +58,8 @@ def test_each_line_of_a_pipe_is_a_turn_of_one_conversation(api: str, server: Mod
     assert all(text in body for text in ("How much?", "five", "Sure?", "5.0"))
 
 
-def test_the_session_lasts_as_long_as_the_chat(server: ModelServer, tmp_path: Path) -> None:
-    """What one turn puts into a variable, the next one finds, also after /clear."""
+def test_session_lasts_for_the_whole_chat(server: ModelServer, tmp_path: Path) -> None:
+    """A variable of one turn exists in the next one, even after /clear."""
     (tmp_path / "counts.py").write_text(COUNTS)
     server.script(*[asks(call("n__next")), says("ok")] * 3)
 
@@ -71,8 +71,8 @@ def test_the_session_lasts_as_long_as_the_chat(server: ModelServer, tmp_path: Pa
     assert sent(server, 4) == [("user", "c")]
 
 
-def test_a_turn_that_fails_leaves_no_half_behind(server: ModelServer) -> None:
-    """A prompt of which nothing came is forgotten; calls that were made stay with their results; the chat goes on."""
+def test_failed_turn_keeps_only_completed_calls(server: ModelServer) -> None:
+    """A prompt without calls is discarded; calls remain with their results; the chat continues."""
     server.script(says("one"), refuses(), asks(ADD), html(), says("two"))
 
     ran = chat(server, "--tools", "math.add", lines="a\nb\nc\nd\n")
@@ -92,8 +92,8 @@ def test_a_turn_that_fails_leaves_no_half_behind(server: ModelServer) -> None:
     ]
 
 
-def test_calls_that_were_not_made_are_forgotten(server: ModelServer) -> None:
-    """For a call without its result is refused by every API."""
+def test_calls_that_were_not_made_are_discarded(server: ModelServer) -> None:
+    """Every API refuses a call without a result."""
     server.script(asks(ADD, ADD), says("fine"))
 
     ran = chat(server, "--tools", "math.add", "--calls", "1", lines="a\nb\n")
@@ -102,8 +102,8 @@ def test_calls_that_were_not_made_are_forgotten(server: ModelServer) -> None:
     assert sent(server, 1) == [("user", "b")]
 
 
-def test_retry_asks_the_last_prompt_as_if_it_had_not_been_asked(server: ModelServer) -> None:
-    """Whether it was answered or not."""
+def test_retry_replaces_the_last_turn(server: ModelServer) -> None:
+    """It works whether or not the prompt was answered."""
     server.script(says("one"), says("two"), status(400), says("three"), says("four"))
 
     ran = chat(server, "--system", "Be short.", lines="a\n/retry\nb\n/retry\nc\n")
@@ -113,8 +113,8 @@ def test_retry_asks_the_last_prompt_as_if_it_had_not_been_asked(server: ModelSer
     assert sent(server, 3) == [("system", "Be short."), ("user", "a"), ("assistant", "two"), ("user", "b")]
 
 
-def test_commands_tell_of_the_chat(server: ModelServer, tmp_path: Path) -> None:
-    """On the stream of the sentences; what begins with two strokes is a prompt."""
+def test_chat_commands_print_to_stderr(server: ModelServer, tmp_path: Path) -> None:
+    """A line that begins with two slashes is a prompt."""
     server.script(says("one"))
     file = tmp_path / "said"
 
@@ -130,28 +130,27 @@ def test_commands_tell_of_the_chat(server: ModelServer, tmp_path: Path) -> None:
         "neuroscript: math.sqrt  Give the square root of a number.",
         "neuroscript: 10 tokens in, 3 out",
         "neuroscript: wrote 2 turns",
-        "neuroscript: /save needs the name of a file",
-        "neuroscript: there is no command /hlp; /help tells which there are",
-        "neuroscript: /tools      the tools that the model may call",
+        "neuroscript: expected a file name: /save FILE",
+        "neuroscript: unknown command /hlp; /help lists the commands",
+        "neuroscript: /tools      list the tools that the model may call",
     ]
     assert file.read_text() == "user: /help\nassistant: one\n"
 
 
-def test_commands_before_anything_was_asked(server: ModelServer) -> None:
-    """Say so."""
+def test_chat_commands_work_before_the_first_prompt(server: ModelServer) -> None:
     ran = chat(server, lines="/retry\n/usage\n/tools\n")
 
     assert ran == Ran(
         2,
         "",
-        "neuroscript: nothing was asked yet\n"
+        "neuroscript: there is no prompt to retry\n"
         "neuroscript: 0 tokens in, 0 out\n"
-        "neuroscript: the model may call no tool; --tools names some\n",
+        "neuroscript: the model may not call any tools; allow some with --tools PATTERN\n",
     )
 
 
-def test_all_of_a_chat_is_one_value_of_json(server: ModelServer, tmp_path: Path) -> None:
-    """At its end; the transcript has the same turns."""
+def test_json_prints_the_whole_chat(server: ModelServer, tmp_path: Path) -> None:
+    """It is printed at the end; the transcript has the same turns."""
     server.script(says("one"), says("two"))
 
     ran = chat(server, "--json", "--transcript", str(tmp_path / "t"), lines="a\nb\n")
@@ -173,8 +172,8 @@ def test_all_of_a_chat_is_one_value_of_json(server: ModelServer, tmp_path: Path)
     assert (tmp_path / "t").read_text() == "user: a\nassistant: one\nuser: b\nassistant: two\n"
 
 
-def test_lines_that_are_no_text_are_told_and_left_out(server: ModelServer) -> None:
-    """The others are prompts."""
+def test_invalid_lines_are_reported_and_skipped(server: ModelServer) -> None:
+    """The other lines are prompts."""
     server.script(says("one"))
 
     ran = process(*asked_of(server, "chat"), stdin=b"\xff\xfe\na\n")
@@ -182,20 +181,20 @@ def test_lines_that_are_no_text_are_told_and_left_out(server: ModelServer) -> No
     assert ran == Ran(2, "one\n", "neuroscript: line 1 is not UTF-8 text\n")
 
 
-def test_a_chat_without_a_key_does_not_begin() -> None:
-    """And says what to do."""
+def test_chat_needs_a_key() -> None:
+    """The message says what to do."""
     ran = process("chat", "--api", "anthropic", "--model", "x", stdin=b"a\n")
 
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("neuroscript: there is no key for this model; set ANTHROPIC_API_KEY")
 
 
-# At a terminal
+# With a terminal
 
 
 @pytest.fixture
 def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ModelServer) -> Iterator[Callable[..., Terminal]]:
-    """Takes further words, and gives the terminal of a chat, which has a plugin."""
+    """Start a chat with a plugin on a terminal, and return the terminal."""
     (tmp_path / "tools.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "dumb")
@@ -206,7 +205,7 @@ def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ModelServer) -
         all_words = asked_of(server, "chat", "-p", "tools.py", *words)
         terminals.append(Terminal(BEGIN.format(root=str(ROOT), words=all_words)))
         settings = termios.tcgetattr(terminals[-1].theirs)
-        settings[3] |= termios.NOFLSH  # or the system might drop with Ctrl-C what is written just then
+        settings[3] |= termios.NOFLSH  # otherwise Ctrl-C may discard output that is being written
         termios.tcsetattr(terminals[-1].theirs, termios.TCSANOW, settings)
         return terminals[-1]
 
@@ -217,24 +216,24 @@ def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ModelServer) -
 
 
 def at_prompt(seen: Terminal, keys: str) -> str:
-    """Wait for the prompt, press keys, and return what came before it."""
+    """Wait for the prompt, press keys, and return the output before it."""
     told = seen.see("you> ")
     os.write(seen.ours, keys.encode())
     return told.removesuffix("you> ").replace("\r\n", "\n")
 
 
 def last(seen: Terminal, code: int = 0) -> str:
-    """Return what comes until a chat has ended, which is to be with a code."""
+    """Return the output until a chat exits with a code."""
     rest = seen.rest().replace("\r\n", "\n")
     seen.close(code)
     return rest
 
 
-def test_whoever_sits_there_types_and_reads(seat: Callable[..., Terminal], server: ModelServer) -> None:
-    """Lines can be edited, and one of before comes again with the key that goes up; Ctrl-D ends it."""
+def test_lines_can_be_edited_at_the_terminal(seat: Callable[..., Terminal], server: ModelServer) -> None:
+    """The up key recalls an earlier line; Ctrl-D ends the chat."""
     server.script(says("one"), says("two"))
     seen = seat()
-    assert "/help tells of the commands, Ctrl-D ends\n" in at_prompt(seen, "hex\x7fy\x01s\n")
+    assert "/help lists the commands, Ctrl-D ends the chat\n" in at_prompt(seen, "hex\x7fy\x01s\n")
     assert at_prompt(seen, "\x10\n").endswith("one\n")
     assert at_prompt(seen, "\x04").endswith("two\n")
 
@@ -242,8 +241,8 @@ def test_whoever_sits_there_types_and_reads(seat: Callable[..., Terminal], serve
     assert sent(server, 1) == [("user", "shey"), ("assistant", "one"), ("user", "shey")]
 
 
-def test_an_approval_for_the_session_lasts_over_turns(seat: Callable[..., Terminal], server: ModelServer) -> None:
-    """The question stands between what is said, and is asked once."""
+def test_session_approval_lasts_over_turns(seat: Callable[..., Terminal], server: ModelServer) -> None:
+    """The prompt appears once, between the answers."""
     delete = asks(call("p__delete", {"path": "a"}))
     server.script(delete, says("gone"), delete, says("gone again"))
     seen = seat("--tools", "p.delete")
@@ -257,8 +256,8 @@ def test_an_approval_for_the_session_lasts_over_turns(seat: Callable[..., Termin
     assert Path("ran").read_text() == "delete a False\n" * 2
 
 
-def test_ctrl_c_stops_the_turn_and_not_the_chat(seat: Callable[..., Terminal], server: ModelServer) -> None:
-    """While the model speaks, at a question, and at the prompt; what was done before stays known."""
+def test_ctrl_c_interrupts_the_turn_and_not_the_chat(seat: Callable[..., Terminal], server: ModelServer) -> None:
+    """This holds during an answer, at an approval prompt and at the chat prompt; completed calls remain."""
     server.script(
         asks(ADD),
         hangs(20, 700, Said("one two three four five six seven eight nine ten")),
@@ -269,10 +268,10 @@ def test_ctrl_c_stops_the_turn_and_not_the_chat(seat: Callable[..., Terminal], s
     at_prompt(seen, "speak\n")
     came(seen, "one ")
     os.write(seen.ours, b"\x03")
-    assert at_prompt(seen, "wipe\n").endswith("\nneuroscript: this turn was interrupted\n")
+    assert at_prompt(seen, "wipe\n").endswith("\nneuroscript: the turn was interrupted\n")
     seen.see("[n] ")
     seen.interrupt()
-    assert at_prompt(seen, "dropped").endswith("neuroscript: this turn was interrupted\n")
+    assert at_prompt(seen, "dropped").endswith("neuroscript: the turn was interrupted\n")
     came(seen, "dropped")
     wait_until_asleep(seen.child.pid)
     os.write(seen.ours, b"\x03")
@@ -284,8 +283,8 @@ def test_ctrl_c_stops_the_turn_and_not_the_chat(seat: Callable[..., Terminal], s
     assert sent(server, 3) == [("user", "speak"), ("assistant", None), ("tool", "5.0"), ("user", "last")]
 
 
-def test_an_error_is_told_and_the_chat_goes_on(seat: Callable[..., Terminal], server: ModelServer) -> None:
-    """Its code at the end is that of who ended it."""
+def test_error_is_reported_and_the_chat_continues(seat: Callable[..., Terminal], server: ModelServer) -> None:
+    """At a terminal, the exit code is 0."""
     server.script(html(), says("fine"))
     seen = seat()
     at_prompt(seen, "a\n")
@@ -295,10 +294,8 @@ def test_an_error_is_told_and_the_chat_goes_on(seat: Callable[..., Terminal], se
     assert last(seen) == "\n"
 
 
-def test_nothing_that_a_model_says_steers_the_terminal_of_a_chat(
-    seat: Callable[..., Terminal], server: ModelServer
-) -> None:
-    """Of its text, of its calls and of their names."""
+def test_model_output_cannot_control_the_terminal(seat: Callable[..., Terminal], server: ModelServer) -> None:
+    """Text, calls and tool names are escaped."""
     server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
     seen = seat()
     at_prompt(seen, "a\n")

@@ -1,4 +1,4 @@
-"""The demo of the README: a file of tool calls as models send them, through the installed standard toolset."""
+"""The demo of the README: a file of tool calls as models send them, with the installed standard toolset."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CALLS, REPORT, *WORLD = runpy.run_path(str(ROOT / "dev.py"))["DEMO"]
-"""What ``dev.py demo`` hands the command: the file, that people look at it, and what its tools may do where."""
+"""The arguments of ``dev.py demo``: the file, the report, and the authority of its tools."""
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a process of its own, at the root of the project."""
+    """Run the command in a separate process at the root of the project."""
     command = [sys.executable, "-m", "neuroscript", "execute", CALLS, *WORLD, *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
-def test_the_demo_shows_what_was_repaired_refused_and_why() -> None:
-    """Its summary counts, and the exit code says that it could be shown."""
+def test_demo_reports_repairs_and_refusals() -> None:
+    """The summary contains the counts, and the exit code is 0."""
     done = run(REPORT)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "  19  calls\n   9  ran\n   7  of these with repairs, 10 in all\n" in done.stdout
+    assert "  19  calls\n   9  ran\n   7  of these with repairs, 10 in total\n" in done.stdout
     assert "   9  refused before the tool ran\n   1  failed in the tool\n" in done.stdout
     assert "did you mean filepath?" in done.stdout
 
 
-def test_the_same_calls_give_one_result_line_each() -> None:
-    """And the exit code is that of the first call that did not run."""
+def test_demo_calls_produce_one_result_line_each() -> None:
+    """The exit code is that of the first call that failed."""
     done = run()
 
     results = [json.loads(line) for line in done.stdout.splitlines()]

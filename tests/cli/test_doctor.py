@@ -1,4 +1,4 @@
-"""The doctor: what it finds, what it calls broken, the line that mends it, and what it never says."""
+"""``neuroscript doctor``: its findings, the commands that fix them, and what it never prints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def register(registrar):
 
 @pytest.fixture(autouse=True)
 def home(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user with directories of their own that are sound, and a choice of no plugin."""
+    """A user with valid directories, and no enabled plugin."""
     for name in ("data", "cache"):
         monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(tmp_path / name))
         (tmp_path / name / "neuroscript").mkdir(parents=True)
@@ -45,7 +45,7 @@ def home(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(ran: Ran, code: int = 0) -> dict[str, dict[str, dict[str, str]]]:
-    """Return what the doctor has found, by part and subject."""
+    """Return the findings by part and subject."""
     data = json.loads(ran.out)
     assert (ran.code, data["ok"], ran.err) == (code, code == 0, "")
     parts: dict[str, dict[str, dict[str, str]]] = {}
@@ -55,12 +55,12 @@ def found(ran: Ran, code: int = 0) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def doctor(*words: str, code: int = 0) -> dict[str, dict[str, dict[str, str]]]:
-    """Ask it in this process."""
+    """Run ``doctor`` in this process."""
     return found(command("doctor", "--json", *words, make_engine=None), code)
 
 
-def test_everything_that_is_chosen_works(monkeypatch: pytest.MonkeyPatch, config: Path) -> None:
-    """Each part is there, with versions, tools and directories."""
+def test_valid_installation_has_no_problems(monkeypatch: pytest.MonkeyPatch, config: Path) -> None:
+    """Each part is present, with versions, tools and directories."""
     monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "@files")
     parts = doctor()
 
@@ -77,21 +77,19 @@ def test_everything_that_is_chosen_works(monkeypatch: pytest.MonkeyPatch, config
     assert parts["directories"]["plugins"]["mend"] == "mkdir -p -m 700 $XDG_CONFIG_HOME/neuroscript/plugins"
 
 
-def test_a_person_sees_the_same() -> None:
-    """The parts, what sets up what is optional below it, and at last the counts."""
+def test_readable_output_contains_the_same_findings() -> None:
+    """It contains the parts, the install commands of optional parts, and the counts."""
     ran = command("doctor", make_engine=None)
 
     assert (ran.code, ran.err) == (0, "")
-    assert "\n\nplugins\n  plugins           warning   none is chosen, so there are no tools\n" in ran.out
+    assert "\n\nplugins\n  plugins           warning   no plugin is enabled, so there are no tools\n" in ran.out
     assert '\n                              pip install "neuroscript[std]"\n' in ran.out
     assert "\n  configuration     ok        $XDG_CONFIG_HOME/neuroscript\n" in ran.out
-    assert re.search(
-        r"\n\neverything that is chosen works; 1 warning; \d optional parts? (is|are) not set up\n$", ran.out
-    )
+    assert re.search(r"\n\neverything in use works; 1 warning; \d optional parts? (is|are) not set up\n$", ran.out)
 
 
-def test_the_extras_of_libraries_are_those_of_the_project() -> None:
-    """And the core needs what is looked for."""
+def test_checked_extras_are_those_of_the_project() -> None:
+    """The dependencies of the core are complete too."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
 
@@ -99,25 +97,25 @@ def test_the_extras_of_libraries_are_those_of_the_project() -> None:
     assert tuple(re.split("[<>=]", each)[0] for each in project["dependencies"]) == CORE
 
 
-# What is installed
+# Installed packages
 
 DOCTOR = "import sys\nfrom neuroscript.cli import main\nsys.exit(main(['doctor', *sys.argv[1:]]))"
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which the core and its libraries are installed, and nothing else."""
+    """Return a folder with only the core and its libraries installed."""
     return installed(tmp_path_factory.mktemp("core"))
 
 
 def asked_alone(core: Path, *words: str, **settings: str) -> Ran:
-    """Ask it in a process that finds nothing but the core."""
+    """Run ``doctor`` in a process that finds only the core."""
     done = alone(core, DOCTOR, *words, env=environment(**settings))
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
-def test_an_extra_that_is_not_installed_is_no_fault(core: Path) -> None:
-    """It is optional, and the line that brings it stands beside it."""
+def test_missing_extra_is_optional(core: Path) -> None:
+    """Its finding contains the install command."""
     parts = found(asked_alone(core, "--json"))
 
     assert {extra: (look["state"], look["mend"]) for extra, look in parts["extras"].items()} == {
@@ -127,8 +125,8 @@ def test_an_extra_that_is_not_installed_is_no_fault(core: Path) -> None:
     assert parts["extras"]["cli"]["text"] == "rich and argcomplete are not installed"
 
 
-def test_one_that_is_chosen_is(core: Path) -> None:
-    """A bundle asks for what is not there."""
+def test_missing_enabled_plugin_is_broken(core: Path) -> None:
+    """A bundle requests it, but it is not installed."""
     parts = found(asked_alone(core, "--json", NEUROSCRIPT_PLUGINS="@web"), 1)
 
     assert [*parts["plugins"].values()] == [
@@ -136,7 +134,7 @@ def test_one_that_is_chosen_is(core: Path) -> None:
             "part": "plugins",
             "subject": f"neuroscript-{extra}",
             "state": "broken",
-            "text": "is chosen, and is not installed",
+            "text": "is enabled but not installed",
             "mend": f'pip install "neuroscript[{extra}]"',
         }
         for extra in ("std", "http")
@@ -145,7 +143,7 @@ def test_one_that_is_chosen_is(core: Path) -> None:
 
 @pytest.fixture
 def with_site(tmp_path: Path) -> Callable[..., Any]:
-    """Return what asks it in a process that finds some distributions besides."""
+    """Return a function that runs ``doctor`` in a process with additional distributions."""
     site = tmp_path / "site"
 
     def ask(*published: Published, code: int = 1, **settings: str) -> Any:
@@ -159,8 +157,8 @@ def with_site(tmp_path: Path) -> Callable[..., Any]:
     return ask
 
 
-def test_each_plugin_is_loaded_apart(with_site: Callable[..., Any]) -> None:
-    """One that hangs and one that ends its process are told of, and the others are looked at."""
+def test_plugins_are_loaded_in_separate_processes(with_site: Callable[..., Any]) -> None:
+    """A plugin that hangs or exits is reported, and the others are checked."""
     plugins = with_site(
         Published("acme-good", TOOLSET.format(group="acme", name="good")),
         Published("acme-thief", TOOLSET.format(group="acme", name="thief")),
@@ -184,8 +182,8 @@ def test_each_plugin_is_loaded_apart(with_site: Callable[..., Any]) -> None:
     }
 
 
-def test_git_is_looked_for_where_its_toolset_is_chosen(with_site: Callable[..., Any], tmp_path: Path) -> None:
-    """And runs; what the path of the environment names relatively does not count."""
+def test_git_is_checked_if_its_toolset_is_enabled(with_site: Callable[..., Any], tmp_path: Path) -> None:
+    """git must run; relative directories in PATH are ignored."""
     git = Published("neuroscript-git", TOOLSET.format(group="git", name="git"))
     there = with_site(git, code=0)["programs"]["git"]
     (tmp_path / "empty").mkdir()
@@ -196,23 +194,23 @@ def test_git_is_looked_for_where_its_toolset_is_chosen(with_site: Callable[..., 
     silent = with_site(git, PATH=str(tmp_path / "empty"))["programs"]["git"]
 
     assert there["state"] == "ok" and re.fullmatch(r"[\d.]+", there["text"])
-    assert (gone["state"], gone["text"]) == ("broken", "is not there, and neuroscript-git needs it")
-    assert (silent["state"], silent["text"]) == ("broken", "does not say its version")
+    assert (gone["state"], gone["text"]) == ("broken", "is not installed, but neuroscript-git needs it")
+    assert (silent["state"], silent["text"]) == ("broken", "does not print its version")
 
 
 # Files and directories
 
 
 def own(path: Path, files: dict[str, str]) -> Path:
-    """Make a directory of plugins."""
+    """Create a plugin directory."""
     path.mkdir(parents=True)
     for name, text in files.items():
         (path / name).write_text(text)
     return path
 
 
-def test_plugins_of_files_are_loaded_apart(config: Path, tmp_path: Path) -> None:
-    """Those of the user's own directory, of one that is named, and files that are named."""
+def test_local_plugins_are_loaded_in_separate_processes(config: Path, tmp_path: Path) -> None:
+    """They come from the user's own directory, from ``--plugins-dir`` and from ``-p``."""
     mine = own(
         config.parent / "plugins",
         {"good.py": PLUGIN, "hang.py": "while True: pass", "exit.py": "import os; os._exit(4)"},
@@ -225,9 +223,9 @@ def test_plugins_of_files_are_loaded_apart(config: Path, tmp_path: Path) -> None
     words = ("--plugins-dir", str(other), "-p", str(named), "-p", "no:nothing", "--seconds", "2")
     looks = doctor(*words, code=1)["plugins of your own"]
     assert {Path(name).name: (look["state"], look["text"]) for name, look in looks.items()} == {
-        "exit.py": ("broken", "ended its process while it was loaded (exit code 4)"),
+        "exit.py": ("broken", "exited the process while it was loaded (exit code 4)"),
         "good.py": ("ok", "1 tool"),
-        "hang.py": ("broken", "has not been loaded after 2 seconds"),
+        "hang.py": ("broken", "did not load within 2 seconds"),
         "bad.py": ("broken", "cannot be loaded: SyntaxError: invalid syntax (bad.py, line 1)"),
         "open.py": (
             *(
@@ -242,25 +240,25 @@ def test_plugins_of_files_are_loaded_apart(config: Path, tmp_path: Path) -> None
     assert mine.is_dir()
 
 
-def test_the_sandbox_is_tried_and_not_made(home: Path) -> None:
-    """Its own is made when it is needed; one that is named may be no directory."""
+def test_sandbox_is_checked_and_not_created(home: Path) -> None:
+    """The default one is created on demand; a named one may be a file."""
     before = doctor()["sandbox"]
     (home / "file").write_text("")
     broken = doctor("--sandbox", str(home / "file"), code=1)["sandbox"]["directory"]
     (home / "there").mkdir()
     there = doctor("--sandbox", str(home / "there"))["sandbox"]
 
-    text = "$XDG_DATA_HOME/neuroscript/sandbox is not there yet, and is made when a tool needs it"
+    text = "$XDG_DATA_HOME/neuroscript/sandbox does not exist yet; it is created when a tool needs it"
     assert (before["directory"]["state"], before["directory"]["text"]) == ("ok", text)
     assert not (home / "data" / "neuroscript" / "sandbox").exists()
-    assert broken["text"] == f"{home / 'file'} can not be used: is not a directory (sandbox.type)"
+    assert broken["text"] == f"{home / 'file'} cannot be used: is not a directory (sandbox.type)"
     assert there["directory"]["text"] == f"{home / 'there'} can be used"
     back_ends = {before["back end"]["text"].partition(":")[0], there["back end"]["text"].partition(":")[0]}
     assert back_ends in ({"openat2"}, {"walk"})
 
 
-def test_each_line_mends_what_it_stands_beside(config: Path, home: Path) -> None:
-    """They are run by a shell as they stand; then nothing of the directories is optional or broken."""
+def test_commands_fix_their_problems(config: Path, home: Path) -> None:
+    """A shell runs them unchanged; afterwards no directory is optional or broken."""
     config.parent.chmod(0o777)
     (home / "data" / "neuroscript").chmod(0o770)
     (home / "cache" / "neuroscript").rmdir()
@@ -280,12 +278,12 @@ def test_each_line_mends_what_it_stands_beside(config: Path, home: Path) -> None
     assert before["data"]["text"] == (
         "$XDG_DATA_HOME/neuroscript: others than its owner may write to $XDG_DATA_HOME/neuroscript"
     )
-    assert before["cache"]["text"] == "$XDG_CACHE_HOME/neuroscript is no directory"
+    assert before["cache"]["text"] == "$XDG_CACHE_HOME/neuroscript is not a directory"
     assert {look["state"] for look in doctor()["directories"].values()} == {"ok"}
 
 
-def test_a_directory_of_another_user_is_told_of(config: Path) -> None:
-    """That user could change what the policy says."""
+def test_directory_of_another_user_is_broken(config: Path) -> None:
+    """That user could change the policy."""
     os.chown(config.parent, 65534, 65534)
     look = doctor(code=1)["directories"]["configuration"]
     os.chown(config.parent, 0, 0)
@@ -294,8 +292,8 @@ def test_a_directory_of_another_user_is_told_of(config: Path) -> None:
     assert look["mend"] == "sudo chown $(id -u) $XDG_CONFIG_HOME/neuroscript"
 
 
-def test_the_policy_in_use_is_read(config: Path, home: Path) -> None:
-    """The user's own, or the one that is named; one that is wrong, or that others may write to, is broken."""
+def test_policy_in_use_is_checked(config: Path, home: Path) -> None:
+    """The user's own file or a named one is broken if it is invalid or other users can write to it."""
     none = doctor()["policy"]["policy"]
     config.write_text("nonsense = 1\n")
     wrong = doctor(code=1)["policy"]["policy"]
@@ -313,7 +311,7 @@ def test_the_policy_in_use_is_read(config: Path, home: Path) -> None:
     assert (named["state"], "nowhere.toml" in named["text"]) == ("broken", True)
 
 
-# What is around it
+# Environment
 
 
 @pytest.fixture
@@ -324,8 +322,7 @@ def terminal() -> Iterator[int]:
     os.close(theirs)
 
 
-def test_a_terminal_is_found_where_there_is_one(terminal: int) -> None:
-    """At any of the three streams."""
+def test_terminal_is_found_on_any_stream(terminal: int) -> None:
     words = [sys.executable, "-m", "neuroscript", "doctor", "--json"]
     nothing = subprocess.DEVNULL
     done = subprocess.run(words, stdin=nothing, stdout=subprocess.PIPE, stderr=terminal, text=True, env=environment())
@@ -333,15 +330,15 @@ def test_a_terminal_is_found_where_there_is_one(terminal: int) -> None:
     done = subprocess.run(words, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, text=True, env=environment())
     none = found(Ran(done.returncode, done.stdout))["terminal"]["terminal"]
 
-    assert (there["state"], there["text"]) == ("ok", "at stderr: approvals can be asked for")
+    assert (there["state"], there["text"]) == ("ok", "stderr: tools can ask for approval")
     assert (none["state"], none["mend"]) == ("optional", "neuroscript call --suspend DIR …")
 
 
 CANARY = "canary7f3a"
 
 
-def test_no_value_of_the_environment_is_said(tmp_path: Path) -> None:
-    """Neither of those that are looked at, nor of any other, whatever is wrong with it."""
+def test_values_of_the_environment_are_not_printed(tmp_path: Path) -> None:
+    """This holds for every variable and every problem."""
     names = ("API_KEY", "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD", "NO_COLOR", "TERM", "LANG", "EDITOR")
     settings = dict.fromkeys(names, CANARY)
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"):
@@ -361,18 +358,18 @@ def test_no_value_of_the_environment_is_said(tmp_path: Path) -> None:
             assert ran.out.count("$XDG_CONFIG_HOME/neuroscript") >= 2
 
 
-def test_a_look_that_fails_is_told_of_and_stops_no_other() -> None:
-    """Whatever it raises."""
+def test_failing_check_is_reported_and_stops_no_other() -> None:
+    """It may raise any exception."""
     (failed,) = looks("doctor.installed:no_such_look", Namespace())
     (other,) = looks("looks_files:sandbox", Namespace())
 
-    assert (failed.state, failed.text) == ("broken", "it can not be looked at further (AttributeError)")
+    assert (failed.state, failed.text) == ("broken", "the check failed (AttributeError)")
     assert other.state == "broken"
     assert len(PARTS) == 10
 
 
-def test_it_works_where_hardly_anything_does() -> None:
-    """Without a home, without a path, without streams to be asked at, in a directory that has gone."""
+def test_doctor_works_in_a_broken_environment() -> None:
+    """There is no home, no PATH, no terminal, and the working directory is gone."""
     script = 'cd "$(mktemp -d)" && rmdir "$PWD" && exec "$0" -m neuroscript doctor --json < /dev/null'
     done = subprocess.run(
         ["bash", "-c", script, sys.executable],

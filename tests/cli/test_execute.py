@@ -1,4 +1,4 @@
-"""``neuroscript execute``: lines of tool calls into lines of results, and into a report for people."""
+"""``neuroscript execute``: lines of tool calls become lines of results, or a readable report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Ran, command
 
 NO_TYPE = "type: expected one of function, function_call, tool_use, or none at all"
-NO_JSON = "expected a tool call as JSON, got other text"
+NO_JSON = "expected a tool call as JSON, got invalid JSON"
 ECHO = {"id": "1", "name": "probe.echo", "arguments": {"text": "ä"}}
 
 
@@ -43,15 +43,15 @@ def executed(*calls: Any, words: tuple[str, ...] = ()) -> tuple[int, list[dict[s
         pytest.param({"function_call": {"id": "1", "name": "probe__echo", "args": {"text": "ä"}}}, id="gemini sdk"),
     ],
 )
-def test_a_call_of_every_shape_runs(call: dict[str, Any]) -> None:
-    """All give one and the same result."""
+def test_call_in_every_format_runs(call: dict[str, Any]) -> None:
+    """All formats produce the same result."""
     code, results = executed(call)
 
     assert (0, [{"id": "1", "tool": "probe.echo", "ok": True, "value": "ä"}]) == (code, results)
 
 
-def test_results_come_in_order_and_a_bad_line_stops_nothing() -> None:
-    """One result for each line that is not blank; the exit code is that of the first that did not run."""
+def test_results_are_in_order_and_invalid_lines_stop_nothing() -> None:
+    """Each non-blank line has one result; the exit code is that of the first failure."""
     calls = (ECHO, b"", b"  \r", b"{", {**ECHO, "id": "2", "name": "probe.trusted"}, {**ECHO, "id": "3"})
 
     code, results = executed(*calls)
@@ -72,8 +72,8 @@ def test_results_come_in_order_and_a_bad_line_stops_nothing() -> None:
         pytest.param(["probe.slow", "probe.nope"], 124, id="a timeout"),
     ],
 )
-def test_the_first_call_that_did_not_run_decides_the_exit_code(calls: list[str], code: int) -> None:
-    """Whatever comes behind it."""
+def test_first_failed_call_sets_the_exit_code(calls: list[str], code: int) -> None:
+    """Later calls do not matter."""
     given = {"probe.echo": ["a"], "probe.fails": ["x"], "probe.tags": [5]}
 
     ran, _ = executed(*({"name": name, "arguments": given.get(name, [])} for name in calls))
@@ -123,8 +123,8 @@ def test_the_first_call_that_did_not_run_decides_the_exit_code(calls: list[str],
         ),
     ],
 )
-def test_a_line_that_is_no_call_gives_an_error_with_its_number(line: bytes, id: str, code: str, text: str) -> None:
-    """The number of the line, the id if it can be read, and what is wrong with it; the next line runs."""
+def test_invalid_line_produces_an_error_with_its_number(line: bytes, id: str, code: str, text: str) -> None:
+    """The error has the line number, the id if it is readable, and the problem; the next line runs."""
     exit_code, (_, bad, good) = executed(ECHO, line, ECHO)
 
     error = bad.pop("error")
@@ -133,8 +133,8 @@ def test_a_line_that_is_no_call_gives_an_error_with_its_number(line: bytes, id: 
     assert (3, True) == (exit_code, good["ok"])
 
 
-def test_a_line_of_the_greatest_length_runs() -> None:
-    """16 MiB are no more than 16 MiB; what the engine makes of them is its own affair."""
+def test_line_of_maximum_length_runs() -> None:
+    """A line of exactly 16 MiB is accepted."""
     call = json.dumps(ECHO).encode()
 
     _, results = executed(call + b" " * (16 * 2**20 - len(call)))
@@ -143,8 +143,8 @@ def test_a_line_of_the_greatest_length_runs() -> None:
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
-def test_the_last_line_may_end_in_any_way(end: bytes, tmp_path: Path) -> None:
-    """Also in a file with a byte order mark."""
+def test_last_line_may_have_any_ending(end: bytes, tmp_path: Path) -> None:
+    """The file may begin with a byte order mark."""
     file = tmp_path / "calls.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ECHO).encode() + end)
 
@@ -153,8 +153,8 @@ def test_the_last_line_may_end_in_any_way(end: bytes, tmp_path: Path) -> None:
     assert (0, "ä") == (ran.code, json.loads(ran.out)["value"])
 
 
-def test_every_character_that_is_not_printable_is_an_escape() -> None:
-    """A line of results is one line for every program, and steers no terminal; JSON gives the same text back."""
+def test_non_printable_characters_are_escaped() -> None:
+    """A result is one line for every program and cannot control a terminal; parsing it restores the string."""
     text = "\x7f\x9b2J\u2028\u202e\U000e0041 ä日本"
 
     ran = command("execute", "-", stdin=json.dumps({**ECHO, "arguments": [text]}).encode())
@@ -163,22 +163,21 @@ def test_every_character_that_is_not_printable_is_an_escape() -> None:
     assert '"\\u007f\\u009b2J\\u2028\\u202e\\udb40\\udc41 ä日本"' in ran.out
 
 
-def test_lone_surrogates_in_an_id_come_back() -> None:
-    """What can not be written as UTF-8 is an escape; nothing is lost, nothing crashes."""
+def test_lone_surrogates_in_an_id_are_preserved() -> None:
+    """They are written as JSON escapes."""
     code, (result,) = executed({**ECHO, "id": "\ud800"})
 
     assert (0, "\ud800") == (code, result["id"])
 
 
-def test_what_a_tool_prints_is_no_result() -> None:
-    """It goes to stderr."""
+def test_tool_output_goes_to_stderr() -> None:
     ran = command("execute", "-", stdin=b'{"name": "probe.said", "arguments": ["hello"]}')
 
     assert ("hello\n", 1) == (ran.err, len(ran.out.splitlines()))
 
 
-def test_strict_repairs_nothing() -> None:
-    """A number as text is refused, and so is a list as JSON text."""
+def test_strict_converts_nothing() -> None:
+    """A number in a string is refused, and so is a list as JSON text."""
     call = {"name": "probe.tags", "arguments": {"names": "[]"}}
 
     lax, _ = executed(call)
@@ -190,20 +189,22 @@ def test_strict_repairs_nothing() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        pytest.param(["nowhere.jsonl"], "can not read nowhere.jsonl: no such file or directory", id="no file"),
-        pytest.param(["."], "can not read .: is a directory", id="a directory"),
-        pytest.param(["-", "--json", "--report"], "--report is for people; leave out --json, or --report", id="both"),
+        pytest.param(["nowhere.jsonl"], "cannot read nowhere.jsonl: no such file or directory", id="no file"),
+        pytest.param(["."], "cannot read .: is a directory", id="a directory"),
+        pytest.param(
+            ["-", "--json", "--report"], "--report and --json cannot be used together; omit one of them", id="both"
+        ),
     ],
 )
-def test_what_can_not_be_read_is_a_matter_of_usage(words: list[str], text: str) -> None:
-    """Exit code 2, as for every input that can not be read."""
+def test_unreadable_input_is_a_usage_error(words: list[str], text: str) -> None:
+    """The exit code is 2."""
     ran = command("execute", *words)
 
     assert Ran(2, "", f"neuroscript: {text}\n") == ran
 
 
 REPORT = """\
-the standard input: what models sent, what was repaired, what was refused and why
+standard input: calls, repairs, results and refusals
 
  1  probe.tags                OpenAI Chat
     repaired  names: str -> list, limit: str -> int
@@ -211,17 +212,17 @@ the standard input: what models sent, what was repaired, what was refused and wh
  2  probe.tags                Gemini
     refused   names: expected list of string, got nothing; nams: expected only names, sep, limit,
               got an unknown name with list (did you mean names?)
-    retry     the model, with a better call
+    retry     with corrected arguments
  3  probe.fails               Anthropic
     failed    it failed
               with \\x1b[31mx
-    retry     anybody, with the same call later
- 4  line 5, no tool call
-    refused   line 5: expected a tool call as JSON, got other text (column 1 is not JSON)
-    retry     the model, with a better call
+    retry     later, with the same call
+ 4  line 5, not a tool call
+    refused   line 5: expected a tool call as JSON, got invalid JSON (column 1 is not JSON)
+    retry     with corrected arguments
  5  probe.trusted             plain
     refused   requires a trusted host
-    retry     the host, with other settings
+    retry     after the host changes its settings
     remedy    pass --trusted
  6  probe.echo                plain
     result    wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww
@@ -230,20 +231,20 @@ the standard input: what models sent, what was repaired, what was refused and wh
 
    6  calls
    2  ran
-   1  of these with repairs, 2 in all
+   1  of these with repairs, 2 in total
    3  refused before the tool ran
    1  failed in the tool
 
-Why, and who can mend it
-   1  arg.invalid   the model, with a better call
-   1  probe.failed  anybody, with the same call later
-   1  arg.not_json  the model, with a better call
-   1  policy.trust  the host, with other settings
+Errors, and when to retry
+   1  arg.invalid   with corrected arguments
+   1  probe.failed  later, with the same call
+   1  arg.not_json  with corrected arguments
+   1  policy.trust  after the host changes its settings
 """
 
 
-def test_the_report_shows_what_became_of_each_call() -> None:
-    """What was repaired, the result or the refusal, and who can mend it; it exits 0, for it could be shown."""
+def test_report_shows_the_outcome_of_each_call() -> None:
+    """It contains repairs, results, refusals and when to retry; the exit code is 0."""
     chat = {"function": {"name": "probe__tags", "arguments": '{"names": "[\\"a\\"]", "limit": "5"}'}}
     gemini = {"functionCall": {"name": "probe__tags", "args": {"nams": []}}}
     anthropic = {"type": "tool_use", "id": "1", "name": "probe__fails", "input": {"code": "x"}}
@@ -262,15 +263,14 @@ def test_the_report_shows_what_became_of_each_call() -> None:
         pytest.param(b'{"name": "probe.nothing"}', "   1  call\n   1  ran\n", id="all well"),
     ],
 )
-def test_the_report_counts_what_there_is(lines: bytes, numbers: str) -> None:
-    """Kinds of outcomes that did not come up are not listed, and no reasons where there are none."""
+def test_report_omits_empty_sections(lines: bytes, numbers: str) -> None:
     ran = command("execute", "-", "--report", stdin=lines)
 
     assert ran.out.endswith(f"\n\n{numbers}")
 
 
-def test_the_report_of_the_demo_shows_every_kind_of_outcome(calls: bytes) -> None:
-    """Repairs and refusals of each kind stand in the tracked file, in every shape; what math can run, runs."""
+def test_demo_report_shows_every_kind_of_outcome(calls: bytes) -> None:
+    """The demo file contains repairs and refusals of each kind, in every format."""
     ran = command("execute", "-", "--report", stdin=calls, make_engine=None)
 
     words = ["OpenAI Chat", "OpenAI Responses", "Anthropic", "Gemini", "plain", "repaired", "refused", "failed"]

@@ -14,8 +14,8 @@ from neuroscript import Engine, result_schema, spec_from_schema, spec_to_schema
 from neuroscript.llm.wire import anthropic, gemini, openai
 
 
-def test_tools_are_written_with_their_schemas() -> None:
-    """What a program gets is what the library gives."""
+def test_tools_are_exported_with_their_schemas() -> None:
+    """The output equals that of the library."""
     ran = command("export", "jsonschema", "probe.t*")
     specs = sorted((tool.spec for tool in probe if tool.name.startswith("probe.t")), key=lambda spec: spec.full_name)
 
@@ -31,8 +31,8 @@ def test_tools_are_written_with_their_schemas() -> None:
     ]
 
 
-def test_installed_tools_are_written_by_their_indexes_alone() -> None:
-    """No engine is made, and each schema gives the same spec as the tool has when it is loaded."""
+def test_installed_tools_are_exported_from_their_indexes() -> None:
+    """No engine is created, and each schema yields the spec of the loaded tool."""
     ran = command("export", "jsonschema", make_engine=None)
     written = {each["name"]: each["input_schema"] for each in json.loads(ran.out)}
 
@@ -44,8 +44,8 @@ def test_installed_tools_are_written_by_their_indexes_alone() -> None:
         assert spec_to_schema(spec_from_schema(name, schema)) == spec_to_schema(specs[name])
 
 
-def test_plain_schemas_have_no_word_of_ours() -> None:
-    """For an API that takes standard keywords alone."""
+def test_plain_schemas_have_no_extensions() -> None:
+    """They suit APIs that accept only standard keywords."""
     ran = command("export", "jsonschema", "--plain")
 
     assert ran.code == 0
@@ -62,8 +62,8 @@ def test_plain_schemas_have_no_word_of_ours() -> None:
         ("gemini", gemini, {}),
     ],
 )
-def test_tools_are_written_as_the_api_of_a_model_takes_them(form: str, neighbour: Any, options: dict[str, Any]) -> None:
-    """The very list that the library gives."""
+def test_tools_are_exported_for_the_api_of_a_model(form: str, neighbour: Any, options: dict[str, Any]) -> None:
+    """The list equals that of the library."""
     ran = command("export", form, "probe.*")
     specs = sorted((tool.spec for tool in probe), key=lambda spec: spec.full_name)
 
@@ -82,6 +82,6 @@ def test_tools_are_written_as_the_api_of_a_model_takes_them(form: str, neighbour
     ],
     ids=["no tool", "no form"],
 )
-def test_what_can_not_be_written_is_said(words: list[str], expected: Ran) -> None:
-    """In a line on stderr."""
+def test_export_errors_are_reported(words: list[str], expected: Ran) -> None:
+    """Each is one line on stderr."""
     assert command("export", *words) == expected

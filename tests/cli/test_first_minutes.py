@@ -1,4 +1,4 @@
-"""What a new user meets in the first ten minutes: wrong commands, and what the command says about them."""
+"""The first ten minutes of a new user: wrong commands, and the messages about them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CLI = "import sys\nfrom neuroscript.cli import main\nsys.exit(main(sys.argv[1:])
 
 
 def said(*lines: str, code: int = 2) -> Ran:
-    """Return a command that only wrote these sentences."""
+    """Return a command that only printed these messages."""
     return Ran(code, "", "".join(f"neuroscript: {line}\n" for line in lines))
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory of the test."""
+    """The working directory of the test."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -34,7 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_help_is_a_command() -> None:
-    """It prints what --help prints, and succeeds."""
+    """It prints the same as --help, and exits with 0."""
     whole, call, check = (command(*words, "--help") for words in ((), ("call",), ("policy", "check")))
 
     assert whole.out.startswith("usage: neuroscript ") and "\n    help " in whole.out
@@ -47,14 +47,13 @@ def test_help_is_a_command() -> None:
     assert [each.code for each in (whole, call, check)] == [0, 0, 0]
 
 
-def test_no_words_show_help_on_stderr() -> None:
-    """With 2: a script whose variable is empty has run nothing, and its results stay empty."""
+def test_no_arguments_print_help_to_stderr() -> None:
+    """The exit code is 2, and stdout is empty, so that a script with an empty variable fails."""
     assert command() == Ran(2, "", command("--help").out)
 
 
 @pytest.mark.parametrize("name", ["math.add", "math__add"])
-def test_help_about_a_tool_names_show(name: str) -> None:
-    """Tools have a command of their own for that."""
+def test_help_about_a_tool_suggests_show(name: str) -> None:
     assert command("help", name) == said(
         f"{name} is not a command; to show a tool: neuroscript show {name} (see neuroscript --help)"
     )
@@ -66,19 +65,19 @@ def test_help_about_a_tool_names_show(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["lst"], "no command is called lst; did you mean list? (see neuroscript --help)"),
-        (["describe", "math.add"], "no command is called describe; did you mean show? (see neuroscript --help)"),
-        (["ls"], "no command is called ls; did you mean list? (see neuroscript --help)"),
-        (["exec", "-"], "no command is called exec; did you mean execute? (see neuroscript --help)"),
-        (["version"], "no command is called version; did you mean --version? (see neuroscript --help)"),
-        (["nonsense"], "no command is called nonsense (see neuroscript --help)"),
+        (["lst"], "unknown command lst; did you mean list? (see neuroscript --help)"),
+        (["describe", "math.add"], "unknown command describe; did you mean show? (see neuroscript --help)"),
+        (["ls"], "unknown command ls; did you mean list? (see neuroscript --help)"),
+        (["exec", "-"], "unknown command exec; did you mean execute? (see neuroscript --help)"),
+        (["version"], "unknown command version; did you mean --version? (see neuroscript --help)"),
+        (["nonsense"], "unknown command nonsense (see neuroscript --help)"),
         (
             ["math.add", "1", "2"],
             "math.add is not a command; to call a tool: neuroscript call math.add (see neuroscript --help)",
         ),
-        (["help", "lst"], "no command is called lst; did you mean list? (see neuroscript --help)"),
-        (["policy", "chek"], "unknown question chek; did you mean check? (see neuroscript policy --help)"),
-        (["policy", "what"], "unknown question what; there are check, explain (see neuroscript policy --help)"),
+        (["help", "lst"], "unknown command lst; did you mean list? (see neuroscript --help)"),
+        (["policy", "chek"], "unknown action chek; did you mean check? (see neuroscript policy --help)"),
+        (["policy", "what"], "unknown action what; choose from check, explain (see neuroscript policy --help)"),
         (["mcp", "srve"], "unknown action srve; did you mean serve? (see neuroscript mcp --help)"),
         (["runs", "lst"], "unknown action lst; did you mean list? (see neuroscript runs --help)"),
         (["audit", "shw", "x"], "unknown action shw; did you mean show? (see neuroscript audit --help)"),
@@ -97,7 +96,7 @@ def test_help_about_a_tool_names_show(name: str) -> None:
         (["--verson"], "unknown option --verson; did you mean --version? (see neuroscript --help)"),
         (
             ["--json", "list"],
-            "--json stands before the command; write it after: neuroscript list --json (see neuroscript list --help)",
+            "--json must follow the command: neuroscript list --json (see neuroscript list --help)",
         ),
         (
             ["call", "--timeot", "5", "probe.echo", "a"],
@@ -110,8 +109,8 @@ def test_help_about_a_tool_names_show(name: str) -> None:
         ),
     ],
 )
-def test_a_wrong_word_gets_the_nearest_right_one(words: list[str], text: str) -> None:
-    """Each says where to read on, and none repeats the value of an option."""
+def test_misspelled_argument_gets_a_suggestion(words: list[str], text: str) -> None:
+    """Each message refers to the help, and none repeats the value of an option."""
     assert command(*words) == said(text)
 
 
@@ -133,21 +132,21 @@ def test_a_wrong_word_gets_the_nearest_right_one(words: list[str], text: str) ->
         ),
     ],
 )
-def test_near_tools_match_by_last_word(before: tuple[str, ...], name: str, lines: tuple[str, ...]) -> None:
-    """In every command that takes a tool; the nearest is the first."""
+def test_similar_tools_match_by_last_part(before: tuple[str, ...], name: str, lines: tuple[str, ...]) -> None:
+    """This holds for every command that takes a tool; the most similar one is first."""
     assert command(*before, name, make_engine=None) == said(*lines)
 
 
-def test_a_group_and_a_tool_are_one_word() -> None:
-    """As a user of other command lines writes them."""
+def test_group_and_tool_as_two_words_get_a_hint() -> None:
+    """Users of other command lines write them that way."""
     assert command("call", "math", "add", "1", "2", make_engine=None) == said(
         "no tool is called math; did you mean math.add or math.abs or math.min?",
         "write the group and the name as one word: neuroscript call math.add",
     )
 
 
-def test_a_pattern_without_stars_is_near_too() -> None:
-    """A group has its stars, and a name its group."""
+def test_pattern_without_stars_gets_a_suggestion() -> None:
+    """A group gets its star, and a name its group."""
     assert command("list", "add", make_engine=None) == said(
         "no tool matches add; did you mean math.add or git.add?", code=0
     )
@@ -156,17 +155,17 @@ def test_a_pattern_without_stars_is_near_too() -> None:
     assert command("list", "math", make_engine=None) == said("no tool matches math; did you mean 'math.*'?", code=0)
 
 
-# An installation of the core alone
+# Only the core is installed
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which the core and its libraries are installed, and nothing else."""
+    """Return a folder with only the core and its libraries installed."""
     return installed(tmp_path_factory.mktemp("core"))
 
 
 def in_core(core: Path, *words: str) -> Ran:
-    """Run the command where nothing but the core is installed."""
+    """Run the command with only the core installed."""
     done = alone(core, CLI, *words, env=dict(os.environ))
     return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -175,44 +174,42 @@ def in_core(core: Path, *words: str) -> Ran:
     ("name", "extra"), [("math.add", "std"), ("math__add", "std"), ("git.status", "git"), ("os.getenv", "shell")]
 )
 @pytest.mark.parametrize("before", [("call",), ("show",), ("policy", "explain")])
-def test_a_core_says_which_distribution_brings_a_tool(
-    core: Path, before: tuple[str, ...], name: str, extra: str
-) -> None:
-    """With the line that installs it."""
+def test_missing_distribution_of_a_tool_is_named(core: Path, before: tuple[str, ...], name: str, extra: str) -> None:
+    """The message contains the install command."""
     tool = name.replace("__", ".")
     group = tool.partition(".")[0]
 
     assert in_core(core, *before, name) == said(
         f"no tool is called {tool}",
-        f'neuroscript-{extra} brings the tools of {group} and is not installed: pip install "neuroscript[{extra}]"',
+        f'neuroscript-{extra} provides the {group} tools and is not installed: pip install "neuroscript[{extra}]"',
     )
 
 
-def test_a_core_lists_nothing_and_says_what_to_install(core: Path) -> None:
-    """Whether there is a pattern or not."""
-    first = 'neuroscript-std brings the first ones: pip install "neuroscript[std]"'
+def test_empty_list_says_what_to_install(core: Path) -> None:
+    """With or without a pattern."""
+    first = 'install neuroscript-std to get started: pip install "neuroscript[std]"'
 
-    assert in_core(core, "list") == said(f"there are no tools; {first}", code=0)
+    assert in_core(core, "list") == said(f"no tools are available; {first}", code=0)
     assert in_core(core, "list", "git.*") == said(
-        "no tool matches git.*; neuroscript-git brings the tools of git and is not installed: "
+        "no tool matches git.*; neuroscript-git provides the git tools and is not installed: "
         'pip install "neuroscript[git]"',
         code=0,
     )
-    assert in_core(core, "call", "add") == said("no tool is called add", f"there are no tools; {first}")
+    assert in_core(core, "call", "add") == said("no tool is called add", f"no tools are available; {first}")
 
 
-def test_an_installed_distribution_that_is_not_chosen_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the environment that leaves it out."""
+def test_disabled_distribution_of_a_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment disables it."""
     monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-fs")
 
     assert command("call", "math.add", "1", "2", make_engine=None) == said(
         "no tool is called math.add",
-        "neuroscript-std brings the tools of math and is installed, but it is not loaded: neuroscript plugins list",
+        "neuroscript-std provides the math tools and is installed but not loaded: neuroscript plugins list",
     )
 
 
-def test_the_table_of_groups_is_that_of_our_distributions() -> None:
-    """As their tools are registered; each distribution has an extra that installs it."""
+def test_table_of_groups_matches_the_distributions() -> None:
+    """It has all registered groups, and each distribution has an extra."""
     found: dict[str, set[str]] = {}
     with Engine(policy=ExecutionPolicy(trusted=True)) as engine:
         for tool in engine.infos.values():
@@ -223,11 +220,11 @@ def test_the_table_of_groups_is_that_of_our_distributions() -> None:
     assert {*EXTRAS.values()} == {*projects}
 
 
-# Words of a call
+# Arguments of a call
 
 
-def test_a_timeout_stands_before_or_behind_the_name() -> None:
-    """It ends the call, with the code of timeouts."""
+def test_timeout_may_come_before_or_after_the_name() -> None:
+    """It ends the call with exit code 124."""
     text = "probe.waits: did not end within 0.05 s and was abandoned and may still run"
     late = Ran(124, "waiting\n", f"neuroscript: {text}\n")
 
@@ -240,8 +237,8 @@ def test_a_timeout_stands_before_or_behind_the_name() -> None:
     )
 
 
-def test_calls_of_a_file_have_a_timeout_each() -> None:
-    """One that takes too long stops no other."""
+def test_timeout_applies_to_each_call_of_a_file() -> None:
+    """A call that times out does not stop the others."""
     lines = [
         {"id": "1", "name": "probe.waits", "arguments": [1]},
         {"id": "2", "name": "probe.echo", "arguments": ["a"]},
@@ -283,28 +280,28 @@ def test_calls_of_a_file_have_a_timeout_each() -> None:
             "math.add: num1: expected float, got str (a text must be a decimal number, such as -1.5e3); "
             "num2: expected float, got nothing",
             "to pass all arguments as JSON: neuroscript call math.add --input-json '{...}'; "
-            'JSON needs double quotes: \'{"name": "value"}\'',
+            'JSON requires double quotes: \'{"name": "value"}\'',
         ),
         (
             ["math.add", "--input-json", "{'num1': 1, 'num2': 2}"],
             "math.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)",
-            'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+            'JSON requires double quotes around keys and strings: \'{"name": "value"}\'',
         ),
         (
             ["math.add", "--input-json", "{num1: 1, num2: 2}"],
             "math.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)",
-            'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+            'JSON requires double quotes around keys and strings: \'{"name": "value"}\'',
         ),
         (
             ["math.max", "numbers=['1', '2']"],
             None,
-            'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+            'JSON requires double quotes around keys and strings: \'{"name": "value"}\'',
         ),
     ],
     ids=["option", "argument", "argument with =", "JSON", "quoted", "file", "bare names", "key"],
 )
-def test_a_misread_word_is_explained(words: list[str], error: str | None, hint: str) -> None:
-    """In a second line, below the error of the call."""
+def test_misread_argument_gets_a_hint(words: list[str], error: str | None, hint: str) -> None:
+    """The hint is a second line after the error."""
     ran = command("call", *words, make_engine=None)
 
     first, second = ran.err.splitlines()
@@ -317,16 +314,16 @@ def test_a_misread_word_is_explained(words: list[str], error: str | None, hint: 
     [
         (
             "num3=2",
-            "word 2 looks like key=value, but math.add has no argument with that key; did you mean num1 or num2?",
+            "argument 2 looks like key=value, but math.add has no argument with that name; did you mean num1 or num2?",
         ),
         (
             "b=2",
-            "word 2 looks like key=value, but math.add has no argument with that key; its arguments are num1, num2",
+            "argument 2 looks like key=value, but math.add has no argument with that name; its arguments are num1, num2",
         ),
     ],
 )
-def test_an_unknown_key_is_explained(word: str, hint: str) -> None:
-    """With the keys that there are; the word itself may be a value."""
+def test_unknown_key_gets_a_hint(word: str, hint: str) -> None:
+    """It lists the valid keys, and does not repeat the argument, which may be a value."""
     ran = command("call", "math.add", "1", word, make_engine=None)
 
     assert ran == said(
@@ -334,24 +331,23 @@ def test_an_unknown_key_is_explained(word: str, hint: str) -> None:
     )
 
 
-def test_json_stands_in_a_word_as_in_a_file(here: Path) -> None:
-    """A value of --input-json that begins with a brace or a bracket is JSON itself."""
+def test_input_json_accepts_json_or_a_file(here: Path) -> None:
+    """A value that begins with a brace or a bracket is JSON."""
     (here / "args.json").write_text('{"num1": 1, "num2": 2}')
 
     for value in ('{"num1": 1, "num2": 2}', " [1, 2]", "args.json"):
         assert command("call", "math.add", "--input-json", value, make_engine=None) == Ran(0, "3.0\n")
     assert command("call", "math.add", "--input-json", "none.json", make_engine=None) == said(
-        "can not read none.json: no such file or directory"
+        "cannot read none.json: no such file or directory"
     )
 
 
-def test_single_quotes_in_a_file_are_explained(here: Path) -> None:
-    """As in a word."""
+def test_single_quotes_in_a_file_get_a_hint(here: Path) -> None:
     (here / "args.json").write_text("{'num1': 1}")
 
     assert command("call", "math.add", "--input-json", "args.json", make_engine=None) == said(
         "math.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)",
-        'JSON needs double quotes around names and strings: \'{"name": "value"}\'',
+        'JSON requires double quotes around keys and strings: \'{"name": "value"}\'',
         code=3,
     )
 
@@ -359,15 +355,15 @@ def test_single_quotes_in_a_file_are_explained(here: Path) -> None:
 @pytest.mark.parametrize(
     "words", [["x"], ["-5", "y"], ["aGVsbG8=", "1"], ["aGVsbA==", "1"], ["[1, 2"], ["--", "--jsno", "1", "2"]]
 )
-def test_other_wrong_words_have_no_hint(words: list[str]) -> None:
-    """Only what looks like an option, or like JSON."""
+def test_other_wrong_arguments_get_no_hint(words: list[str]) -> None:
+    """Only arguments that look like an option or like JSON get one."""
     ran = command("call", "math.add", *words, make_engine=None)
 
     assert (ran.code, len(ran.err.splitlines())) == (3, 1)
 
 
-def test_results_for_programs_have_no_hint() -> None:
-    """With --json, stderr stays empty as it was."""
+def test_json_output_has_no_hint() -> None:
+    """stderr remains empty."""
     ran = command("call", "--json", "math.add", "1", "2", "--jsno", make_engine=None)
 
     assert (ran.code, ran.err) == (3, "")
@@ -377,8 +373,8 @@ def test_results_for_programs_have_no_hint() -> None:
 
 
 @pytest.mark.parametrize("before", [("call",), ("call", "--dry-run"), ("execute",), ("run",)])
-def test_a_missing_sandbox_is_not_made_by_accident(before: tuple[str, ...], here: Path) -> None:
-    """A misspelled directory is an error that says how to create it."""
+def test_missing_sandbox_is_an_error(before: tuple[str, ...], here: Path) -> None:
+    """The message says how to create it."""
     (here / "plan.toml").write_text('[[nodes]]\nname = "a"\ntool = "probe.nothing"\n')
     last = {"call": "probe.nothing", "execute": "-", "run": "plan.toml"}[before[0]]
 
@@ -388,24 +384,23 @@ def test_a_missing_sandbox_is_not_made_by_accident(before: tuple[str, ...], here
     assert not (here / "bxo").exists()
 
 
-def test_a_sandbox_is_created_when_that_is_asked_for(here: Path) -> None:
-    """With the directories above it; one that exists is taken as it is."""
+def test_create_option_creates_the_sandbox(here: Path) -> None:
+    """Parent directories are created too; an existing directory is used as it is."""
     for _ in range(2):
         assert command("call", "--sandbox", "a/box", "--create", "probe.nothing") == Ran(0, "null\n")
         assert (here / "a" / "box").is_dir()
     assert command("call", "--sandbox", "a/box", "probe.nothing") == Ran(0, "null\n")
 
 
-def test_a_dry_run_creates_nothing(here: Path) -> None:
-    """It says what would be."""
+def test_dry_run_creates_nothing(here: Path) -> None:
     ran = command("call", "--dry-run", "--sandbox", "box", "--create", "probe.nothing")
 
     assert (ran.code, ran.err) == (0, "")
     assert not (here / "box").exists()
 
 
-def test_create_needs_a_sandbox() -> None:
-    """The default one is always made."""
+def test_create_option_needs_a_sandbox() -> None:
+    """The default sandbox is always created."""
     assert command("call", "--create", "probe.nothing") == said(
         "--create creates the directory of --sandbox; add --sandbox DIR"
     )
@@ -414,8 +409,8 @@ def test_create_needs_a_sandbox() -> None:
 # Tables
 
 
-def test_a_piped_list_is_not_padded_to_its_longest_row() -> None:
-    """A long signature pushes its own row alone; those that fit stand in line."""
+def test_piped_list_is_not_padded_to_its_longest_row() -> None:
+    """A long signature shifts only its own row."""
     ran = process("list")
 
     rows = ran.out.splitlines()
@@ -430,8 +425,8 @@ def test_a_piped_list_is_not_padded_to_its_longest_row() -> None:
     assert len({row.index(" (") for row in rows}) == 1
 
 
-def test_a_wide_cell_pushes_its_own_row_alone() -> None:
-    """For every table that a program may read."""
+def test_wide_cell_shifts_only_its_own_row() -> None:
+    """This holds for every table that a program may read."""
     from neuroscript.cli.terminal.output import Cell, Rows, aligned
 
     rows = Rows((tuple(map(Cell, ("a", "b" * 60, "c"))), tuple(map(Cell, ("aa", "b", "c")))), wrapped=False)
@@ -442,8 +437,8 @@ def test_a_wide_cell_pushes_its_own_row_alone() -> None:
 # The doctor
 
 
-def test_a_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
-    """No command would create it without --create."""
+def test_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
+    """Commands do not create it without --create."""
     ran = command("doctor", "--json", "--sandbox", str(here / "bxo"))
 
     [look] = [each for each in json.loads(ran.out)["looks"] if each["subject"] == "directory"]
@@ -452,19 +447,19 @@ def test_a_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
     assert not (here / "bxo").exists()
 
 
-def test_the_short_name_of_a_distribution_is_near() -> None:
-    """As extras call it."""
+def test_short_name_of_a_distribution_gets_a_suggestion() -> None:
+    """The short name is that of the extra."""
     assert command("plugins", "show", "std", make_engine=None) == said(
-        "no plugin is called std; did you mean neuroscript-std?"
+        "unknown plugin std; did you mean neuroscript-std?"
     )
 
 
-def test_what_is_optional_is_not_missing(core: Path) -> None:
-    """A core that works says so, and counts what may be added."""
+def test_optional_parts_are_not_problems(core: Path) -> None:
+    """A working core says so, and counts the optional parts."""
     ran = in_core(core, "doctor")
 
     assert ran.code == 0
     assert "missing" not in ran.out
     assert ran.out.count(" optional ") >= 17
-    assert ran.out.splitlines()[-1].startswith("everything that is chosen works; 1 warning; ")
+    assert ran.out.splitlines()[-1].startswith("everything in use works; 1 warning; ")
     assert ran.out.splitlines()[-1].endswith(" optional parts are not set up")

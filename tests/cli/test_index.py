@@ -1,4 +1,4 @@
-"""``neuroscript index``, and the build hook: what a distribution ships of its tools is what its code says."""
+"""``neuroscript index`` and the build hook: the index of a distribution matches its code."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def index(*words: str) -> Ran:
     return command("index", *words, make_engine=None)
 
 
-def test_an_index_is_written_into_the_package(package: Path) -> None:
-    """With all that an engine needs to know, and checked from then on."""
+def test_index_is_written_to_the_package(package: Path) -> None:
+    """It contains everything that an engine needs, and --check passes afterwards."""
     file = package / "neuroscript.json"
 
     assert index("acme-tools") == Ran(0, f"{file}: 1 tools\n")
@@ -66,10 +66,10 @@ def test_an_index_is_written_into_the_package(package: Path) -> None:
     assert index("acme-tools", "--check") == Ran(0, f"{file} is current\n")
 
 
-def test_a_check_finds_what_the_code_no_longer_says(package: Path) -> None:
-    """And writes nothing; the next index does."""
+def test_check_finds_an_outdated_index(package: Path) -> None:
+    """It writes nothing; the next run updates the index."""
     file = package / "neuroscript.json"
-    assert index("acme_tools", "--check") == Ran(1, f"{file} is not what the code says\n")
+    assert index("acme_tools", "--check") == Ran(1, f"{file} does not match the code\n")
     assert not file.exists()
     index("acme-tools")
     (package / "__init__.py").write_text(TOOLSET.format(group="acme", name="a").replace("who", "whom"))
@@ -80,8 +80,8 @@ def test_a_check_finds_what_the_code_no_longer_says(package: Path) -> None:
     assert index("acme-tools", "--check").code == 0
 
 
-def test_the_index_is_used_and_nothing_is_imported(package: Path) -> None:
-    """The list shows the tools of a package whose code is gone."""
+def test_index_is_used_without_an_import(package: Path) -> None:
+    """The list contains the tools of a package whose code is missing."""
     index("acme-tools")
     (package / "__init__.py").write_text("raise AssertionError")
 
@@ -90,8 +90,8 @@ def test_the_index_is_used_and_nothing_is_imported(package: Path) -> None:
     assert ran.out == "acme.who  () -> string\n"
 
 
-def test_an_index_goes_where_it_is_told(package: Path, tmp_path: Path) -> None:
-    """A file of another name; one that can not be written is told of."""
+def test_output_option_sets_the_file(package: Path, tmp_path: Path) -> None:
+    """A file that cannot be written is reported."""
     file = tmp_path / "other.json"
 
     assert index("acme-tools", "--output", str(file)).code == 0
@@ -101,8 +101,8 @@ def test_an_index_goes_where_it_is_told(package: Path, tmp_path: Path) -> None:
     assert ran.err.endswith("no such file or directory\n")
 
 
-def test_what_an_engine_could_not_use_has_no_index(package: Path) -> None:
-    """The reason is that of the engine; a single module has no package to put it in."""
+def test_unusable_distribution_gets_no_index(package: Path) -> None:
+    """The reason is that of the engine; a single module has no package for an index."""
     (package / "__init__.py").write_text("raise RuntimeError('set ACME_KEY')")
     ran = index("acme-tools")
     assert (ran.code, ran.out) == (2, "")
@@ -114,20 +114,18 @@ def test_what_an_engine_could_not_use_has_no_index(package: Path) -> None:
     package.with_suffix(".py").write_text(TOOLSET.format(group="acme", name="a"))
     ran = index("acme-tools")
     assert ran.code == 2
-    assert ran.err == "neuroscript: Acme.Tools 1.0 has no package to put its index in; name a file with --output\n"
+    assert ran.err == "neuroscript: Acme.Tools 1.0 has no package for its index; add --output FILE\n"
 
 
-def test_what_is_computed_has_no_index(package: Path) -> None:
-    """It may be something else on another machine."""
+def test_computed_toolsets_get_no_index(package: Path) -> None:
+    """They may differ on another machine."""
     info = package.parent / "acme_tools-1.0.dist-info" / "entry_points.txt"
     info.write_text("[neuroscript.plugins]\nacme = acme_tools\n")
 
     ran = index("acme-tools")
 
     assert ran.code == 2
-    assert (
-        ran.err == "neuroscript: Acme.Tools 1.0 computes its toolsets; an index of them is made where they are used\n"
-    )
+    assert ran.err == "neuroscript: Acme.Tools 1.0 computes its toolsets, so it cannot have an index in its package\n"
 
 
 def build(project: Path) -> Any:
@@ -138,7 +136,7 @@ def build(project: Path) -> Any:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a project that is built with the hook."""
+    """Return a project that uses the build hook."""
     source = tmp_path / "src" / "acme_tools"
     source.mkdir(parents=True)
     (source / "__init__.py").write_text(TOOLSET.format(group="acme", name="a"))
@@ -146,8 +144,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_build_hook_ships_the_index(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wheel that is built, unpacked and looked at."""
+def test_build_hook_ships_the_index(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test builds and unpacks a wheel."""
     built = build(project)
     assert built.returncode == 0, built.stderr
     (wheel,) = (project / "dist").glob("*.whl")
@@ -159,8 +157,8 @@ def test_the_build_hook_ships_the_index(project: Path, monkeypatch: pytest.Monke
     assert command("list", "acme.*", make_engine=None).out == "acme.who  () -> string\n"
 
 
-def test_a_wheel_that_no_engine_could_use_is_not_built(project: Path) -> None:
-    """And whoever builds it is told why."""
+def test_unusable_wheel_is_not_built(project: Path) -> None:
+    """The build fails with the reason."""
     (project / "src" / "acme_tools" / "__init__.py").write_text("toolset = 1")
 
     built = build(project)

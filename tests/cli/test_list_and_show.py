@@ -1,4 +1,4 @@
-"""``neuroscript list``, ``show``, ``completion``, and what every command has."""
+"""``neuroscript list``, ``show`` and ``completion``, and what every command has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ policy
   timeout  2.5 s
 
 examples
-  [{"size": "2"}]  gives {"size": 2}  (a number as text)
+  [{"size": "2"}]  returns {"size": 2}  (a number as text)
   [[]]             fails: coercion.type
 """
 
@@ -49,8 +49,8 @@ examples
             ["probe.s*"],
             Ran(
                 0,
-                "probe.said  (text: string) -> string  Print a text, and give it back.\n"
-                "probe.slow  () -> string              Take longer than it may.\n",
+                "probe.said  (text: string) -> string  Print a string, and return it.\n"
+                "probe.slow  () -> string              Take longer than the timeout.\n",
             ),
             id="a pattern",
         ),
@@ -58,7 +58,7 @@ examples
             ["PROBE.T?g*"],
             Ran(
                 0,
-                'probe.tags  (names: list of string, sep: string = "-", limit: int | None = null) -> map  Give the arguments back.\n',
+                'probe.tags  (names: list of string, sep: string = "-", limit: int | None = null) -> map  Return the arguments unchanged.\n',
             ),
             id="in another case",
         ),
@@ -76,25 +76,26 @@ examples
         pytest.param(["x\x1b"], Ran(0, err="neuroscript: no tool matches x\\x1b\n"), id="none"),
     ],
 )
-def test_list_shows_the_tools_that_match(words: list[str], expected: Ran) -> None:
-    """Name, signature and description in columns, one tool in each line."""
+def test_list_shows_matching_tools(words: list[str], expected: Ran) -> None:
+    """It prints name, signature and description in columns, one tool per line."""
     ran = command("list", *words)
 
     assert expected == ran
 
 
 def test_list_without_a_pattern_shows_every_tool() -> None:
-    """In the order of the names."""
+    """The tools are sorted by name."""
     ran = command("list")
 
     assert sorted(tool.name for tool in probe) == [line.split()[0] for line in ran.out.splitlines()]
 
 
-def test_list_of_no_tools_says_where_tools_come_from() -> None:
-    """A newcomer with the core alone is told what is missing."""
+def test_empty_list_says_what_to_install() -> None:
     ran = command("list", make_engine=functools.partial(Engine, plugins="none"))
 
-    text = 'neuroscript: there are no tools; neuroscript-std brings the first ones: pip install "neuroscript[std]"\n'
+    text = (
+        'neuroscript: no tools are available; install neuroscript-std to get started: pip install "neuroscript[std]"\n'
+    )
     assert Ran(0, "", text) == ran
 
 
@@ -103,29 +104,29 @@ def test_list_of_no_tools_says_where_tools_come_from() -> None:
     [
         pytest.param(
             "probe.data",
-            [{"name": "probe.data", "signature": "() -> blob", "description": "Give bytes back."}],
+            [{"name": "probe.data", "signature": "() -> blob", "description": "Return bytes."}],
             id="one",
         ),
         pytest.param("x", [], id="none"),
     ],
 )
-def test_list_gives_json(pattern: str, expected: list[Any]) -> None:
-    """An array, empty where nothing matches."""
+def test_list_prints_json(pattern: str, expected: list[Any]) -> None:
+    """The array is empty if nothing matches."""
     ran = command("list", pattern, "--json")
 
     assert (0, expected) == (ran.code, json.loads(ran.out))
 
 
 @pytest.mark.parametrize("name", ["probe.danger", "tool.Probe.Danger", "probe__danger"])
-def test_show_tells_all_of_a_tool(name: str) -> None:
-    """Also of one that may not be called; what its author wrote can not steer a terminal."""
+def test_show_prints_the_details_of_a_tool(name: str) -> None:
+    """This includes tools that may not be called; strings of the author cannot control a terminal."""
     ran = command("show", name)
 
     assert Ran(0, DANGER) == ran
 
 
-def test_show_gives_the_spec_and_the_policy_as_upstream_exports_them() -> None:
-    """``spec`` reads back as the same spec; the policy stands beside it."""
+def test_show_json_prints_the_spec_and_the_policy() -> None:
+    """``spec`` can be read back as the same spec."""
     tool = next(tool for tool in probe if tool.name == "probe.danger")
 
     ran = command("show", "probe.danger", "--json")
@@ -133,8 +134,8 @@ def test_show_gives_the_spec_and_the_policy_as_upstream_exports_them() -> None:
     assert {"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy)} == json.loads(ran.out)
 
 
-def test_show_of_an_unknown_tool_names_near_ones() -> None:
-    """Among all tools, for all can be shown."""
+def test_show_of_an_unknown_tool_suggests_similar_ones() -> None:
+    """The suggestions include every tool."""
     ran = command("show", "danger")
 
     assert (
@@ -147,8 +148,8 @@ def test_show_of_an_unknown_tool_names_near_ones() -> None:
     )
 
 
-def test_the_version_is_shown_without_an_engine() -> None:
-    """Nothing is loaded that is not needed."""
+def test_version_is_printed_without_an_engine() -> None:
+    """Nothing else is imported."""
 
     def never(**_: Any) -> Any:
         raise AssertionError("no engine is needed")
@@ -174,7 +175,7 @@ def test_the_version_is_shown_without_an_engine() -> None:
     ],
 )
 def test_every_command_has_help(words: list[str]) -> None:
-    """On stdout, with exit code 0, in lines that fit."""
+    """It goes to stdout with exit code 0, and its lines fit a terminal."""
     ran = command(*words)
 
     assert (0, "") == (ran.code, ran.err)
@@ -183,8 +184,8 @@ def test_every_command_has_help(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_gives_a_script(shell: str) -> None:
-    """For each shell, plain or in JSON."""
+def test_completion_prints_a_script(shell: str) -> None:
+    """It works for each shell, as text or as JSON."""
     plain = command("completion", shell)
     in_json = command("completion", shell, "--json")
 
@@ -197,7 +198,7 @@ def test_completion_gives_a_script(shell: str) -> None:
 
 
 def test_completion_without_argcomplete_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core works without the extra, and says so in one line."""
+    """There is one line; the core works without the extra."""
     for name in ("argcomplete", "argcomplete.shell_integration"):
         monkeypatch.setitem(sys.modules, name, None)
 
@@ -207,8 +208,8 @@ def test_completion_without_argcomplete_says_what_to_install(monkeypatch: pytest
     assert Ran(2, "", f"neuroscript: {sentence}\n") == ran
 
 
-def test_a_process_of_others_is_left_as_it_is() -> None:
-    """Whoever calls ``main`` with words of their own keeps their streams open and their garbage collector as it was."""
+def test_main_with_arguments_changes_no_process_settings() -> None:
+    """Streams stay open, and the garbage collector is unchanged."""
     before = (gc.get_threshold(), gc.get_freeze_count(), sys.stdout, sys.stderr)
 
     command("list")

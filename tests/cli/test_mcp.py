@@ -1,4 +1,4 @@
-"""``neuroscript mcp``: what is said before anybody is served, what clients are told, and the server over HTTP."""
+"""``neuroscript mcp``: errors before serving, the configuration of clients, and the server over HTTP."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("mcp",), "an action is missing: serve, config, tools (see neuroscript mcp --help)"),
-        (("mcp", "serve", "--origin", "x"), "--token-from and --origin are for HTTP; give --http too"),
-        (("mcp", "serve", "--token-from", "X"), "--token-from and --origin are for HTTP; give --http too"),
+        (("mcp",), "expected an action: serve, config, tools (see neuroscript mcp --help)"),
+        (("mcp", "serve", "--origin", "x"), "--token-from and --origin need HTTP; add --http"),
+        (("mcp", "serve", "--token-from", "X"), "--token-from and --origin need HTTP; add --http"),
         (
             ("mcp", "serve", "--http", "127.0.0.1:0", "--token-from", "NOT_SET_ANYWHERE"),
-            "the variable that --token-from names is not set, or empty",
+            "the variable in --token-from is not set, or is empty",
         ),
         (
             ("mcp", "serve", "--http", "0.0.0.0:0"),
-            "an address that others can reach needs a token; name its variable with --token-from",
+            "an address that other machines can reach requires a token; add --token-from VARIABLE",
         ),
-        (("mcp", "serve", "--http", "192.0.2.1:1", "--token-from", "PATH"), "can not serve at that address (OSError)"),
+        (("mcp", "serve", "--http", "192.0.2.1:1", "--token-from", "PATH"), "cannot serve at that address (OSError)"),
         (
             ("mcp", "serve", "--http", "here"),
             "argument --http: expected an address such as 127.0.0.1:8000 (see neuroscript mcp serve --help)",
         ),
     ],
 )
-def test_what_can_not_be_served_is_said(words: tuple[str, ...], sentence: str) -> None:
-    """In one line, and the command exits with 2; stdout, which belongs to the protocol, stays empty."""
+def test_serve_errors_are_reported(words: tuple[str, ...], sentence: str) -> None:
+    """There is one line and exit code 2; stdout, which belongs to the protocol, stays empty."""
     ran = process(*words)
 
     assert (ran.code, ran.out, ran.err.splitlines()[-1]) == (2, "", f"neuroscript: {sentence}")
 
 
-def test_who_lacks_the_sdk_is_told_how_to_get_it() -> None:
-    """In one line; what a client has to be told needs none."""
+def test_missing_sdk_is_reported() -> None:
+    """``mcp config`` works without the SDK."""
     code = "import sys; sys.modules['mcp'] = None; from neuroscript.cli import main; sys.exit(main(sys.argv[1:]))"
     served, told = (
         subprocess.run([sys.executable, "-c", code, "mcp", word], capture_output=True, text=True, cwd=ROOT)
@@ -68,8 +68,8 @@ def test_who_lacks_the_sdk_is_told_how_to_get_it() -> None:
     assert (told.returncode, [*json.loads(told.stdout)]) == (0, ["mcpServers"])
 
 
-def test_a_pattern_that_is_none_is_said() -> None:
-    """Before anybody is served."""
+def test_invalid_pattern_is_reported() -> None:
+    """It is reported before a client is served."""
     ran = process("mcp", "serve", "--tools", "math.[")
 
     assert (ran.code, ran.out) == (2, "")
@@ -86,8 +86,8 @@ def test_a_pattern_that_is_none_is_said() -> None:
         ("zed", "context_servers"),
     ],
 )
-def test_a_client_can_do_what_config_prints(client: str, key: str) -> None:
-    """It starts that command with those words, and is served."""
+def test_client_can_use_the_printed_configuration(client: str, key: str) -> None:
+    """It starts the command with these arguments, and is served."""
     ran = process("mcp", "config", "--client", client, "--name", "mine", "--", "--tools", "math.add")
     server = json.loads(ran.out)[key]["mine"]
 
@@ -98,8 +98,8 @@ def test_a_client_can_do_what_config_prints(client: str, key: str) -> None:
         assert asyncio.run(_listed(stdio_client(parameters))) == ("mine", ["math__add"])
 
 
-def test_the_words_know_the_clients_that_have_a_snippet() -> None:
-    """They stand twice, for the help of the whole command loads nothing of interop."""
+def test_options_list_every_supported_client() -> None:
+    """The list is repeated so that the help imports nothing of interop."""
     assert (*sorted(CLIENTS),) == mcp_words.CLIENTS
 
 
@@ -110,7 +110,7 @@ async def _listed(transport: Any) -> tuple[str, list[str]]:
 
 @contextmanager
 def serving(*words: str, **environment: str) -> Iterator[tuple[Any, str]]:
-    """Serve over HTTP in a process, and lend it with its address."""
+    """Serve over HTTP in a separate process, and yield it with its URL."""
     command = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--http", "127.0.0.1:0", *words]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}, cwd=ROOT
@@ -124,8 +124,8 @@ def serving(*words: str, **environment: str) -> Iterator[tuple[Any, str]]:
             running.kill()
 
 
-def test_the_server_over_http_asks_for_the_token_and_ends_when_it_is_told() -> None:
-    """Nothing is written to stdout, and an interrupt ends it at once."""
+def test_http_server_requires_the_token_and_stops_on_interrupt() -> None:
+    """It writes nothing to stdout, and stops at once."""
 
     async def talk(url: str, token: str) -> Any:
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http_client:
@@ -141,8 +141,8 @@ def test_the_server_over_http_asks_for_the_token_and_ends_when_it_is_told() -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_over_stdio_ends_when_it_is_told(number: signal.Signals) -> None:
-    """Although nobody has closed its input."""
+def test_stdio_server_stops_on_a_signal(number: signal.Signals) -> None:
+    """Its stdin is still open."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
     with subprocess.Popen(
@@ -157,8 +157,8 @@ def test_a_server_over_stdio_ends_when_it_is_told(number: signal.Signals) -> Non
         assert running.wait(10) == 128 + number
 
 
-def test_calls_of_clients_stand_in_the_trail(tmp_path: Path) -> None:
-    """As those of every other way, refusals too."""
+def test_calls_of_clients_are_audited(tmp_path: Path) -> None:
+    """This includes refusals."""
     trail = tmp_path / "trail.jsonl"
     words = ["-m", "neuroscript", "mcp", "serve", "--audit", str(trail), "--deny", "math.abs"]
     parameters = StdioServerParameters(command=sys.executable, args=words, env={**os.environ})

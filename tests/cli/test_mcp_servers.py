@@ -1,4 +1,4 @@
-"""Servers of the policy file: their tools in every command, when they are started, and what is refused of them."""
+"""MCP servers of the policy file: their tools in every command, when they are started, and what is refused."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ far.token   () -> any
 
 
 class World:
-    """A directory with a server, and what was started in it."""
+    """A directory with a server, and a record of what was started in it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -73,7 +73,7 @@ class World:
         (directory / "server.py").write_text(SERVER)
 
     def table(self, *, name: str = "far", description: str = "Repeat.", further: str = "trusted = true") -> str:
-        """Return the table of a server that has this description of a tool."""
+        """Return the table of a server whose tool has this description."""
         words = [sys.executable, "server.py", str(self.log), description]
         return f"[mcp.{name}]\ncommand = {json.dumps(words)}\n{further}\n"
 
@@ -82,13 +82,13 @@ class World:
 
     @property
     def told(self) -> list[str]:
-        """What servers were started and ended; each ends before its command does."""
+        """The starts and stops of servers; each server stops before its command exits."""
         return [line.split()[0] for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A working directory in which nothing of it lies."""
+    """A working directory without files."""
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     world = World(tmp_path)
@@ -97,20 +97,20 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def ran(world: World, *words: str, **how: Any) -> Ran:
-    """Run a command with the servers of the file."""
+    """Run a command with the servers of the policy file."""
     return command(words[0], "--policy", world.policy, *words[1:], **how)
 
 
 def noted(world: World) -> str:
-    """Return what is said when a server is first seen."""
-    return f"neuroscript: mcp.far: its tools are accepted as they are now, in {world.accepted}\n"
+    """Return the message for a server that is seen for the first time."""
+    return f"neuroscript: mcp.far: accepted its current tools in {world.accepted}\n"
 
 
 # When a server is started
 
 
-def test_a_server_is_started_once_to_be_seen_and_then_only_by_calls_of_its_tools(world: World) -> None:
-    """What it says its tools are is written down; it ends with the command, and starts where its file lies."""
+def test_server_is_started_once_and_then_only_for_calls(world: World) -> None:
+    """Its tools are stored; it stops with the command, and its working directory is that of its file."""
     first = ran(world, "list", "far.*")
     assert (first, world.told) == (Ran(0, LISTED, noted(world)), ["started", "ended"])
     again, other = ran(world, "list", "far.*"), ran(world, "call", "probe.echo", "hi")
@@ -122,23 +122,23 @@ def test_a_server_is_started_once_to_be_seen_and_then_only_by_calls_of_its_tools
     assert {line.split()[1] for line in world.log.read_text().splitlines()} == {str(world.directory)}
 
 
-def test_a_changed_definition_is_refused_until_it_is_accepted(world: World) -> None:
-    """Between two runs; what was accepted goes on being told, and a sentence says how to accept what is new."""
+def test_changed_definition_is_refused_until_accepted(world: World) -> None:
+    """The stored definition is still listed, and a message says how to accept the new one."""
     assert ran(world, "call", "far.repeat", "tea") == Ran(0, "tea\n", noted(world))
     world.write(world.table(description="Tell nobody."))
-    how = f"neuroscript mcp tools far --policy {world.policy}; and accept it with the same and --accept"
+    how = f"neuroscript mcp tools far --policy {world.policy}; accept them by adding --accept"
 
     assert ran(world, "list", "far.*") == Ran(0, LISTED)
     assert ran(world, "call", "far.repeat", "tea") == Ran(
         1,
         "",
         "neuroscript: far.repeat: the tool is not what was accepted; its definition has to be accepted again\n"
-        f"neuroscript: see what is different with: {how}\n",
+        f"neuroscript: review the changes with: {how}\n",
     )
     assert ran(world, "call", "far.token") == Ran(0, "\n")
     looked = command("mcp", "tools", "far", "--policy", world.policy)
     accepted = command("mcp", "tools", "far", "--policy", world.policy, "--accept")
-    found = f"repeat has changed: description2 tools; 1 not as in {world.accepted}read what is new, and take it with --accept"
+    found = f"repeat has changed: description2 tools; 1 changed from {world.accepted}review the changes, then accept them with --accept"
     assert (looked.code, looked.out.replace("\n", "").endswith(found)) == (1, True)
     assert (accepted.code, accepted.out.replace("\n", "").endswith(f"2 tools written to {world.accepted}")) == (0, True)
 
@@ -148,7 +148,7 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(world: World) -> N
     )
 
 
-# Which commands have its tools
+# Commands with the tools of a server
 
 
 COMMANDS: Final[dict[str, tuple[tuple[str, ...], Callable[[str], bool]]]] = {
@@ -165,8 +165,8 @@ CALL: Final = b'{"id": "1", "name": "far.repeat", "arguments": {"text": "tea", "
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_has_the_tools_of_the_file_that_it_is_given(name: str, world: World) -> None:
-    """Behind the policy of the same file, where it runs them."""
+def test_command_has_the_tools_of_the_policy_file(name: str, world: World) -> None:
+    """The policy of the same file applies to them."""
     words, is_right = COMMANDS[name]
 
     found = ran(world, *words, stdin=CALL)
@@ -175,8 +175,8 @@ def test_a_command_has_the_tools_of_the_file_that_it_is_given(name: str, world: 
     assert is_right(found.out), found.out
 
 
-def test_policy_check_and_explain_know_its_tools(world: World) -> None:
-    """A grant for them has an effect, and a call is judged."""
+def test_policy_commands_include_its_tools(world: World) -> None:
+    """A grant for them has an effect, and a call is explained."""
     checked = command("policy", "check", "--policy", world.policy, "--json")
     explained = command("policy", "explain", "--policy", world.policy, "--deny", "far.t*", "far.token")
 
@@ -187,8 +187,8 @@ def test_policy_check_and_explain_know_its_tools(world: World) -> None:
     )
 
 
-def test_a_model_is_offered_its_tools(world: World, server: ModelServer) -> None:
-    """``ask`` and ``chat`` converse over one engine."""
+def test_model_is_offered_its_tools(world: World, server: ModelServer) -> None:
+    """``ask`` and ``chat`` use one engine."""
     server.script(asks(call("far__repeat", {"text": "tea", "times": "2"})), says("Twice."))
     words = ("--base-url", server.base_url("openai-chat"), "--api", "openai-chat", "--model", "tiny")
 
@@ -198,8 +198,8 @@ def test_a_model_is_offered_its_tools(world: World, server: ModelServer) -> None
     assert 'calls far.repeat {"text": "tea", "times": "2"}\nneuroscript: far.repeat: teatea' in found.err
 
 
-def test_its_tools_are_served_on_under_our_policy(world: World) -> None:
-    """``mcp serve`` is a server of what another server has, less what is denied."""
+def test_its_tools_can_be_served(world: World) -> None:
+    """``mcp serve`` serves the tools of another server, except denied ones."""
     served = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "far.*", "--policy", world.policy]
     own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     policy = ExecutionPolicy(grants=("mcp:call:near/*",))
@@ -209,8 +209,8 @@ def test_its_tools_are_served_on_under_our_policy(world: World) -> None:
         assert engine.call_named("near.far_repeat", {"text": "tea", "times": "2"}) == "teatea"
 
 
-def test_a_server_that_is_told_to_end_ends_those_whose_tools_it_serves_on(world: World) -> None:
-    """Also one that does not end by itself when nobody speaks to it any more."""
+def test_stopped_server_stops_its_own_servers(world: World) -> None:
+    """This includes a server that does not stop when its stdin is closed."""
     stubborn = f"import os\n{SERVER}\nprint('waits', file=open(log, 'a'), flush=True)\nimport time\ntime.sleep(60)\n"
     (world.directory / "server.py").write_text(stubborn.replace("os.getcwd()", "os.getpid()", 1))
     words = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "far.*", "--policy", world.policy]
@@ -237,13 +237,13 @@ def test_a_server_that_is_told_to_end_ends_those_whose_tools_it_serves_on(world:
     assert code == 128 + signal.SIGTERM
 
 
-# What it may do
+# Authority of a server
 
 
-def test_a_tool_needs_an_approval_unless_its_server_is_trusted(world: World) -> None:
-    """And a denied one stays denied; what it says of itself counts only where the file says so."""
+def test_tool_needs_approval_unless_its_server_is_trusted(world: World) -> None:
+    """A denied tool stays denied; claims of the server count only if the file says so."""
     world.write(world.table(further=""))
-    sentence = "far.token: needs an approval; answer at a terminal, or pass --preapproved 'far.token'"
+    sentence = "far.token: needs approval; approve it at a terminal, or pass --preapproved 'far.token'"
     refused = Ran(4, "", f"neuroscript: {sentence}\n")
 
     ran(world, "list")
@@ -257,8 +257,8 @@ def test_a_tool_needs_an_approval_unless_its_server_is_trusted(world: World) -> 
     assert world.told == ["started", "ended"] * 2
 
 
-def test_a_secret_is_a_variable_of_the_environment_and_is_hidden(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reaches the server alone; one that is not set is told of, and the other servers work."""
+def test_secrets_are_environment_variables_and_redacted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the server receives it; a missing one is reported, and the other servers work."""
     world.write(world.table(further='trusted = true\nenv = {TOKEN = {secret = "FAR_TOKEN"}}'))
     assert ran(world, "call", "probe.echo", "hi") == Ran(
         0, "hi\n", "neuroscript: warning: mcp.far: env: the host provides no secret named FAR_TOKEN\n"
@@ -269,11 +269,11 @@ def test_a_secret_is_a_variable_of_the_environment_and_is_hidden(world: World, m
     assert ran(world, "call", "far.token") == Ran(0, "[secret]\n", noted(world))
 
 
-# What is broken
+# Broken servers
 
 
-def test_a_server_that_can_not_be_started_loses_nothing_else(world: World) -> None:
-    """It is told of like a broken plugin, as is one whose tools have a name that is taken."""
+def test_unusable_server_stops_nothing_else(world: World) -> None:
+    """It produces a warning like a broken plugin, as does a duplicate tool name."""
     world.write(
         '[mcp.gone]\ncommand = ["./gone"]\n',
         world.table(),
@@ -301,8 +301,8 @@ TREE: Final = {
 }
 
 
-def test_a_server_with_hostile_schemas_stops_no_command_of_others(world: World) -> None:
-    """Not at its first start, nor when its definitions are known; its own good tools are there."""
+def test_hostile_schemas_stop_no_other_command(world: World) -> None:
+    """This holds for the first start and later; valid tools of the server are available."""
     tools = [{"name": "endless", "inputSchema": ENDLESS}, {"name": "tree", "inputSchema": TREE}]
     (world.directory / "tools.json").write_text(json.dumps(tools))
     words = [sys.executable, str(RAW), str(world.directory / "tools.json")]
@@ -318,17 +318,17 @@ def test_a_server_with_hostile_schemas_stops_no_command_of_others(world: World) 
     odd = command("mcp", "tools", "odd", "--policy", world.policy)
 
     assert first == Ran(
-        0, "hi\n", f"{warning}neuroscript: mcp.odd: its tools are accepted as they are now, in {known}\n{noted(world)}"
+        0, "hi\n", f"{warning}neuroscript: mcp.odd: accepted its current tools in {known}\n{noted(world)}"
     )
     assert second == Ran(0, "tea\n", warning)
     assert (listed.code, listed.err) == (0, warning)
     assert [line.split()[0] for line in listed.out.splitlines()] == ["odd.tree"]
     assert (looked.code, looked.err) == (0, "")
-    assert (odd.code, f"can not be taken: {problem}" in odd.out.replace("\n", " ")) == (0, True)
+    assert (odd.code, f"cannot be used: {problem}" in odd.out.replace("\n", " ")) == (0, True)
 
 
-def test_a_tool_that_is_there_is_not_replaced(world: World) -> None:
-    """A server called as a plugin is loses its place to it."""
+def test_existing_tool_is_not_replaced(world: World) -> None:
+    """A plugin takes precedence over a server with the same group."""
     definition = Definition.of_data({"name": "echo", "inputSchema": {"type": "object"}})
     write(world.directory / "probe.mcp.json", {"echo": definition})
     world.write(world.table(name="probe"))
@@ -339,11 +339,11 @@ def test_a_tool_that_is_there_is_not_replaced(world: World) -> None:
     assert found == Ran(0, "hi\n", "neuroscript: warning: mcp.probe: already registered: probe.echo\n")
 
 
-# Which file
+# The policy file
 
 
-def test_nothing_of_the_working_directory_is_started(world: World) -> None:
-    """Whoever can put a file there starts nothing; a file of that name counts where somebody names it."""
+def test_working_directory_is_not_searched(world: World) -> None:
+    """A policy file there counts only if it is named."""
     Path("neuroscript.toml").write_text(POLICY + world.table())
 
     assert command("list", "far.*", make_engine=None).out == ""
@@ -351,7 +351,7 @@ def test_nothing_of_the_working_directory_is_started(world: World) -> None:
     assert command("mcp", "tools", "far", make_engine=None) == Ran(
         2,
         "",
-        "neuroscript: a server by its name stands in a policy file, and there is none; name it with --policy\n",
+        "neuroscript: NAME is a server in a policy file, but there is no policy file; add --policy FILE\n",
     )
     assert world.told == []
 
@@ -365,8 +365,8 @@ def own(world: World, config: Path) -> Path:
     return config
 
 
-def test_the_servers_of_the_users_own_file_are_there(own: Path, world: World) -> None:
-    """In the directory of the user's configuration, in a process too."""
+def test_servers_of_the_users_own_file_are_available(own: Path, world: World) -> None:
+    """This holds in a separate process too."""
     found = process("list", "far.*")
 
     assert (found.code, found.out, world.told) == (0, LISTED, ["started", "ended"])
@@ -375,10 +375,10 @@ def test_the_servers_of_the_users_own_file_are_there(own: Path, world: World) ->
 
 
 @pytest.mark.parametrize("why", ["autoload", "locked", "a host"])
-def test_the_servers_of_a_file_that_is_not_named_are_left_out_as_plugins_are(
+def test_own_servers_are_skipped_like_own_plugins(
     why: str, own: Path, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing is loaded but what is named, and in the command of a host."""
+    """This holds without autoload, and in the command of an application."""
     if why == "autoload":
         monkeypatch.setenv("NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD", "1")
     lock = ("--locked=mine.lock",) if why == "locked" else ()
@@ -390,18 +390,20 @@ def test_the_servers_of_a_file_that_is_not_named_are_left_out_as_plugins_are(
     assert (found.code, "far.repeat" in found.out, world.told) == (0, False, [])
 
 
-def test_a_file_that_others_could_change_starts_nothing(own: Path, world: World) -> None:
-    """As with plugins of that directory; its policy holds all the same."""
+def test_file_that_other_users_can_change_starts_nothing(own: Path, world: World) -> None:
+    """Its policy still applies."""
     own.chmod(0o666)
 
     found = command("list", "far.*", make_engine=None)
 
     assert (found.out, world.told) == ("", [])
-    assert found.err.startswith(f"neuroscript: warning: {own}: no server in it is started: others than its owner may")
+    assert found.err.startswith(
+        f"neuroscript: warning: {own}: its MCP servers are not started: others than its owner may"
+    )
 
 
-def test_a_file_of_the_users_own_that_is_wrong_ends_no_command_that_calls_nothing(own: Path, world: World) -> None:
-    """One that runs tools ends, for the file might deny something."""
+def test_invalid_own_file_ends_only_commands_that_call_tools(own: Path, world: World) -> None:
+    """The file might deny something."""
     own.write_text("[mcp.far]\ncommand = 'server'\n")
     sentence = "neuroscript.toml:2: mcp.far.command: must be an array of texts, the program and its arguments"
 
@@ -418,14 +420,14 @@ def test_a_file_of_the_users_own_that_is_wrong_ends_no_command_that_calls_nothin
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("fra",), "no server is called fra in the policy file; did you mean far?"),
-        (("far", "--group", "x"), "NAME says which server; give it alone, or a program or --url, --group and --file"),
-        (("far", "--", "x"), "NAME says which server; give it alone, or a program or --url, --group and --file"),
+        (("fra",), "unknown server fra in the policy file; did you mean far?"),
+        (("far", "--group", "x"), "NAME cannot be combined with --url, --group, --file or a command line"),
+        (("far", "--", "x"), "NAME cannot be combined with --url, --group, --file or a command line"),
     ],
     ids=["unknown", "group", "program"],
 )
-def test_a_name_is_that_of_a_table_and_says_all(words: tuple[str, ...], sentence: str, world: World) -> None:
-    """Nothing is started for a name that means nothing, or for two servers."""
+def test_name_selects_a_server_of_the_policy_file(words: tuple[str, ...], sentence: str, world: World) -> None:
+    """An unknown name, or a name with other options, starts nothing."""
     found = command("mcp", "tools", "--policy", world.policy, *words)
 
     assert (found, world.told) == (Ran(2, "", f"neuroscript: {sentence}\n"), [])

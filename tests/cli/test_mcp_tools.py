@@ -1,4 +1,4 @@
-"""``neuroscript mcp tools``: what is told of a real server, and what is accepted of it."""
+"""``neuroscript mcp tools``: the tools of a real server, and their acceptance."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SERVER: Final = [sys.executable, str(Path(__file__).parents[1] / "interop" / "mc
 
 
 def told(*words: str, **options: Any) -> tuple[int, str]:
-    """Return the exit code and what was written."""
+    """Return the exit code and the output."""
     given = {"name": None, "server": [*SERVER, *words], "url": "", "group": "far", "file": None, "accept": False}
     results = io.StringIO()
     code = run(Namespace(**{**given, "timeout": 30.0, "json": False, **options}), Output(results, io.StringIO()))
     return code, results.getvalue()
 
 
-def test_a_server_is_looked_at_and_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What changed since is named, and is an exit code."""
+def test_tools_are_shown_and_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later changes are listed, and set the exit code."""
     monkeypatch.chdir(tmp_path)
     file = "far.json"
 
@@ -45,18 +45,18 @@ def test_a_server_is_looked_at_and_accepted(tmp_path: Path, monkeypatch: pytest.
     assert code == FAILED
     assert "add has changed: description, inputSchema, outputSchema, annotations" in text
     assert text.splitlines()[-2:] == [
-        f"{count(file)} tools; 1 not as in {file}",
-        "read what is new, and take it with --accept",
+        f"{count(file)} tools; 1 changed from {file}",
+        "review the changes, then accept them with --accept",
     ]
 
 
 def count(file: str) -> int:
-    """Return how many tools a file holds."""
+    """Return the number of tools in a file."""
     return len(json.loads(Path(file).read_text())["tools"])
 
 
-def test_what_a_server_says_is_shown_escaped() -> None:
-    """As a table and as data."""
+def test_server_output_is_escaped() -> None:
+    """In the table and in JSON."""
     code, text = told("poison")
     _, data = told("poison", json=True)
     evil = next(each for each in json.loads(data)["tools"] if each["name"] == "evil")
@@ -66,16 +66,16 @@ def test_what_a_server_says_is_shown_escaped() -> None:
     assert (evil["tool"], evil["state"], evil["claims"], len(evil["description"])) == ("far.evil", "same", [], 1000)
 
 
-def test_to_accept_needs_a_file() -> None:
-    """Nothing is started for nothing."""
+def test_accept_needs_a_file() -> None:
+    """The server is not started."""
     with pytest.raises(UsageError) as caught:
         told(accept=True)
 
-    assert str(caught.value) == "--accept needs a file to write"
+    assert str(caught.value) == "--accept needs a file to write; add --file FILE"
 
 
-def test_the_command_looks_at_our_own_server(tmp_path: Path) -> None:
-    """What serves, and what takes, meet in the protocol alone; behind -- stands the program."""
+def test_own_server_can_be_inspected(tmp_path: Path) -> None:
+    """The server and the client share only the protocol."""
     command = [sys.executable, "-m", "neuroscript", "mcp"]
     asked = [*command, "tools", "--json", "--file", str(tmp_path / "far.json"), "--accept", "--group", "far"]
     served = [*command, "serve", "--tools", "math.add"]
@@ -90,8 +90,8 @@ def test_the_command_looks_at_our_own_server(tmp_path: Path) -> None:
     assert (tool["tool"], tool["state"], value) == ("far.math_add", "new", 5.0)
 
 
-def test_the_command_looks_at_a_server_and_says_what_is_missing(tmp_path: Path) -> None:
-    """Its words are those of the command, in a process of its own and in this one."""
+def test_missing_parts_are_reported(tmp_path: Path) -> None:
+    """In a separate process and in this one."""
     file = str(tmp_path / "far.json")
     listed = command("mcp", "tools", "--file", file, "--accept", "--json", "--", *SERVER)
     changed = command("mcp", "tools", "--file", file, "--", *SERVER, "changed")

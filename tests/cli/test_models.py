@@ -1,4 +1,4 @@
-"""``neuroscript models``: what is listed, what is asked, and that no key is shown."""
+"""``neuroscript models``: lists, checks, and no printed keys."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.cli.conftest import command, process
 from tests.llm.server import ModelServer, says, status
 
 
-def test_models_are_listed_with_what_they_lack() -> None:
-    """By a pattern of their names, without a network."""
+def test_list_shows_what_models_lack() -> None:
+    """The pattern matches names, and the network is not used."""
     ran = command("models", "list", "gpt-4o-m*")
 
     assert (ran.code, ran.out, ran.err) == (
@@ -20,8 +20,8 @@ def test_models_are_listed_with_what_they_lack() -> None:
     )
 
 
-def test_models_are_listed_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the name of the variable, never with what it holds."""
+def test_list_json_contains_the_key_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It contains the name of the variable, never its value."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     ran = command("models", "list", "4o-mini", "--json")
 
@@ -38,23 +38,22 @@ def test_models_are_listed_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-canary" not in ran.out
 
 
-def test_a_server_is_asked_for_its_models(server: ModelServer) -> None:
-    """At an address of one's own."""
+def test_list_shows_the_models_of_a_server(server: ModelServer) -> None:
     ran = command("models", "list", "--base-url", server.base_url())
 
     assert (ran.code, ran.out) == (0, "small\ntiny\n")
 
 
-def test_a_pattern_that_matches_nothing_is_told() -> None:
-    """It is no error."""
+def test_pattern_without_a_match_is_reported() -> None:
+    """It is not an error."""
     ran = command("models", "list", "gopher*", "--json")
 
-    assert (ran.code, ran.out, ran.err) == (0, "[]\n", "neuroscript: no model is called gopher*\n")
+    assert (ran.code, ran.out, ran.err) == (0, "[]\n", "neuroscript: no model matches gopher*\n")
 
 
 @pytest.mark.parametrize("api", ["openai-chat", "openai-responses", "anthropic"])
-def test_a_model_is_asked(api: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the key that is meant for an address, once."""
+def test_check_sends_one_request(api: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It uses the key for the base URL."""
     monkeypatch.setenv("NEUROSCRIPT_MODEL_KEY", "sk-canary")
     server.script(says("ready"))
     ran = command("models", "check", "tiny", "--api", api, "--base-url", server.base_url(api), "--json")
@@ -66,8 +65,7 @@ def test_a_model_is_asked(api: str, server: ModelServer, monkeypatch: pytest.Mon
     assert "sk-canary" not in f"{ran.out}{ran.err}"
 
 
-def test_the_first_model_of_a_server_is_asked(server: ModelServer) -> None:
-    """Where none is named."""
+def test_check_without_a_name_uses_the_first_model(server: ModelServer) -> None:
     server.script(says("ready"))
     ran = command("models", "check", "--base-url", server.base_url())
 
@@ -76,8 +74,8 @@ def test_the_first_model_of_a_server_is_asked(server: ModelServer) -> None:
     assert ran.out.endswith(" s, 10 + 3 tokens)\n")
 
 
-def test_a_model_that_does_not_answer_is_told_with_its_code(server: ModelServer) -> None:
-    """And the command fails."""
+def test_check_reports_a_failed_model(server: ModelServer) -> None:
+    """The command fails with the code of the error."""
     server.script(status(401, word="invalid_api_key"))
     ran = command("models", "check", "tiny", "--base-url", server.base_url())
 
@@ -88,8 +86,8 @@ def test_a_model_that_does_not_answer_is_told_with_its_code(server: ModelServer)
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "an action is missing: list, check (see neuroscript models --help)"),
-        (["check"], "a model is missing: give NAME, or --base-url (see neuroscript models check --help)"),
+        ([], "expected an action: list, check (see neuroscript models --help)"),
+        (["check"], "expected NAME or --base-url (see neuroscript models check --help)"),
         (["check", "gopher"], "no model is called gopher; see: neuroscript models list"),
         (
             ["check", "gpt-4o-mini"],
@@ -97,21 +95,19 @@ def test_a_model_that_does_not_answer_is_told_with_its_code(server: ModelServer)
         ),
         (
             ["list", "--base-url", "http://\x01"],
-            "argument --base-url: expected an address such as http://127.0.0.1:8080/v1 "
-            "(see neuroscript models list --help)",
+            "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1 (see neuroscript models list --help)",
         ),
     ],
     ids=["action", "model", "unknown", "key", "address"],
 )
-def test_what_is_missing_is_said(words: list[str], sentence: str) -> None:
-    """Before anything is asked."""
+def test_usage_errors_are_reported(words: list[str], sentence: str) -> None:
+    """No request is sent."""
     ran = command("models", *words)
 
     assert (ran.code, ran.out, ran.err) == (2, "", f"neuroscript: {sentence}\n")
 
 
-def test_a_process_of_its_own_lists_models() -> None:
-    """As a user runs it."""
+def test_list_works_in_a_separate_process() -> None:
     ran = process("models", "list", "gpt-4o-mini")
 
     assert (ran.code, ran.out.split()[:2]) == (0, ["gpt-4o-mini", "openai-chat"])

@@ -1,4 +1,4 @@
-"""Named pipes and devices where a file was expected: they are refused at once, and nothing waits for another process."""
+"""Named pipes and devices in place of a file: they are refused at once, and no command waits for another process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from neuroscript.testing.replay import replay
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 
 SECONDS = 30
-"""How long a command may take on a busy machine; one that waits for a writer takes for ever."""
+"""Time limit in seconds on a busy machine; a command that waits for a writer never ends."""
 
 ADD = ("math.add", "1", "2")
 PLAN = str(ROOT / "docs/examples/plans/sequence.toml")
@@ -31,26 +31,26 @@ COMMANDS = {
     "call --audit": (("call", "--audit", "pipe", *ADD), "pipe: a trail cannot be kept in a named pipe; name a file"),
     "call --audit-key": (
         ("call", "--audit", "trail.jsonl", "--audit-key", "pipe", *ADD),
-        "can not read pipe: it is a named pipe",
+        "cannot read pipe: it is a named pipe",
     ),
     "call --record": (("call", "--record", "pipe", *ADD), "recording pipe: it is no file"),
     "call --policy": (("call", "--policy", "pipe", *ADD), "pipe: can not be read: it is no file"),
     "call --locked": (("call", "--locked=pipe", *ADD), "pipe: can not be read: it is no file"),
-    "call --input-json": (("call", "--input-json", "pipe", "math.add"), "can not read pipe: it is a named pipe"),
-    "audit show": (("audit", "show", "pipe"), "can not read pipe: it is a named pipe"),
-    "audit verify": (("audit", "verify", "pipe"), "can not read pipe: it is a named pipe"),
-    "audit stats": (("audit", "stats", "pipe"), "can not read pipe: it is a named pipe"),
-    "replay": (("replay", "pipe"), "can not read pipe: it is a named pipe"),
+    "call --input-json": (("call", "--input-json", "pipe", "math.add"), "cannot read pipe: it is a named pipe"),
+    "audit show": (("audit", "show", "pipe"), "cannot read pipe: it is a named pipe"),
+    "audit verify": (("audit", "verify", "pipe"), "cannot read pipe: it is a named pipe"),
+    "audit stats": (("audit", "stats", "pipe"), "cannot read pipe: it is a named pipe"),
+    "replay": (("replay", "pipe"), "cannot read pipe: it is a named pipe"),
     "run": (("run", "pipe"), "pipe: can not be read: it is no file"),
-    "run --input-json": (("run", PLAN, "--input-json", "pipe"), "can not read pipe: it is a named pipe"),
-    "run --save": (("run", PLAN, "--save", "pipe"), "can not write pipe: it is no file"),
+    "run --input-json": (("run", PLAN, "--input-json", "pipe"), "cannot read pipe: it is a named pipe"),
+    "run --save": (("run", PLAN, "--save", "pipe"), "cannot write pipe: it is no file"),
     "trace show": (("trace", "show", "pipe"), "pipe: can not be read: it is no file"),
     "approve": (("approve", "pipe"), "pending approval: it is no regular file"),
-    "docs --output": (("docs", "--output", "pages"), "can not read pages/math.md: it is a named pipe"),
-    "docs --check": (("docs", "--check", "--output", "pages"), "can not read pages/math.md: it is a named pipe"),
-    "stubs --output": (("stubs", "--output", "pipe.pyi"), "can not read pipe.pyi: it is a named pipe"),
-    "index --output": (("index", "--output", "pipe", "neuroscript-std"), "can not write pipe: it is no file"),
-    "ask --transcript": (("ask", "hello", *MODEL, "--transcript", "pipe"), "can not write pipe: it is a named pipe"),
+    "docs --output": (("docs", "--output", "pages"), "cannot read pages/math.md: it is a named pipe"),
+    "docs --check": (("docs", "--check", "--output", "pages"), "cannot read pages/math.md: it is a named pipe"),
+    "stubs --output": (("stubs", "--output", "pipe.pyi"), "cannot read pipe.pyi: it is a named pipe"),
+    "index --output": (("index", "--output", "pipe", "neuroscript-std"), "cannot write pipe: it is no file"),
+    "ask --transcript": (("ask", "hello", *MODEL, "--transcript", "pipe"), "cannot write pipe: it is a named pipe"),
 }
 
 
@@ -80,15 +80,15 @@ def run(directory: Path, *words: str, stdin: bytes = b"", shell: str = "") -> su
 
 
 @pytest.mark.parametrize(("words", "sentence"), COMMANDS.values(), ids=COMMANDS)
-def test_a_command_does_not_wait_for_a_named_pipe(words: tuple[str, ...], sentence: str, directory: Path) -> None:
-    """It says what is wrong with the file."""
+def test_command_does_not_wait_for_a_named_pipe(words: tuple[str, ...], sentence: str, directory: Path) -> None:
+    """It reports the file."""
     ran = run(directory, *words)
 
     assert (ran.returncode, ran.stderr.decode().splitlines()[-1]) == (2, f"neuroscript: {sentence}")
 
 
 def test_lint_reports_a_named_pipe_among_the_sources(directory: Path) -> None:
-    """It reads the others."""
+    """It reads the other files."""
     (directory / "__init__.py").write_text("")
 
     ran = run(directory, "lint", ".")
@@ -110,7 +110,7 @@ LIBRARY = {
 def test_no_function_waits_for_a_named_pipe(
     use: Callable[[Path], object], error: type[Exception], sentence: str, directory: Path
 ) -> None:
-    """On a thread, so that a function that waits fails this test and does not stop it."""
+    """It runs on a thread, so that a function that waits fails only this test."""
     raised: list[BaseException] = []
 
     def call() -> None:
@@ -127,8 +127,8 @@ def test_no_function_waits_for_a_named_pipe(
     assert getattr(raised[0], "strerror", None) or str(raised[0]) == sentence
 
 
-def test_a_pipe_that_the_process_already_has_is_read(directory: Path) -> None:
-    """As standard input, and as bash names it for another command's output."""
+def test_open_pipe_is_read(directory: Path) -> None:
+    """It may be stdin, or a process substitution of bash."""
     calls = b'{"name": "math.add", "arguments": [1, 2]}\n'
     key = "<(printf %064d 7)"
 
@@ -145,8 +145,8 @@ def test_a_pipe_that_the_process_already_has_is_read(directory: Path) -> None:
     assert [json.loads(line)["kind"] for line in written.stderr.splitlines()[:2]] == ["intent", "outcome"]
 
 
-def test_calls_are_executed_from_a_named_pipe_as_they_come(directory: Path) -> None:
-    """It waits for a process that writes them, as every command does that reads a stream."""
+def test_calls_from_a_named_pipe_run_as_they_arrive(directory: Path) -> None:
+    """The command waits for a process that writes them."""
     command = [sys.executable, "-m", "neuroscript", "execute", "pipe"]
     with subprocess.Popen(
         command, cwd=directory, env=environment(NEUROSCRIPT_PLUGINS="neuroscript-std"), stdout=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Random words and damaged files: whatever is given, the command ends with one of its codes and never a traceback.
+"""Random arguments and damaged files: the command always exits with one of its codes and never prints a traceback.
 
 The cases come from a plain seeded generator, so that every run tries the same ones; a case is named by its number.
 """
@@ -61,7 +61,7 @@ ALL = (*COMMANDS, *NAMES, *OPTIONS, *FILES, *PATTERNS, *VALUES, *ODD)
 
 
 def word_lists(count: int) -> Iterator[list[str]]:
-    """Yield lists of words: half of them such as might mean something, the others at random."""
+    """Yield lists of arguments: half of them plausible, the others random."""
     rng = random.Random(20_261_119)
     for index in range(count):
         if index % 2:
@@ -75,7 +75,7 @@ def word_lists(count: int) -> Iterator[list[str]]:
 
 
 def damaged(data: bytes, count: int) -> Iterator[bytes]:
-    """Yield files that were good once."""
+    """Yield damaged versions of valid files."""
     rng = random.Random(19)
     ways = (_cut, _flipped, _encoded, _zeroed, _nested, _doubled, _numbers, _shuffled, _replaced, _replaced, _joined)
     for index in range(count):
@@ -130,7 +130,7 @@ def _joined(data: bytes, rng: random.Random) -> bytes:
 
 
 def _replaced(data: bytes, rng: random.Random) -> bytes:
-    """Put another JSON value in the place of one, in each line."""
+    """Replace a JSON value by another one, in each line."""
     return b"\n".join(json.dumps(_other(json.loads(line), rng)).encode() for line in data.splitlines())
 
 
@@ -163,8 +163,8 @@ def _in_shell(words: list[str]) -> list[bytes]:
     return [word.encode("utf-8", "surrogatepass").replace(b"\0", b"") for word in words]
 
 
-def test_500_lists_of_words(calls: bytes) -> None:
-    """In this process: a code of the list, never that of an internal error, and each that a call can give but a timeout comes up."""
+def test_500_random_argument_lists(calls: bytes) -> None:
+    """In this process; the internal error code never occurs, and every other code except the timeout does."""
     seen = set()
     for index, words in enumerate(word_lists(500)):
         ran = command(*words, stdin=calls, make_engine=ENGINE)
@@ -175,7 +175,7 @@ def test_500_lists_of_words(calls: bytes) -> None:
 
 
 def _is_well(ran: Ran) -> bool:
-    """Tell whether a command ended as it may, and said why where it did not end well."""
+    """Return whether a command exited with a valid code, and printed a message if it failed."""
     told = (
         ran.code == 0
         or ran.err.startswith(("neuroscript: ", "usage: neuroscript "))
@@ -188,7 +188,7 @@ def _is_well(ran: Ran) -> bool:
 
 
 def test_200_damaged_files(calls: bytes) -> None:
-    """In this process, with the installed tools: each line gives a line of JSON, nothing is internal."""
+    """In this process with the installed tools; each line produces a line of JSON, and no error is internal."""
     for index, data in enumerate(damaged(calls, 200)):
         ran = command("execute", "-", stdin=data, make_engine=None)
 
@@ -198,8 +198,8 @@ def test_200_damaged_files(calls: bytes) -> None:
 
 
 @pytest.mark.parametrize("index", range(30))
-def test_30_of_them_in_processes_of_their_own(index: int, calls: bytes, tmp_path: Path) -> None:
-    """Words and files through a real shell's doors, the same promise."""
+def test_30_cases_in_separate_processes(index: int, calls: bytes, tmp_path: Path) -> None:
+    """Arguments and files pass through a real shell."""
     words = [*word_lists(500)][index * 16]
     data = [*damaged(calls, 200)][index * 6 + index % 5]
     file = tmp_path / "calls.jsonl"

@@ -1,4 +1,4 @@
-"""``neuroscript new`` and ``neuroscript lint``: what publishers see of them."""
+"""``neuroscript new`` and ``neuroscript lint``, the commands for toolset authors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def greet(name: str) -> None:
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with nothing in it."""
+    """An empty working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_a_new_distribution_says_what_comes_next(here: Path) -> None:
-    """It lies in the working directory, under its own name."""
+def test_new_prints_the_next_step(here: Path) -> None:
+    """The distribution is in the working directory, under its own name."""
     ran = command("new", "toolset", "Acme.Weather")
 
     assert (ran.code, ran.err) == (0, "")
@@ -42,8 +42,7 @@ def test_a_new_distribution_says_what_comes_next(here: Path) -> None:
     assert (here / "acme-weather" / "src" / "acme_weather" / "__init__.py").exists()
 
 
-def test_a_program_is_told_the_same(here: Path) -> None:
-    """With the names, and every file."""
+def test_new_json_contains_names_and_files(here: Path) -> None:
     ran = command("new", "toolset", "acme-weather", "--directory", "a/b", "--group", "Weather", "--json")
     data = json.loads(ran.out)
 
@@ -57,8 +56,8 @@ def test_a_program_is_told_the_same(here: Path) -> None:
     }
 
 
-def test_what_can_not_be_is_said_at_once_and_nothing_is_written(here: Path) -> None:
-    """Each reason, and the exit code of a usage."""
+def test_new_reports_every_problem_and_writes_nothing(here: Path) -> None:
+    """The exit code is 2."""
     ran = command("new", "toolset", "class", "--group", "fs", "--author", "a@b")
 
     assert (ran.code, ran.out) == (2, "")
@@ -72,17 +71,17 @@ def test_what_can_not_be_is_said_at_once_and_nothing_is_written(here: Path) -> N
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("new",), "a kind is missing: toolset (see neuroscript new --help)"),
+        (("new",), "expected a kind: toolset (see neuroscript new --help)"),
         (("new", "toolset"), "the following arguments are required: NAME (see neuroscript new toolset --help)"),
-        (("new", "toolset", "acme", "--directory", "file/new"), "file/new can not be written: file exists"),
-        (("new", "toolset", "acme", "--directory", "a\0b"), "a\\x00b can not be written: valueerror"),
+        (("new", "toolset", "acme", "--directory", "file/new"), "cannot write file/new: file exists"),
+        (("new", "toolset", "acme", "--directory", "a\0b"), "cannot write a\\x00b: valueerror"),
         (("lint",), "the following arguments are required: PATH (see neuroscript lint --help)"),
-        (("lint", "nothing"), "nothing: there is no file of Python"),
-        (("lint", "empty"), "empty: there is no file of Python"),
+        (("lint", "nothing"), "nothing: no Python file found"),
+        (("lint", "empty"), "empty: no Python file found"),
     ],
 )
-def test_what_is_missing_is_said(words: tuple[str, ...], told: str, here: Path) -> None:
-    """In one line."""
+def test_usage_errors_are_reported(words: tuple[str, ...], told: str, here: Path) -> None:
+    """There is one line."""
     (here / "file").write_text("")
     (here / "empty").mkdir()
     ran = command(*words)
@@ -90,8 +89,8 @@ def test_what_is_missing_is_said(words: tuple[str, ...], told: str, here: Path) 
     assert (ran.code, ran.out, ran.err) == (2, "", f"neuroscript: {told}\n")
 
 
-def test_a_finding_names_its_file_its_line_and_its_code(here: Path) -> None:
-    """And the command ends with 1."""
+def test_lint_prints_file_line_and_code(here: Path) -> None:
+    """The exit code is 1."""
     (here / "acme.py").write_text(PRINTING)
     ran = command("lint", "acme.py")
 
@@ -101,8 +100,7 @@ def test_a_finding_names_its_file_its_line_and_its_code(here: Path) -> None:
     )
 
 
-def test_a_program_is_told_of_findings(here: Path) -> None:
-    """As data."""
+def test_lint_json_contains_the_findings(here: Path) -> None:
     (here / "acme.py").write_text(PRINTING)
     ran = command("lint", "--json", ".")
 
@@ -122,16 +120,16 @@ def test_a_program_is_told_of_findings(here: Path) -> None:
     }
 
 
-def test_nothing_found_is_said_too(here: Path) -> None:
-    """The exit code is 0."""
+def test_lint_without_findings_exits_with_0(here: Path) -> None:
+    """It prints the counts."""
     (here / "acme.py").write_text(PRINTING.replace("print(name)", "return None"))
 
     assert command("lint", "acme.py").out == "1 file, 1 tool, 0 findings\n"
     assert json.loads(command("lint", "acme.py", "--json").out) == {"ok": True, "files": 1, "tools": 1, "findings": []}
 
 
-def test_a_name_of_a_file_can_do_nothing_to_a_terminal(here: Path) -> None:
-    """Its control characters are escaped."""
+def test_file_names_cannot_control_the_terminal(here: Path) -> None:
+    """Control characters are escaped."""
     (here / "a\x1b[2J.py").write_text(PRINTING)
     ran = command("lint", ".")
 
@@ -139,8 +137,7 @@ def test_a_name_of_a_file_can_do_nothing_to_a_terminal(here: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("new", "--help"), ("new", "toolset", "--help"), ("lint", "--help")])
-def test_help_tells_of_each(words: tuple[str, ...]) -> None:
-    """With what it takes."""
+def test_help_describes_both_commands(words: tuple[str, ...]) -> None:
     ran = process(*words)
 
     assert (ran.code, ran.err) == (0, "")

@@ -1,4 +1,4 @@
-"""``neuroscript plugins``, over wheels that were built and installed: healthy ones beside the fourteen broken ones."""
+"""``neuroscript plugins`` with wheels that were built and installed: valid ones beside fourteen broken ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from neuroscript.discovery.installed import distributions
 from neuroscript.discovery.probe import SLOW, probed
 
 SECONDS = 6
-"""How long each distribution is given here."""
+"""Time limit of each distribution in seconds."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a wheel of each distribution, and let pip install them all into one folder."""
+    """Build a wheel of each distribution, and install all of them with pip into one folder."""
     wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
     published = [*HEALTHY, *(each.published for each in BROKEN)]
     files = [str(each.wheel(wheels)) for each in published]
@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def with_site(site: Path) -> Callable[..., Any]:
-    """Return what runs the command in a process that has the folder on its path."""
+    """Return a function that runs the command in a process with the folder on its path."""
 
     def run(*argv: str, **settings: str) -> Any:
         path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -48,7 +48,7 @@ def with_site(site: Path) -> Callable[..., Any]:
 
 @pytest.fixture(scope="module")
 def report(with_site: Callable[..., Any]) -> Any:
-    """Return what ``plugins check --json`` says of all of them, by name."""
+    """Return the JSON output of ``plugins check`` by name."""
     ran = with_site("plugins", "check", "--json", "--seconds", str(SECONDS))
     assert (ran.code, ran.err) == (1, "")
     found = json.loads(ran.out)
@@ -57,8 +57,8 @@ def report(with_site: Callable[..., Any]) -> Any:
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda each: each.published.name)
-def test_each_of_the_fourteen_is_named_with_its_reason(report: Any, broken: Broken) -> None:
-    """By name, version, code and sentence, whatever the others do."""
+def test_each_broken_plugin_is_reported(report: Any, broken: Broken) -> None:
+    """The report contains name, version, code and reason, independent of the other plugins."""
     found = report[broken.published.name]
 
     assert (found["version"], found["code"]) == ("1.0", broken.code)
@@ -66,8 +66,8 @@ def test_each_of_the_fourteen_is_named_with_its_reason(report: Any, broken: Brok
     assert found["ok"] == (broken.code == "plugin.slow")
 
 
-def test_the_healthy_ones_are_sound_beside_them(report: Any) -> None:
-    """With their tools and their hooks."""
+def test_valid_plugins_are_usable_beside_them(report: Any) -> None:
+    """The report contains their tools and hooks."""
     good, computed = report["acme-good"], report["zeta-good"]
 
     assert (good["ok"], good["code"], good["tools"], good["hooks"]) == (True, "", ["acme.who"], [])
@@ -80,7 +80,7 @@ def test_the_healthy_ones_are_sound_beside_them(report: Any) -> None:
 def test_an_engine_starts_beside_them(site: Path) -> None:
     """In a process of its own; the healthy ones work, and it says the same of the others as the check does.
 
-    The one that hangs is left out: an import can not be stopped from within its process.
+    The plugin that hangs is excluded, because a process cannot stop its own import.
     """
     code = (
         "import json\nfrom neuroscript import Engine\n"
@@ -102,8 +102,8 @@ def test_an_engine_starts_beside_them(site: Path) -> None:
     }
 
 
-def test_a_person_sees_the_same(with_site: Callable[..., Any]) -> None:
-    """One row for each plugin, and the counts."""
+def test_readable_output_has_one_row_per_plugin(with_site: Callable[..., Any]) -> None:
+    """The counts follow."""
     ran = with_site(
         "plugins", "check", "acme-good", "Broken_Exit", "zeta-good", NEUROSCRIPT_PLUGINS="broken-exit,zeta-good"
     )
@@ -113,12 +113,12 @@ def test_a_person_sees_the_same(with_site: Callable[..., Any]) -> None:
         "broken-exit 1.0  plugin.exit  entry point broken-exit cannot be loaded: SystemExit: 3\n"
         "                              (broken_exit_module.py, line 1)\n"
         "zeta-good 1.0    ok           2 tools, 3 hooks\n\n"
-        "2 plugins: 1 can be used, 1 can not\n"
+        "2 plugins: 1 usable, 1 unusable\n"
     )
 
 
-def test_a_list_imports_nothing(with_site: Callable[..., Any]) -> None:
-    """All are there, those that hang and those that end the process too."""
+def test_list_imports_nothing(with_site: Callable[..., Any]) -> None:
+    """It contains plugins that hang or exit the process too."""
     ran = with_site("plugins", "list", "--json")
     found = {each["name"]: each for each in json.loads(ran.out)}
 
@@ -133,8 +133,8 @@ def test_a_list_imports_nothing(with_site: Callable[..., Any]) -> None:
     }
 
 
-def test_one_plugin_is_shown(with_site: Callable[..., Any], site: Path) -> None:
-    """Where it lies, and what its entry points mean."""
+def test_show_prints_one_plugin(with_site: Callable[..., Any], site: Path) -> None:
+    """It contains the folder and the entry points."""
     ran = with_site("plugins", "show", "Broken.Hang", "-p", "no:broken-hang")
 
     assert (ran.code, ran.err) == (0, "")
@@ -148,11 +148,11 @@ def test_one_plugin_is_shown(with_site: Callable[..., Any], site: Path) -> None:
     ]
 
 
-# What a user chooses
+# Choosing plugins
 
 
 def names(ran: Any) -> set[str]:
-    """Return the groups of the tools in a list."""
+    """Return the groups of the listed tools."""
     assert ran.code == 0
     return {each["name"].partition(".")[0] for each in json.loads(ran.out)}
 
@@ -168,15 +168,15 @@ def names(ran: Any) -> set[str]:
     ],
     ids=["some", "none", "no-autoload", "no-autoload-but-some", "empty-no-autoload"],
 )
-def test_the_environment_chooses_for_the_command(
+def test_environment_selects_plugins_of_the_command(
     with_site: Callable[..., Any], settings: dict[str, str], groups: set[str]
 ) -> None:
-    """And for the command alone."""
+    """It does not affect applications."""
     assert groups == names(with_site("list", "--json", **settings))
 
 
-def test_the_environment_names_a_bundle(with_site: Callable[..., Any]) -> None:
-    """Beside distributions; one that there is not ends the command."""
+def test_environment_accepts_bundles(with_site: Callable[..., Any]) -> None:
+    """An unknown bundle ends the command."""
     found = names(with_site("list", "--json", NEUROSCRIPT_PLUGINS="acme-good, @files"))
     ran = with_site("list", NEUROSCRIPT_PLUGINS="@flies")
 
@@ -186,8 +186,8 @@ def test_the_environment_names_a_bundle(with_site: Callable[..., Any]) -> None:
     assert ran.err == "neuroscript: flies: no bundle is called so; did you mean files?\n"
 
 
-def test_an_engine_reads_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an application loads is what it says."""
+def test_engine_ignores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Applications decide themselves what they load."""
     monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "nothing-at-all")
     monkeypatch.setenv("NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD", "1")
 
@@ -196,18 +196,18 @@ def test_an_engine_reads_no_environment(monkeypatch: pytest.MonkeyPatch) -> None
         assert engine.plugin_errors == ()
 
 
-def test_words_leave_plugins_out(with_site: Callable[..., Any]) -> None:
-    """A distribution, or one entry point; a name that leaves nothing out is told of."""
+def test_option_excludes_plugins(with_site: Callable[..., Any]) -> None:
+    """It excludes a distribution or an entry point; a name that excludes nothing produces a warning."""
     only = {"NEUROSCRIPT_PLUGINS": "acme-good,neuroscript-fs,zeta-good"}
 
     assert names(with_site("list", "--json", "-p", "no:acme-good", "-p", "no:fs", **only)) == {"numbers"}
     ran = with_site("list", "--json", "-p", "no:acme-god", **only)
-    assert ran.err == "neuroscript: warning: -p no:acme-god leaves nothing out; no plugin is called so\n"
+    assert ran.err == "neuroscript: warning: -p no:acme-god excludes nothing; no plugin has that name\n"
     assert names(ran) == {"acme", "fs", "numbers"}
 
 
-def test_a_plugin_that_is_not_there_is_warned_of(with_site: Callable[..., Any]) -> None:
-    """By every command that would load it."""
+def test_missing_plugin_produces_a_warning(with_site: Callable[..., Any]) -> None:
+    """With every command that would load it."""
     for words in (("list",), ("plugins", "list")):
         ran = with_site(*words, NEUROSCRIPT_PLUGINS="nowhere")
         assert ran.err.startswith("neuroscript: warning: nowhere: is not installed, or offers no toolset\n")
@@ -217,43 +217,42 @@ def test_a_plugin_that_is_not_there_is_warned_of(with_site: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("plugins",), "an action is missing: list, show, check, lock, diff (see neuroscript plugins --help)"),
+        (("plugins",), "expected an action: list, show, check, lock, diff (see neuroscript plugins --help)"),
         (
             ("plugins", "show", "neuroscript-sdt"),
-            "no plugin is called neuroscript-sdt; did you mean neuroscript-std or neuroscript-fs or neuroscript-git?",
+            "unknown plugin neuroscript-sdt; did you mean neuroscript-std or neuroscript-fs or neuroscript-git?",
         ),
-        (("plugins", "check", "\x1b[2J"), "no plugin is called \\x1b[2J"),
+        (("plugins", "check", "\x1b[2J"), "unknown plugin \\x1b[2J"),
     ],
     ids=str,
 )
-def test_words_that_can_not_be_followed(words: tuple[str, ...], said: str) -> None:
-    """Are said to be such, with the exit code of usage."""
+def test_invalid_arguments_are_a_usage_error(words: tuple[str, ...], said: str) -> None:
     ran = command(*words)
 
     assert (ran.code, ran.out, ran.err) == (2, "", f"neuroscript: {said}\n")
 
 
 @pytest.mark.parametrize("word", ["0", "-1", "x", "3601", "1e3", ""])
-def test_seconds_are_a_whole_number(word: str) -> None:
-    """From 1 to 3600."""
+def test_seconds_must_be_an_integer(word: str) -> None:
+    """It must be from 1 to 3600."""
     ran = command("plugins", "check", f"--seconds={word}")
 
     assert ran.code == 2
     assert "expected a whole number from 1 to 3600" in ran.err
 
 
-# What a process may do
+# Separate processes
 
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder that is all that there is on the path besides the interpreter's and ours."""
+    """Return a folder that is the only one on the path besides those of the interpreter and the project."""
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
 
 
 def checked(folder: Path, code: str, limit: float = SECONDS) -> Any:
-    """Return what came of a distribution with this code."""
+    """Return the report about a distribution with this code."""
     Published("odd-tools", code).install(folder)
     (report,) = probed(distributions([str(folder)]), limit)
     return report
@@ -275,16 +274,15 @@ def checked(folder: Path, code: str, limit: float = SECONDS) -> Any:
     ],
     ids=["ends", "aborts", "interrupts", "closes", "leaves a thread"],
 )
-def test_a_process_takes_what_a_plugin_does_to_it(alone: Path, code: str, told: str, reason: str) -> None:
-    """Nothing of it reaches whoever asks."""
+def test_plugin_cannot_affect_the_checking_process(alone: Path, code: str, told: str, reason: str) -> None:
     report = checked(alone, code)
 
     assert (report.code, report.reason) == (told, reason)
     assert "odd_tools_module" not in sys.modules
 
 
-def test_what_a_hanging_plugin_has_started_is_ended_with_it(alone: Path, tmp_path: Path) -> None:
-    """The whole group of its process."""
+def test_processes_of_a_hanging_plugin_are_killed(alone: Path, tmp_path: Path) -> None:
+    """The whole process group is killed."""
     alive = tmp_path / "alive"
     child = f"import time\nwhile True:\n    open({str(alive)!r}, 'a').write('.')\n    time.sleep(0.05)"
     code = f"import pathlib, subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}])\nwhile True: pass\n"

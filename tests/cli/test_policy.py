@@ -1,4 +1,4 @@
-"""Policies on the command line: files and words stated together, what would be, what has no effect, what decides."""
+"""Policies on the command line: files and options, dry runs, rules without effect, and explanations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REFUSED = (
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a plugin, and with a policy that permits everything, which nobody names."""
+    """A working directory with a plugin, and a permissive policy file that no option names."""
     (tmp_path / "plugin.py").write_text(PLUGIN)
     write(tmp_path / "neuroscript.toml", "[policy]\ngrants = ['*:*:*']\ntrusted = true\npreapproved = ['p.approved']\n")
     monkeypatch.chdir(tmp_path)
@@ -78,18 +78,18 @@ def put(*words: str) -> Ran:
     return call(*words, "p.put", "data/a", "hi")
 
 
-# Which file
+# The policy file
 
 
-def test_a_file_of_the_working_directory_is_not_read_unless_it_is_named(world: Path) -> None:
-    """Whoever can put a file there gives nobody anything."""
+def test_working_directory_is_not_searched(world: Path) -> None:
+    """A file there grants nothing unless it is named."""
     assert put() == Ran(4, "", REFUSED)
     assert put("--policy", "neuroscript.toml") == Ran(0, "hi\n")
     assert put("--policy=neuroscript.toml") == Ran(0, "hi\n")
 
 
-def test_the_file_of_the_user_is_read_where_there_is_one(world: Path, config: Path) -> None:
-    """In the directory of the user's configuration; one that is named stands in its place."""
+def test_own_policy_file_is_read(world: Path, config: Path) -> None:
+    """It is in the user's configuration directory; a named file replaces it."""
     write(config, "policy.grants = ['fs:*:data/**']")
     write(world / "other.toml", "policy.grants = ['fs:*:other/**']")
 
@@ -98,7 +98,7 @@ def test_the_file_of_the_user_is_read_where_there_is_one(world: Path, config: Pa
     assert put("--policy", os.devnull) == Ran(4, "", REFUSED)
 
 
-def test_a_file_of_the_user_that_is_wrong_or_hidden_ends_the_command(world: Path, config: Path) -> None:
+def test_invalid_or_unreadable_own_file_ends_the_command(world: Path, config: Path) -> None:
     """It might deny something."""
     write(config, "policy.grant = []")
     assert put() == Ran(2, "", "neuroscript: neuroscript.toml:1: policy.grant: is not known; did you mean grants?\n")
@@ -111,8 +111,8 @@ def test_a_file_of_the_user_that_is_wrong_or_hidden_ends_the_command(world: Path
 
 
 @pytest.mark.parametrize("home", [".", "config", ""])
-def test_a_relative_directory_of_configuration_is_none(home: str, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be one of the working directory; where the environment has no other, the user has none."""
+def test_relative_configuration_directory_is_ignored(home: str, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be in the working directory; without another one, the user has no policy file."""
     for directory in ("neuroscript", "config/neuroscript", ".config/neuroscript"):
         write(world / directory / "neuroscript.toml", "policy.grants = ['*:*:*']")
     monkeypatch.setenv("XDG_CONFIG_HOME", home)
@@ -123,8 +123,8 @@ def test_a_relative_directory_of_configuration_is_none(home: str, world: Path, m
     assert found is None or (Path(found).is_absolute() and not Path(found).is_relative_to(world))
 
 
-def test_a_process_reads_the_same_file(world: Path, config: Path) -> None:
-    """By the environment that a shell gives it; commands that call nothing do not read it."""
+def test_process_reads_the_same_file(world: Path, config: Path) -> None:
+    """Its environment comes from a shell; commands that call nothing do not read the file."""
     write(config, "policy.deny = ['math.*']\n")
 
     refused = "neuroscript: math.add: denied by the pattern 'math.*' of deny\n"
@@ -134,11 +134,11 @@ def test_a_process_reads_the_same_file(world: Path, config: Path) -> None:
     assert process("list", "math.add").code == process("show", "math.add").code == 0
 
 
-# Files and words together
+# Files and options combined
 
 
 def test_grants_trust_and_denials_add_up(world: Path) -> None:
-    """What either denies is refused."""
+    """A tool that either denies is refused."""
     file = write(world / "a.toml", "policy.grants = ['fs:write:data/**']\npolicy.deny = ['p.many']\n")
     words = ("--policy", file)
 
@@ -152,11 +152,11 @@ def test_grants_trust_and_denials_add_up(world: Path) -> None:
     assert call(*words, "--trusted", "p.trusted") == Ran(0, "true\n")
 
 
-def test_only_what_the_file_and_the_words_allow_runs(world: Path) -> None:
-    """``--allow`` always means only these; it gives nothing that the file does not."""
+def test_tool_must_be_allowed_by_file_and_options(world: Path) -> None:
+    """``--allow`` always means "only these", and never extends the file."""
     words = ("--policy", write(world / "a.toml", "policy.allow = ['p.put', 'p.few']\npolicy.grants = ['fs:*:*']\n"))
-    todo = "to allow in the policy file, and to --allow if you pass that"
-    not_allowed = f"neuroscript: p.{{0}}: no pattern of allow matches it; add 'p.{{0}}' {todo}\n"
+    todo = "to allow in the policy file, and to --allow if you use that option"
+    not_allowed = f"neuroscript: p.{{0}}: not matched by any allow pattern; add 'p.{{0}}' {todo}\n"
 
     assert put(*words).code == call(*words, "p.few", "[]").code == 0
     assert put(*words, "--allow", "p.*").code == 0
@@ -165,20 +165,20 @@ def test_only_what_the_file_and_the_words_allow_runs(world: Path) -> None:
     assert call(*words, "--allow", "p.*", "p.many", "[]") == Ran(4, "", not_allowed.format("many"))
 
 
-def test_a_profile_is_taken_by_name(world: Path) -> None:
-    """One that is not there ends the command; so does one without a file."""
+def test_profile_is_selected_by_name(world: Path) -> None:
+    """An unknown profile, or a profile without a file, ends the command."""
     file = write(world / "a.toml", "[policy]\ngrants = ['fs:*:*']\n[policy.profiles.careful]\ndeny = ['p.put']\n")
     words = ("--policy", file, "--profile")
 
     assert put(*words, "careful") == Ran(4, "", "neuroscript: p.put: denied by the pattern 'p.put' of deny\n")
     told = "neuroscript: a.toml:3: policy.profiles.carefull: there is no such profile; did you mean careful?\n"
     assert put(*words, "carefull") == Ran(2, "", told)
-    text = "--profile names a part of a policy file, and there is none; name it with --policy"
+    text = "--profile needs a policy file; add --policy FILE"
     assert put("--profile", "careful") == Ran(2, "", f"neuroscript: {text}\n")
 
 
-def test_each_fault_of_a_file_has_a_line_of_its_own(world: Path) -> None:
-    """At most twenty, and how many there are besides."""
+def test_each_error_of_a_file_has_its_own_line(world: Path) -> None:
+    """At most twenty are printed, with the number of the others."""
     file = write(world / "a.toml", "[policy]\nallow = 1\n" + "".join(f"x{index} = 1\n" for index in range(30)))
 
     ran = put("--policy", file)
@@ -189,11 +189,11 @@ def test_each_fault_of_a_file_has_a_line_of_its_own(world: Path) -> None:
     assert lines[1:21:19] == ["neuroscript: a.toml:3: policy.x0: is not known", "neuroscript: a.toml: and 11 more"]
 
 
-def test_words_that_touch_no_tool_are_warned_of(world: Path) -> None:
-    """In one sentence, and the call goes on; what the file says in vain is for ``policy check`` to tell."""
+def test_options_without_effect_produce_a_warning(world: Path) -> None:
+    """The call runs; ``policy check`` reports rules of the file."""
     file = write(world / "a.toml", "policy.grants = ['fs:*:*', 'net:read:*']\npolicy.deny = ['q.*']\n")
     idle = ("--deny", "q.x", "--deny", "p.many", "--grant", "net:read:a.com", "--grant", "env:read:H*", "--allow", "p")
-    warning = "neuroscript: warning: no tool here is touched by --allow p, --deny q.x, --grant net:read:a.com\n"
+    warning = "neuroscript: warning: no available tool matches --allow p, --deny q.x, --grant net:read:a.com\n"
 
     assert put("--policy", file) == Ran(0, "hi\n")
     assert put("--policy", file, *idle, "--allow", "*.put") == Ran(0, "hi\n", warning)
@@ -202,21 +202,21 @@ def test_words_that_touch_no_tool_are_warned_of(world: Path) -> None:
     assert (ran.code, ran.err) == (0, warning)
 
 
-# What would be
+# Dry runs
 
 
-def test_a_dry_run_says_what_would_become_of_a_call(world: Path) -> None:
-    """With the exit code that the call would have had; nothing runs, and no sandbox is made."""
+def test_dry_run_prints_the_decision(world: Path) -> None:
+    """The exit code is that of the call; nothing runs, and no sandbox is created."""
     grant = ("--grant", "fs:*:data/**", "--dry-run")
 
-    assert put(*grant) == Ran(0, "p.put: would run (* allows it)\n")
+    assert put(*grant) == Ran(0, "p.put: would run (allowed by *)\n")
     refused = "p.put: would be refused: needs fs:write:data/a (policy.capability, by grants)\n"
     assert put("--dry-run") == Ran(4, refused, REFUSED)
     assert call(*grant, "--deny", "*.put", "p.put") == Ran(
         4, "p.put: would be refused: is denied by the host (policy.denied, by *.put)\n"
     )
     assert call(*grant, "p.put", "x", "y", "z", "path=1") == Ran(
-        3, "p.put: does not fit: expected at most 2 arguments, got 4; path: expected one value, got 2 values\n"
+        3, "p.put: invalid arguments: expected at most 2 arguments, got 4; path: expected one value, got 2 values\n"
     )
     assert call(*grant, "p.pot") == Ran(
         2, "p.pot: would be refused: no tool is called p.pot; did you mean p.put? (tool.not_found)\n"
@@ -224,8 +224,8 @@ def test_a_dry_run_says_what_would_become_of_a_call(world: Path) -> None:
     assert not (world / "box").exists()
 
 
-def test_a_dry_run_as_json_is_the_decision(world: Path) -> None:
-    """All of it, in one line."""
+def test_dry_run_json_is_the_decision(world: Path) -> None:
+    """It is complete, in one line."""
     ran = put("--dry-run", "--json")
 
     expected = {
@@ -262,19 +262,19 @@ CASES = (
     ("p.trusted",),
     ("p.approved",),
 )
-"""Calls of which each ends in another way, and none fails in its tool."""
+"""Calls with different outcomes, none of which fails in the tool."""
 
 
 @pytest.mark.parametrize("words", [(), ("--deny", "*"), ("--trusted",), ("--grant", "fs:*:*"), ("--strict",)])
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
-def test_a_dry_run_ends_as_the_call_does(case: tuple[str, ...], words: tuple[str, ...], world: Path) -> None:
-    """With the same code, by words and by a line of JSON; stderr has the same remedy, or stdout the same text."""
+def test_dry_run_has_the_exit_code_of_the_call(case: tuple[str, ...], words: tuple[str, ...], world: Path) -> None:
+    """With arguments and with a line of JSON; remedies and messages are the same."""
     dry, wet = (
         command("call", "-p", "plugin.py", "--sandbox", "box", "--create", *words, *more, *case)
         for more in (["--dry-run"], [])
     )
 
-    assert dry.code == (0 if wet.code == 1 else wet.code), (dry, wet)  # 1: a file that is not there
+    assert dry.code == (0 if wet.code == 1 else wet.code), (dry, wet)  # 1: the file does not exist
     if dry.err:
         assert (dry.code, dry.err) == (4, wet.err)
     elif "denied by" in wet.err:
@@ -289,8 +289,8 @@ def test_a_dry_run_ends_as_the_call_does(case: tuple[str, ...], words: tuple[str
         assert (ran.code, data["allowed"]) == (dry.code, dry.code == 0)
 
 
-def test_a_dry_run_of_lines_tells_of_each() -> None:
-    """Also of lines that are no calls; the code is that of the first that would not run."""
+def test_dry_run_of_lines_decides_each() -> None:
+    """This includes invalid lines; the exit code is that of the first call that would not run."""
     lines = b'{"name": "probe.echo", "arguments": ["a"]}\nnonsense\n{"name": "x"}\n'
     ran = command("execute", "--dry-run", "-", stdin=lines)
 
@@ -300,11 +300,11 @@ def test_a_dry_run_of_lines_tells_of_each() -> None:
     assert (second["line"], second["code"]) == (2, "arg.not_json")
     assert (third["tool"], third["code"]) == ("x", "tool.not_found")
     ran = command("execute", "--dry-run", "--report", "-")
-    text = "--report tells what became of calls, and --dry-run makes none; leave out one of them"
+    text = "--report and --dry-run cannot be used together; omit one of them"
     assert ran == Ran(2, "", f"neuroscript: {text}\n")
 
 
-# What has no effect
+# Rules without effect
 
 
 def check(*words: str) -> tuple[int, Any]:
@@ -326,8 +326,8 @@ rates = {"*.x" = "1/minute"}
 """
 
 
-def test_a_check_tells_rules_without_effect_and_tools_that_never_run(world: Path) -> None:
-    """Each with the reason; the code is 1 where a rule has no effect."""
+def test_check_lists_idle_rules_and_tools_that_never_run(world: Path) -> None:
+    """Each has a reason; the exit code is 1 if a rule has no effect."""
     code, found = check("--policy", write(world / "a.toml", CHECKED))
 
     assert (1, "a.toml") == (code, Path(found["file"]).name)
@@ -338,7 +338,7 @@ def test_a_check_tells_rules_without_effect_and_tools_that_never_run(world: Path
         ("preapproved", "p.approve", "matches no tool; did you mean p.approved?"),
         ("limits.tool_calls", "p.fewer", "matches no tool; did you mean p.few?"),
         ("limits.rates", "*.x", "matches no tool"),
-        ("grants", "net:read:*", "covers nothing that a tool needs"),
+        ("grants", "net:read:*", "no tool needs it"),
     ]
     never = {each["tool"]: (each["code"], each["rule"], each["need"]) for each in found["never"]}
     assert never.pop("p.trusted") == ("policy.trust", "trust", "trust")
@@ -349,8 +349,8 @@ def test_a_check_tells_rules_without_effect_and_tools_that_never_run(world: Path
     assert not {"p.put", "p.approved", "probe.tags"} & never.keys()
 
 
-def test_nothing_is_wrong_where_each_rule_has_an_effect(world: Path) -> None:
-    """Tools that may not run are told of, but that is what the policy says."""
+def test_check_passes_if_every_rule_has_an_effect(world: Path) -> None:
+    """Tools that may not run are listed, but that is intended."""
     file = write(world / "a.toml", "policy.allow = ['p.put', 'p.few']\npolicy.grants = ['fs:*:*']\n")
 
     code, found = check("--policy", file)
@@ -360,8 +360,8 @@ def test_nothing_is_wrong_where_each_rule_has_an_effect(world: Path) -> None:
     assert check()[0] == 0
 
 
-def test_a_pattern_of_tools_that_can_never_run_has_no_effect(world: Path) -> None:
-    """It looks as if it allowed something; words are looked at as the file is."""
+def test_pattern_of_tools_that_never_run_has_no_effect(world: Path) -> None:
+    """This holds for options and for the file."""
     code, found = check("--allow", "p.put", "--allow", "p.few", "--grant", "fs:write:data/**")
 
     assert code == 1
@@ -369,31 +369,30 @@ def test_a_pattern_of_tools_that_can_never_run_has_no_effect(world: Path) -> Non
     assert found["never"][-1]["tool"] != "p.few"
 
 
-def test_a_check_is_a_page_for_people(world: Path) -> None:
-    """The same, in words and numbers."""
+def test_check_prints_a_readable_page(world: Path) -> None:
     ran = command("policy", "check", "-p", "plugin.py", "--policy", write(world / "a.toml", CHECKED), "--allow", "p.*")
 
     assert (ran.code, ran.err) == (1, "")
     assert "  limits.tool_calls  p.fewer     matches no tool; did you mean p.few?\n" in ran.out
     assert "  p.many         needs env:read:HOME, which no grant can cover\n" in ran.out
-    assert "  p.few          is limited to no call at all (limits.tool_calls)\n" in ran.out
-    assert "  no pattern of allow matches probe.danger, probe.data, probe.deep, " in ran.out
-    assert ran.out.endswith(" tools: 2 can run, 17 never; 7 rules have no effect\n"), ran.out
+    assert "  p.few          is limited to 0 calls (limits.tool_calls)\n" in ran.out
+    assert "  not matched by any allow pattern: probe.danger, probe.data, probe.deep, " in ran.out
+    assert ran.out.endswith(" tools: 2 can run, 17 cannot; 7 rules have no effect\n"), ran.out
 
 
-# What decides
+# Explanations
 
 
 def explain(*words: str) -> tuple[list[tuple[str, str, str]], dict[str, Any]]:
-    """Return what each gate says, and the outcome."""
+    """Return the outcome of each check, and the decision."""
     ran = command("policy", "explain", "--json", "-p", "plugin.py", *words)
     assert (ran.code, ran.err) == (0, ""), ran
     data = json.loads(ran.out)
     return [(each["name"], each["says"], each["rule"]) for each in data["gates"]], data["outcome"]
 
 
-def test_each_gate_is_explained_with_the_rule_that_decides(world: Path) -> None:
-    """A call that would run: which pattern allows it, which grant covers which need, which limits count."""
+def test_explain_shows_the_rule_of_each_check(world: Path) -> None:
+    """For a call that would run: the allow pattern, the grant of each need, and the limits."""
     file = write(
         world / "a.toml",
         "[policy]\nallow = ['x.*', 'p.*']\ngrants = ['fs:read:*', 'fs:write:data/**']\n[policy.limits]\ncalls = 5\n",
@@ -427,8 +426,10 @@ def test_each_gate_is_explained_with_the_rule_that_decides(world: Path) -> None:
         (("--policy", "zero.toml", "probe.echo"), ("limits", "refuses", "limits.calls"), ""),
     ],
 )
-def test_the_gate_that_refuses_is_told(words: tuple[str, ...], gate: tuple[str, ...], code: str, world: Path) -> None:
-    """And it is what the outcome says."""
+def test_explain_shows_the_check_that_refuses(
+    words: tuple[str, ...], gate: tuple[str, ...], code: str, world: Path
+) -> None:
+    """The decision agrees with it."""
     write(world / "zero.toml", "policy.limits.calls = 0")
     gates, outcome = explain(*words)
 
@@ -436,8 +437,8 @@ def test_the_gate_that_refuses_is_told(words: tuple[str, ...], gate: tuple[str, 
     assert (outcome["allowed"], outcome["code"]) == (False, code)
 
 
-def test_without_arguments_the_templates_are_shown(world: Path) -> None:
-    """What the arguments decide is open, unless no argument can help."""
+def test_explain_without_arguments_shows_templates(world: Path) -> None:
+    """Checks that depend on arguments are open, unless no argument can help."""
     gates, outcome = explain("--grant", "fs:write:data/**", "p.put")
 
     assert gates[4:7] == [("fits", "open", ""), ("needs", "open", "fs:write:data/**"), ("needs", "refuses", "grants")]
@@ -447,8 +448,8 @@ def test_without_arguments_the_templates_are_shown(world: Path) -> None:
     assert explain("p.few")[1]["allowed"] is True
 
 
-def test_arguments_of_a_file_are_explained(world: Path) -> None:
-    """JSON as ``call`` takes it; what is none does not fit."""
+def test_explain_accepts_input_json(world: Path) -> None:
+    """Invalid JSON is reported as invalid arguments."""
     write(world / "args.json", '{"path": "data/a", "text": "hi"}')
     write(world / "bad.json", '{"path"')
 
@@ -457,11 +458,11 @@ def test_arguments_of_a_file_are_explained(world: Path) -> None:
     gates, outcome = explain(*words, "bad.json", "p.put")
     assert (("fits", "refuses", "arguments") in gates, outcome["code"]) == (True, "arg.not_json")
     ran = command("policy", "explain", "--input-json", "args.json", "p.put", "x")
-    assert ran == Ran(2, "", "neuroscript: the arguments are words or a file (--input-json), not both\n")
+    assert ran == Ran(2, "", "neuroscript: pass the arguments on the command line or with --input-json, not both\n")
 
 
-def test_an_explanation_is_a_page_for_people(world: Path) -> None:
-    """No value but a path below the sandbox stands in it."""
+def test_explain_prints_a_readable_page(world: Path) -> None:
+    """The only value in it is a path below the sandbox."""
     ran = command("policy", "explain", "-p", "plugin.py", "--grant", "fs:write:data/**", "p.put", "data/a", "SECRET")
 
     assert ran.code == 0
@@ -469,14 +470,14 @@ def test_an_explanation_is_a_page_for_people(world: Path) -> None:
         ran.out
         == """\
 p.put
-  found     passes                     there is such a tool
-  trust     passes                     requires none
+  found     passes                     the tool exists
+  trust     passes                     not required
   deny      passes                     no pattern matches it
   allow     passes   *                 matches it
-  fits      passes                     the arguments fit
-  needs     passes   fs:write:data/**  fs:write:data/a (of fs:write:{path})
-  needs     refuses  grants            fs:read:data/a (of fs:read:{path}), which no grant covers
-  approval  passes                     requires none
+  fits      passes                     the arguments are valid
+  needs     passes   fs:write:data/**  fs:write:data/a (from fs:write:{path})
+  needs     refuses  grants            fs:read:data/a (from fs:read:{path}), which no grant covers
+  approval  passes                     not required
   limits    passes                     none
 
 p.put: would be refused: needs fs:read:data/a (policy.capability, by grants)
@@ -485,8 +486,7 @@ p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'
     )
 
 
-def test_no_such_tool_can_not_be_explained() -> None:
-    """With names that are spelt alike."""
+def test_explain_of_an_unknown_tool_suggests_similar_ones() -> None:
     ran = command("policy", "explain", "probe.ecko")
 
     assert ran == Ran(2, "", "neuroscript: no tool is called probe.ecko; did you mean probe.echo?\n")
@@ -495,17 +495,17 @@ def test_no_such_tool_can_not_be_explained() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["policy"], "a question is missing: check, explain (see neuroscript policy --help)"),
-        (["policy", "what"], "unknown question what; there are check, explain (see neuroscript policy --help)"),
-        (["policy", "explain"], "the name of a tool is missing (see neuroscript policy explain --help)"),
+        (["policy"], "expected an action: check, explain (see neuroscript policy --help)"),
+        (["policy", "what"], "unknown action what; choose from check, explain (see neuroscript policy --help)"),
+        (["policy", "explain"], "expected the name of a tool (see neuroscript policy explain --help)"),
         (["policy", "check", "--grant", "x"], "execution policy: x is not a capability; "),
         (["policy", "check", "--policy"], "argument --policy: expected one argument"),
         (["policy", "check", "x"], "unexpected argument x (see neuroscript policy check --help)"),
-        (["polcy"], "no command is called polcy; did you mean policy?"),
+        (["polcy"], "unknown command polcy; did you mean policy?"),
     ],
 )
-def test_bad_words_are_a_matter_of_usage(words: list[str], text: str) -> None:
-    """One line, and exit code 2."""
+def test_invalid_arguments_are_a_usage_error(words: list[str], text: str) -> None:
+    """There is one line, and exit code 2."""
     ran = command(*words)
 
     assert (ran.code, ran.out) == (2, "")
@@ -513,8 +513,8 @@ def test_bad_words_are_a_matter_of_usage(words: list[str], text: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["policy"], ["policy", "check"], ["policy", "explain"]])
-def test_each_question_has_help(words: list[str]) -> None:
-    """Which says where a policy comes from, or when the codes differ."""
+def test_each_action_has_help(words: list[str]) -> None:
+    """It describes the policy file, or the exit codes."""
     ran = command(*words, "--help")
 
     assert (ran.code, ran.err) == (0, "")
@@ -525,7 +525,7 @@ def test_each_question_has_help(words: list[str]) -> None:
 
 
 def hostile(path: Path) -> None:
-    """Fill a directory with files that are no policies."""
+    """Fill a directory with files that are not policies."""
     whole = (ROOT / "tests" / "core" / "test_policyfile.py").read_bytes()
     (path / "directory").mkdir()
     os.mkfifo(path / "pipe")
@@ -551,8 +551,8 @@ def hostile(path: Path) -> None:
         (path / name).write_bytes(data)
 
 
-def test_no_file_gives_a_traceback(tmp_path: Path) -> None:
-    """Each ends in exit code 2 and printable lines, soon."""
+def test_hostile_files_produce_no_traceback(tmp_path: Path) -> None:
+    """Each produces exit code 2 and printable lines within a time limit."""
     hostile(tmp_path)
     for path in sorted(tmp_path.iterdir()):
         ran = command("policy", "check", "--policy", str(path))
@@ -564,8 +564,8 @@ def test_no_file_gives_a_traceback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["directory", "pipe", "memory", "random", "deep", "nowhere", "a\udcff", "escapes"])
-def test_nor_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
-    """Through a real shell's doors, for each command that reads a policy."""
+def test_hostile_files_produce_no_traceback_in_a_process(name: str, tmp_path: Path) -> None:
+    """With a real shell, for each command that reads a policy."""
     hostile(tmp_path)
     children = [
         start(*words, "--policy", str(tmp_path / name))

@@ -1,4 +1,4 @@
-"""The command in processes of its own: pipes, closed streams, signals, encodings, shells."""
+"""The command in separate processes: pipes, closed streams, signals, encodings, shells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBE = "tests.cli.probe"
 COMMAND = str(Path(sys.executable).with_name("neuroscript"))
 
 
-def test_the_module_and_the_installed_command_are_the_same() -> None:
+def test_module_and_installed_command_are_the_same() -> None:
     """``python -m neuroscript`` and ``neuroscript``."""
     as_module = process("--version")
     installed = subprocess.run([COMMAND, "--version"], capture_output=True, text=True)
@@ -39,8 +39,8 @@ def test_the_module_and_the_installed_command_are_the_same() -> None:
         ),
     ],
 )
-def test_a_call_runs(words: list[str], expected: Ran) -> None:
-    """Results and errors go where a shell expects them."""
+def test_call_runs(words: list[str], expected: Ran) -> None:
+    """Results and errors go to the usual streams."""
     ran = process(*words)
 
     assert expected == ran
@@ -56,7 +56,7 @@ def test_a_call_runs(words: list[str], expected: Ran) -> None:
         pytest.param(
             ["call", "probe.fails", "bug"],
             ">&-",
-            Ran(1, err="neuroscript: probe.fails: the tool failed (ValueError); --traceback shows where\n"),
+            Ran(1, err="neuroscript: probe.fails: the tool failed (ValueError); add --traceback to see where\n"),
             id="nothing to lose",
         ),
         pytest.param(["call", "probe.fails", "bug"], "2>&-", Ran(1), id="errors lost"),
@@ -65,25 +65,25 @@ def test_a_call_runs(words: list[str], expected: Ran) -> None:
         pytest.param(
             ["call", "probe.echo", "a"],
             ">/dev/full",
-            Ran(5, err="neuroscript: can not write the results: no space left on device\n"),
+            Ran(5, err="neuroscript: cannot write the results: no space left on device\n"),
             id="no place for results",
         ),
         pytest.param(
             ["execute", "-"],
             "<&-",
-            Ran(2, err="neuroscript: the standard input is closed\n"),
+            Ran(2, err="neuroscript: standard input is closed\n"),
             id="no standard input",
         ),
         pytest.param(
             ["call", "probe.echo", "--input-json", "-"],
             "<&-",
-            Ran(2, err="neuroscript: the standard input is closed\n"),
+            Ran(2, err="neuroscript: standard input is closed\n"),
             id="no standard input for arguments",
         ),
     ],
 )
-def test_a_closed_stream_ends_quietly(words: list[str], shell: str, expected: Ran) -> None:
-    """5 where results are lost, else the code of the call; never a traceback, not from the interpreter either."""
+def test_closed_stream_ends_the_command_silently(words: list[str], shell: str, expected: Ran) -> None:
+    """The exit code is 5 if results are lost, otherwise that of the call; there is never a traceback."""
     ran = process(*words, module=PROBE, shell=shell)
 
     assert expected == ran
@@ -101,8 +101,8 @@ def test_a_closed_stream_ends_quietly(words: list[str], shell: str, expected: Ra
         ),
     ],
 )
-def test_a_reader_that_has_gone_ends_it_quietly(words: list[str], expected: tuple[int, str]) -> None:
-    """As in ``neuroscript list | head -1``, when head is quicker."""
+def test_closed_pipe_ends_the_command_silently(words: list[str], expected: tuple[int, str]) -> None:
+    """As in ``neuroscript list | head -1``, if head exits first."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as nowhere:
@@ -118,8 +118,8 @@ def test_a_reader_that_has_gone_ends_it_quietly(words: list[str], expected: tupl
     assert expected == (done.returncode, done.stderr)
 
 
-def test_execute_stops_when_nobody_reads_any_more() -> None:
-    """The calls behind the last result that was read are not made for nobody."""
+def test_execute_stops_when_the_pipe_is_closed() -> None:
+    """The calls after the last result that was read are not made."""
     call = b'{"name": "probe.said", "arguments": ["x"]}\n'
     child = start("execute", "-", module=PROBE)
     assert child.stdin and child.stdout and child.stderr
@@ -136,7 +136,7 @@ def test_execute_stops_when_nobody_reads_any_more() -> None:
 
 
 def test_execute_streams() -> None:
-    """A result is there before the next call is sent."""
+    """A result is available before the next call is sent."""
     child = start("execute", "-", module=PROBE)
     assert child.stdin and child.stdout
     values = []
@@ -151,8 +151,8 @@ def test_execute_streams() -> None:
 
 
 @pytest.mark.parametrize("words", [["call", "probe.waits", "60"], ["execute", "-"]])
-def test_an_interrupt_ends_a_running_call(words: list[str]) -> None:
-    """Ctrl-C while a tool runs: 130, one line, no traceback; ``execute`` has told of the calls before it."""
+def test_interrupt_ends_a_running_call(words: list[str]) -> None:
+    """The exit code is 130, with one line and no traceback; ``execute`` has printed earlier results."""
     calls = b'{"name": "probe.echo", "arguments": ["done"]}\n{"name": "probe.waits", "arguments": [60]}\n'
     child = start(*words, module=PROBE)
     assert child.stdin and child.stdout and child.stderr
@@ -179,8 +179,8 @@ def test_an_interrupt_ends_a_running_call(words: list[str]) -> None:
         pytest.param({"LC_ALL": "C"}, "é日", id="the locale C, which Python takes for UTF-8"),
     ],
 )
-def test_a_poor_encoding_loses_nothing(settings: dict[str, str], written: str) -> None:
-    """JSON stays JSON, a text has escapes, and what a tool prints does not make it fail."""
+def test_limited_encoding_loses_nothing(settings: dict[str, str], written: str) -> None:
+    """JSON and strings contain escapes, and a tool that prints does not fail."""
     call = '{"name": "probe.echo", "arguments": ["é日"]}'.encode()
 
     text = process("call", "probe.said", "é日", module=PROBE, **settings)
@@ -192,8 +192,8 @@ def test_a_poor_encoding_loses_nothing(settings: dict[str, str], written: str) -
     assert Ran(2, "", f"neuroscript: no tool is called {written}\n") == error
 
 
-def test_words_that_are_no_unicode_are_refused() -> None:
-    """Bytes of a shell that are no UTF-8 come as lone surrogates, which no text of ours may hold."""
+def test_invalid_unicode_arguments_are_refused() -> None:
+    """Bytes that are not UTF-8 become lone surrogates, which strings may not contain."""
     done = subprocess.run(
         [sys.executable.encode(), b"-m", PROBE.encode(), b"call", b"probe.echo", b"\xff"],
         cwd=ROOT,
@@ -222,8 +222,8 @@ def test_words_that_are_no_unicode_are_refused() -> None:
         pytest.param("neuroscript lint docs/reference/lin", {"docs/reference/lint.md "}, id="a path"),
     ],
 )
-def test_a_shell_is_offered_words(line: str, expected: set[str], tmp_path: Path) -> None:
-    """Commands, names of tools, arguments of the tool: what argcomplete's protocol asks for."""
+def test_arguments_are_completed(line: str, expected: set[str], tmp_path: Path) -> None:
+    """Commands, tool names and arguments, with the protocol of argcomplete."""
     answer = tmp_path / "answer"
 
     ran = process(
@@ -237,8 +237,8 @@ def test_a_shell_is_offered_words(line: str, expected: set[str], tmp_path: Path)
     assert (0, expected) == (ran.code, set(answer.read_text().split("\013")))
 
 
-def test_bash_itself_completes_a_tool(tmp_path: Path) -> None:
-    """The script that ``completion bash`` prints works in the shell that it is for."""
+def test_bash_completes_a_tool(tmp_path: Path) -> None:
+    """It uses the script of ``completion bash``."""
     script = (
         'eval "$(neuroscript completion bash)"; COMP_WORDS=(neuroscript call math.mo); COMP_CWORD=2;'
         'COMP_LINE="neuroscript call math.mo"; COMP_POINT=${#COMP_LINE};'

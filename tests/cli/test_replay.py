@@ -1,4 +1,4 @@
-"""``neuroscript replay``: a recording run again, and what is said of it."""
+"""``neuroscript replay``: run a recording again and compare the results."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PURE = ToolPolicy(effects=("pure",))
 
 
 def lab(word: str = "ada") -> Toolset:
-    """Return tools of which one gives a word that its definition does not hold."""
+    """Return tools, one of which returns a word that its definition does not contain."""
     tools = Toolset("lab")
 
     @tools.tool(policy=PURE)
     def named(count: int) -> list[str]:
-        """Give names."""
+        """Return names."""
         return [word] * count
 
     @tools.tool(policy=PURE)
     def says(rt: Runtime, text: str) -> str:
-        """Print a text."""
+        """Print a string."""
         rt.println(text)
         return text
 
@@ -48,7 +48,7 @@ other = functools.partial(Engine, toolsets=(lab("bob and eve"),), plugins="none"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return a recording of three calls, of which two can be run again."""
+    """Return a recording of three calls, two of which can be run again."""
     return recorded(tmp_path / "calls.jsonl", ("lab.named", (1,)), ("lab.wipe", ()), ("lab.named", (2,)))
 
 
@@ -65,22 +65,21 @@ def replay(path: Path | str, *words: str, make_engine: Any = engine, stdin: byte
     return command("replay", str(path), *words, make_engine=make_engine, stdin=stdin)
 
 
-def test_a_recording_that_gives_what_it_gave_ends_with_0(path: Path) -> None:
-    """And says how much of it was run."""
-    told = "2 calls run again, all as recorded\n1 skipped, of tools that are not pure\n"
+def test_same_results_exit_with_0(path: Path) -> None:
+    """It prints how many calls were run."""
+    told = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
 
     assert Ran(0, told) == replay(path)
 
 
-def test_the_first_difference_ends_with_1(path: Path) -> None:
-    """By its line, its tool and its place; no value is told."""
-    told = "line 1: lab.named: result[0]: was str of 3, is str of 11\n1 call run again, up to the first that differs\n"
+def test_first_difference_exits_with_1(path: Path) -> None:
+    """It prints line, tool and place, but no value."""
+    told = "line 1: lab.named: result[0]: was str of 3, is str of 11\n1 call run again, up to the first difference\n"
 
     assert Ran(1, told) == replay(path, make_engine=other)
 
 
-def test_the_result_as_json(path: Path) -> None:
-    """For programs: the counts, and what differs."""
+def test_json_contains_counts_and_difference(path: Path) -> None:
     good, bad = replay(path, "--json"), replay(path, "--json", make_engine=other)
 
     counts = {"run": 2, "skipped": 1, "left_out": 0, "unreadable": 0, "fault": ""}
@@ -99,21 +98,20 @@ def test_the_result_as_json(path: Path) -> None:
     )
 
 
-def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
-    """It was said when it was recorded."""
+def test_calls_that_were_not_recorded_in_full_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     with engine() as lent, Recording(path) as recording:
         tool = lent.tools["lab.named"]
         recording.write(tool, fingerprint(tool), (1,), ["ada"], is_secret=lambda value: True)
 
-    assert Ran(0, "0 calls run again, all as recorded\n1 left out when it was recorded\n") == replay(path)
+    assert Ran(0, "0 calls run again, same results\n1 not recorded in full\n") == replay(path)
 
 
-def test_lines_that_can_not_be_read_end_with_2(path: Path) -> None:
-    """The others are run; the first of them is told of."""
+def test_unreadable_lines_exit_with_2(path: Path) -> None:
+    """The others are run; the first unreadable line is named."""
     path.write_bytes(b"nonsense\n" + path.read_bytes() + b'{"recording":1,')
-    told = "2 calls run again, all as recorded\n1 skipped, of tools that are not pure\n"
-    said = f"neuroscript: {path}: 2 lines are no recorded call: line 1 is no JSON\n".replace(str(path), _cut(str(path)))
+    told = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
+    said = f"neuroscript: {path}: 2 lines are unreadable: line 1 is no JSON\n".replace(str(path), _cut(str(path)))
 
     assert Ran(2, told, said) == replay(path)
 
@@ -122,8 +120,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= 64 else f"{name[:64]}…"
 
 
-def test_a_difference_counts_more_than_a_line_that_can_not_be_read(path: Path) -> None:
-    """Somebody has to look at it first."""
+def test_difference_takes_precedence_over_unreadable_lines(path: Path) -> None:
     path.write_bytes(b"nonsense\n" + path.read_bytes())
 
     assert 1 == replay(path, make_engine=other).code
@@ -132,27 +129,25 @@ def test_a_difference_counts_more_than_a_line_that_can_not_be_read(path: Path) -
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nowhere", "can not read nowhere: no such file or directory"),
-        ("/", "can not read /: is a directory"),
-        ("/proc/self/mem", "can not read /proc/self/mem: input/output error"),
+        ("nowhere", "cannot read nowhere: no such file or directory"),
+        ("/", "cannot read /: is a directory"),
+        ("/proc/self/mem", "cannot read /proc/self/mem: input/output error"),
     ],
     ids=["no file", "a directory", "a file that fails"],
 )
-def test_a_file_that_can_not_be_read_ends_with_2(name: str, reason: str) -> None:
-    """In one line."""
+def test_unreadable_file_exits_with_2(name: str, reason: str) -> None:
+    """There is one line."""
     assert Ran(2, "", f"neuroscript: {reason}\n") == replay(name)
 
 
-def test_a_recording_from_the_standard_input(path: Path) -> None:
-    """As with every file of the command."""
+def test_recording_is_read_from_stdin(path: Path) -> None:
     assert Ran(0, replay(path).out) == replay("-", stdin=path.read_bytes())
 
 
-def test_what_tools_print_stands_aside(tmp_path: Path) -> None:
-    """The results are for programs."""
+def test_tool_output_goes_to_stderr(tmp_path: Path) -> None:
     path = recorded(tmp_path / "calls.jsonl", ("lab.says", ("hello",)))
 
-    assert Ran(0, "1 call run again, all as recorded\n", "hello\n") == replay(path)
+    assert Ran(0, "1 call run again, same results\n", "hello\n") == replay(path)
 
 
 PLUGIN = """
@@ -165,8 +160,8 @@ def register(registrar):
 """
 
 
-def test_tools_of_a_file_of_python(tmp_path: Path) -> None:
-    """Where the recording has some: without the file they are missing, and with a bug in it they differ."""
+def test_tools_of_a_plugin_file_are_replayed(tmp_path: Path) -> None:
+    """Without the file they are missing, and with a bug in it they differ."""
     file, path = tmp_path / "mine.py", tmp_path / "calls.jsonl"
     file.write_text(PLUGIN.format(factor=2))
     with engine() as lent, Recording(path) as recording:
@@ -174,14 +169,14 @@ def test_tools_of_a_file_of_python(tmp_path: Path) -> None:
         tool = lent.tools["mine.twice"]
         recording.write(tool, fingerprint(tool), (4,), lent.call("mine.twice", (4,)))
 
-    assert Ran(0, "1 call run again, all as recorded\n") == replay(path, "-p", str(file))
+    assert Ran(0, "1 call run again, same results\n") == replay(path, "-p", str(file))
     assert "line 1: mine.twice: there is no such tool" == replay(path).out.splitlines()[0]
     file.write_text(PLUGIN.format(factor=3))
     assert "line 1: mine.twice: result: was int, is another one" == replay(path, "-p", str(file)).out.splitlines()[0]
 
 
 def test_200_damaged_recordings(path: Path) -> None:
-    """Each ends with a code of its own and a line that says why, and never with a traceback."""
+    """Each exits with its own code and one line that says why, and never with a traceback."""
     whole, seen = path.read_bytes(), set()
     for index, data in enumerate([*damaged(whole, 150), *_cut_short(whole, 50)]):
         ran = replay("-", stdin=data)
@@ -198,13 +193,13 @@ def _cut_short(data: bytes, count: int) -> list[bytes]:
     return [data[: rng.randrange(len(data))] for _ in range(count)]
 
 
-def test_a_process_of_its_own(tmp_path: Path) -> None:
-    """With the installed tools, through a real shell's doors."""
+def test_replay_in_a_separate_process(tmp_path: Path) -> None:
+    """With the installed tools and a real shell."""
     path = tmp_path / "calls.jsonl"
     with Engine() as lent, Recording(path) as recording:
         tool = lent.tools["math.add"]
         recording.write(tool, fingerprint(tool), (1.0, 2.0), 3.0)
         recording.write(tool, fingerprint(tool), (1.0, 2.0), 4.0)
 
-    told = "line 2: math.add: result: was float, is another one\n2 calls run again, up to the first that differs\n"
+    told = "line 2: math.add: result: was float, is another one\n2 calls run again, up to the first difference\n"
     assert Ran(1, told) == process("replay", str(path))

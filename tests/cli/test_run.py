@@ -1,4 +1,4 @@
-"""``neuroscript run``: a plan from a file, what it gives, and what a terminal shows meanwhile."""
+"""``neuroscript run``: a plan from a file, its output, and its progress on a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GAVE: dict[str, tuple[tuple[str, ...], str, str]] = {
     "fallback.toml": (
         (),
         '{"instead": "THERE IS NO SUCH NUMBER"}\n',
-        "neuroscript: divided: math.divide: a division by 0 has no result (the plan went on)\n",
+        "neuroscript: divided: math.divide: a division by 0 has no result (the plan continued)\n",
     ),
     "fan-out.toml": ((), "29 letters, the last word is line, md5 986f231beeaefac076dc907459c8aede\n", ""),
     "inputs.toml": (("--input", "days=3", "--input", "prices=[10, 2.5]"), "3 days cost 30.0 EUR\n", ""),
@@ -41,20 +41,20 @@ GAVE: dict[str, tuple[tuple[str, ...], str, str]] = {
         (),
         "nobody waits for ever\n",
         "neuroscript: sleeps: time.sleep: duration_seconds: expected an end before the deadline of the call, "
-        "got one behind it (the plan went on)\n",
+        "got one behind it (the plan continued)\n",
     ),
     "trace.toml": (
         (),
         '{"ends": ["succeeded", "failed"], "why": "quotient: math.divide: a division by 0 has no result"}\n',
-        "neuroscript: quotient: math.divide: a division by 0 has no result (the plan went on)\n",
+        "neuroscript: quotient: math.divide: a division by 0 has no result (the plan continued)\n",
     ),
 }
-"""What each example is given, gives, and says."""
+"""Inputs, output and messages of each example."""
 
 
 @pytest.mark.parametrize("name", GAVE)
-def test_each_example_runs(name: str, tmp_path: Path) -> None:
-    """From a clean clone, with the tools of our own distributions and no network."""
+def test_example_runs(name: str, tmp_path: Path) -> None:
+    """It needs only the distributions of this project and no network."""
     words, out, err = GAVE[name]
 
     ran = command("run", str(PLANS / name), "--sandbox", str(tmp_path), *words, make_engine=None)
@@ -62,20 +62,19 @@ def test_each_example_runs(name: str, tmp_path: Path) -> None:
     assert Ran(0, out, err) == ran
 
 
-def test_every_example_is_among_those() -> None:
-    """So that none is left untried."""
+def test_every_example_is_tested() -> None:
     assert sorted(GAVE) == sorted(path.name for path in PLANS.iterdir())
 
 
-def test_an_example_runs_in_a_process_of_its_own() -> None:
-    """Inputs are words; what is said of it stands beside the output."""
+def test_example_runs_in_a_separate_process() -> None:
+    """Inputs are arguments; messages go to stderr."""
     ran = process("run", "docs/examples/plans/conditions.toml", "--input", "city=São Paulo", "--input", "degrees=31")
 
     assert Ran(0, '{"warm": "São Paulo: take sandals"}\n') == ran
 
 
-def test_a_node_is_tried_again_until_it_succeeds(tmp_path: Path) -> None:
-    """The trace has each attempt; the ones before the last have failed, for the file was not there yet."""
+def test_node_is_retried_until_it_succeeds(tmp_path: Path) -> None:
+    """The trace contains each attempt; the first ones failed because the file did not exist yet."""
     words = ("--sandbox", str(tmp_path), "--grant", "fs:*:late.txt", "--json")
 
     ran = command("run", str(PLANS / "retry.toml"), *words, make_engine=None)
@@ -87,11 +86,11 @@ def test_a_node_is_tried_again_until_it_succeeds(tmp_path: Path) -> None:
     assert [*range(1, len(codes) + 1)] == [each["number"] for each in reads["attempts"]]
 
 
-# What fails
+# Failures
 
 
 def written(place: Path, text: str, name: str = "plan.toml") -> str:
-    """Return the name of a file with a text."""
+    """Return the name of a file with this content."""
     file = place / name
     file.write_text(text)
     return str(file)
@@ -101,7 +100,7 @@ ECHO = '[nodes.a]\ntool = "probe.echo"\ninputs = { text = "%s" }\n'
 
 
 def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
-    """Return a plan of a node that fails, and of one that needs it."""
+    """Return a plan with a node that fails, and one that needs it."""
     return (
         f'[nodes.bad]\ntool = "{tool}"\ninputs = {inputs}\n{more}\n[nodes.after]\ntool = "probe.echo"\n'
         'depends_on = ["bad"]\ninputs = { text = "after" }\n'
@@ -136,10 +135,10 @@ def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
         pytest.param(failing("probe.deep"), (), 4, "probe.deep: nested calls may be at most 16 deep", id="a limit"),
     ],
 )
-def test_the_first_node_that_halts_a_plan_says_how_it_ends(
+def test_first_halting_node_sets_the_exit_code(
     plan: str, words: tuple[str, ...], code: int, said: str, tmp_path: Path
 ) -> None:
-    """With the code that ``call`` would end with; each node that failed is told of, and how many never began."""
+    """It is the exit code of ``call``; the failed nodes and the number of unstarted nodes are printed."""
     ran = command("run", written(tmp_path, plan), *words)
     lines = ran.err.splitlines()
 
@@ -148,8 +147,8 @@ def test_the_first_node_that_halts_a_plan_says_how_it_ends(
     assert ["neuroscript: the plan failed: bad failed; 1 not started"] == lines[1:]
 
 
-def test_a_plan_that_can_not_run_says_everything_and_runs_nothing(tmp_path: Path) -> None:
-    """A tool that is not there, an argument that does not fit, a refusal: each in a line, with 2."""
+def test_invalid_plan_reports_every_problem(tmp_path: Path) -> None:
+    """Unknown tools, invalid arguments and refusals have one line each; the exit code is 2, and nothing runs."""
     plan = (
         '[nodes.said]\ntool = "probe.said"\ninputs = { text = "it runs" }\n'
         '[nodes.b]\ntool = "probe.ecko"\n[nodes.c]\ntool = "probe.tags"\ninputs = { nams = [] }\n'
@@ -170,16 +169,16 @@ def test_a_plan_that_can_not_run_says_everything_and_runs_nothing(tmp_path: Path
     assert {"ok": False, "problems": lines} == json.loads(data.out)
 
 
-def test_a_plan_is_checked_alone(tmp_path: Path) -> None:
-    """Its inputs need not be there, and nothing runs."""
+def test_check_runs_nothing(tmp_path: Path) -> None:
+    """It does not need the inputs."""
     plan = '[inputs]\ntext = "string"\n[nodes.said]\ntool = "probe.said"\ninputs = { text = "${input.text}" }\n'
 
     assert Ran(0, "plan.toml can run here\n") == command("run", written(tmp_path, plan), "--check")
     assert Ran(0, '{"ok": true, "problems": []}\n') == command("run", written(tmp_path, plan), "--check", "--json")
 
 
-def test_a_file_that_is_no_plan_is_told_line_by_line(tmp_path: Path) -> None:
-    """A cycle, a name that nobody has, a key that is none."""
+def test_invalid_plan_file_is_reported_line_by_line(tmp_path: Path) -> None:
+    """It has a cycle, an unknown name and an unknown key."""
     plan = (
         '[nodes.a]\ntool = "probe.echo"\ninputs = { text = "${b}" }\n'
         '[nodes.b]\ntool = "probe.echo"\ninputs = { text = "${a}" }\n'
@@ -192,7 +191,7 @@ def test_a_file_that_is_no_plan_is_told_line_by_line(tmp_path: Path) -> None:
     assert (2, True) == (odd.code, odd.err.startswith("neuroscript: plan.toml:3: "))
 
 
-# What it is given
+# Inputs
 
 
 INPUTS = (
@@ -228,7 +227,7 @@ INPUTS = (
         pytest.param(
             ("--input", "n=1", "--input-json", "-"),
             b"{}",
-            Ran(2, err="the inputs are words (--input) or a file (--input-json), not both\n"),
+            Ran(2, err="pass the inputs with --input or with --input-json, not both\n"),
             id="two ways",
         ),
         pytest.param(
@@ -236,10 +235,10 @@ INPUTS = (
         ),
     ],
 )
-def test_inputs_are_coerced_as_the_plan_declares_them(
+def test_inputs_are_converted_to_the_types_of_the_plan(
     words: tuple[str, ...], stdin: bytes, expected: Ran, tmp_path: Path
 ) -> None:
-    """As texts of a shell, or as JSON; what does not fit is told at once, before anything runs."""
+    """They are strings or JSON; invalid ones are reported before anything runs."""
     ran = command("run", written(tmp_path, INPUTS), *words, stdin=stdin)
 
     assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == ran
@@ -250,15 +249,15 @@ def test_inputs_are_coerced_as_the_plan_declares_them(
     [ECHO % "here", '{"nodes": {"a": {"tool": "probe.echo", "inputs": {"text": "here"}}}}'],
     ids=["TOML", "JSON"],
 )
-def test_a_plan_comes_from_the_standard_input_too(text: str) -> None:
-    """TOML, or JSON where it begins so."""
+def test_plan_is_read_from_stdin(text: str) -> None:
+    """As TOML, or as JSON if it begins like JSON."""
     ran = command("run", "-", stdin=text.encode())
 
     assert Ran(0, "here\n") == ran
 
 
-def test_what_a_tool_prints_does_not_stand_in_the_json(tmp_path: Path) -> None:
-    """It goes to the other stream; without ``--json`` it stands before the output."""
+def test_tool_output_is_not_in_the_json(tmp_path: Path) -> None:
+    """It goes to stderr; without ``--json`` it precedes the output."""
     plan = written(tmp_path, '[nodes.said]\ntool = "probe.said"\ninputs = { text = "hello" }\n')
 
     plain, data = command("run", plan), command("run", plan, "--json")
@@ -267,8 +266,8 @@ def test_what_a_tool_prints_does_not_stand_in_the_json(tmp_path: Path) -> None:
     assert ("hello\n", "hello") == (data.err, json.loads(data.out)["output"])
 
 
-def test_the_trace_is_saved_also_where_the_plan_fails(tmp_path: Path) -> None:
-    """As JSON, and with the exit code of the failure."""
+def test_trace_is_saved_if_the_plan_fails(tmp_path: Path) -> None:
+    """It is JSON, and the exit code is that of the failure."""
     file = tmp_path / "trace.json"
 
     ran = command("run", written(tmp_path, failing("probe.fails", '{ code = "x" }')), "--save", str(file))
@@ -277,16 +276,15 @@ def test_the_trace_is_saved_also_where_the_plan_fails(tmp_path: Path) -> None:
     assert (1, "failed", ["failed", "unstarted"]) == (ran.code, trace["status"], [n["status"] for n in trace["nodes"]])
 
 
-def test_a_trace_that_can_not_be_saved_is_no_success(tmp_path: Path) -> None:
-    """The output is written all the same."""
+def test_unsaved_trace_is_an_error(tmp_path: Path) -> None:
+    """The output is still printed."""
     ran = command("run", written(tmp_path, ECHO % "out"), "--save", str(tmp_path / "no" / "trace.json"))
 
     assert (2, "out\n") == (ran.code, ran.out)
-    assert ran.err.startswith("neuroscript: can not write ") and ran.err.endswith(": no such file or directory\n")
+    assert ran.err.startswith("neuroscript: cannot write ") and ran.err.endswith(": no such file or directory\n")
 
 
-def test_the_trace_is_saved_also_where_nobody_takes_the_output(tmp_path: Path) -> None:
-    """What a run has done is not lost with the pipe that its output goes to."""
+def test_trace_is_saved_if_the_output_is_closed(tmp_path: Path) -> None:
     file = tmp_path / "trace.json"
 
     ran = process("run", str(PLANS / "sequence.toml"), "--save", str(file), shell=">/dev/full")
@@ -294,7 +292,7 @@ def test_the_trace_is_saved_also_where_nobody_takes_the_output(tmp_path: Path) -
     assert (5, "succeeded") == (ran.code, json.loads(file.read_text())["status"])
 
 
-def test_a_trail_is_kept_of_a_plan(tmp_path: Path) -> None:
+def test_nodes_are_audited(tmp_path: Path) -> None:
     """Each node is a call like any other."""
     trail = tmp_path / "trail.jsonl"
 
@@ -303,11 +301,11 @@ def test_a_trail_is_kept_of_a_plan(tmp_path: Path) -> None:
     assert ["intent", "outcome"] == [json.loads(line)["kind"] for line in trail.read_text().splitlines()[-2:]]
 
 
-# On a terminal
+# With a terminal
 
 
 def at(plan: str, *words: str, term: str = "xterm", size: tuple[int, int] = (24, 30), piped: bool = False) -> Terminal:
-    """Return a terminal of so many lines and columns in which a plan runs."""
+    """Return a terminal of this size in which a plan runs."""
     argv = ["run", plan, *words]
     return Terminal(
         f"import os, sys, termios; os.environ.update(TERM={term!r}); termios.tcsetwinsize(0, {size})\n"
@@ -320,8 +318,8 @@ NAP = '[nodes.nap]\ntool = "time.sleep"\ninputs = { duration_seconds = %s }\n'
 DONE = '[nodes.done]\ntool = "io.print"\ninputs = { values = ["hello"] }\n'
 
 
-def test_a_terminal_shows_what_runs_and_forgets_it(tmp_path: Path) -> None:
-    """What a tool prints stands above; at the end nothing of it is left but the output. It has no colours."""
+def test_terminal_shows_and_removes_the_progress(tmp_path: Path) -> None:
+    """Tool output appears above it; at the end only the output remains. It has no colours."""
     terminal = at(written(tmp_path, NAP % "0.6" + DONE))
 
     seen = terminal.rest()
@@ -333,7 +331,7 @@ def test_a_terminal_shows_what_runs_and_forgets_it(tmp_path: Path) -> None:
 
 
 def test_no_line_is_wider_than_the_terminal(tmp_path: Path) -> None:
-    """A line that is broken would be erased by halves. The name is cut, not the seconds; the output may go elsewhere."""
+    """A wrapped line would be erased only partly. The name is cut, not the seconds; stdout may be redirected."""
     plan = (NAP % "0.4").replace("nodes.nap", f"nodes.{'n' * 60}")
     terminal = at(written(tmp_path, plan), size=(24, 12), piped=True)
 
@@ -356,8 +354,8 @@ def test_no_more_lines_are_shown_than_the_terminal_has(tmp_path: Path) -> None:
     assert re.search(r"  nap\[\d\]  0 s\r\n  nap\[\d\]  0 s\r\n  and 3 more\r\n0 of 1 done\r\n", seen), seen
 
 
-def test_a_question_has_the_terminal_to_itself(tmp_path: Path) -> None:
-    """Nothing is drawn over it until it has been answered."""
+def test_progress_is_hidden_during_a_prompt(tmp_path: Path) -> None:
+    """Nothing is drawn until it has been answered."""
     ask = '[nodes.ask]\ntool = "io.input"\ninputs = { message = "Name?" }\n'
     terminal = at(written(tmp_path, ask + NAP % "1"))
 
@@ -370,8 +368,8 @@ def test_a_question_has_the_terminal_to_itself(tmp_path: Path) -> None:
     assert seen.startswith("Ada\r\n") and seen.endswith('{"ask": "Ada", "nap": true}\r\n')
 
 
-def test_an_approval_has_the_terminal_to_itself(tmp_path: Path) -> None:
-    """The lines are gone while somebody is asked, and come again."""
+def test_progress_is_hidden_during_an_approval_prompt(tmp_path: Path) -> None:
+    """The lines appear again afterwards."""
     close = '[nodes.close]\ntool = "shop.close"\ninputs = { branch = "Oslo" }\n'
     terminal = at(
         written(tmp_path, close + NAP % "1"), "-p", str(ROOT / "docs" / "examples" / "shop.py"), size=(24, 80)
@@ -386,8 +384,8 @@ def test_an_approval_has_the_terminal_to_itself(tmp_path: Path) -> None:
     assert seen.endswith('{"close": "Oslo is closed", "nap": true}\r\n')
 
 
-def test_a_terminal_that_can_not_be_steered_gets_plain_lines(tmp_path: Path) -> None:
-    """One for each node that has ended."""
+def test_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
+    """There is one line for each finished node."""
     terminal = at(written(tmp_path, NAP % "0.1" + DONE), term="dumb")
 
     seen = terminal.rest()
@@ -397,8 +395,8 @@ def test_a_terminal_that_can_not_be_steered_gets_plain_lines(tmp_path: Path) -> 
     assert "\r\n".join(lines) == seen
 
 
-def test_an_interrupt_ends_a_run_and_saves_what_there_is(tmp_path: Path) -> None:
-    """With 130 and in one line; the node that ran says that it was interrupted."""
+def test_interrupt_ends_a_run_and_saves_the_trace(tmp_path: Path) -> None:
+    """The exit code is 130 with one line; the running node is marked as interrupted."""
     file = tmp_path / "trace.json"
     terminal = at(written(tmp_path, NAP % "20" + DONE), "--save", str(file))
 
@@ -430,10 +428,8 @@ ASKING = 'synthesis = "What does it say?"\n' + ECHO % "that Oslo is cold"
         ),
     ],
 )
-def test_a_model_is_asked_at_the_end_of_a_plan(
-    step: Said | Raw, expected: Ran, server: ModelServer, tmp_path: Path
-) -> None:
-    """Its answer is what is written; where it gives none, what the plan gives, with an error."""
+def test_synthesis_asks_the_model(step: Said | Raw, expected: Ran, server: ModelServer, tmp_path: Path) -> None:
+    """Its answer is printed; without an answer, the output of the plan and an error."""
     server.script(step)
 
     ran = command(*asked_of(server, "run", written(tmp_path, ASKING)))
@@ -442,8 +438,8 @@ def test_a_model_is_asked_at_the_end_of_a_plan(
     assert "that Oslo is cold" in server.requests[0].body["messages"][1]["content"]
 
 
-def test_a_plan_that_asks_a_model_has_one_before_it_begins(tmp_path: Path) -> None:
-    """A name that nobody knows ends the command; nothing has run."""
+def test_synthesis_needs_a_model_before_the_run(tmp_path: Path) -> None:
+    """An unknown model ends the command, and nothing has run."""
     ran = command("run", written(tmp_path, ASKING.replace("probe.echo", "probe.said")), "--model", "nobody")
 
     assert (2, "") == (ran.code, ran.out)
@@ -453,8 +449,8 @@ def test_a_plan_that_asks_a_model_has_one_before_it_begins(tmp_path: Path) -> No
 GOOD = {"nodes": {"a": {"tool": "probe.echo", "inputs": {"text": "made"}}}}
 
 
-def test_a_model_makes_a_plan_that_runs(server: ModelServer) -> None:
-    """What it writes is what ``run`` takes; a bad one goes back to it."""
+def test_model_makes_a_plan_that_runs(server: ModelServer) -> None:
+    """The printed plan is valid input of ``run``; an invalid plan goes back to the model."""
     server.script(says("a plan"), says(json.dumps(GOOD)))
 
     made = command(*asked_of(server, "plan", "Say it.", "--tools", "probe.e*"))
@@ -465,12 +461,12 @@ def test_a_model_makes_a_plan_that_runs(server: ModelServer) -> None:
     assert Ran(0, "made\n") == ran
 
 
-def test_a_model_that_makes_no_plan_is_told_of(server: ModelServer) -> None:
-    """With the problems of its last one, and 2."""
+def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
+    """It prints the problems of the last plan, and exits with 2."""
     server.script(forever=says(json.dumps(GOOD).replace("echo", "ecko")))
 
     made = command(*asked_of(server, "plan", "Say it.", "--attempts", "2"))
 
-    told = "no plan: nodes.a.tool: no tool is called probe.ecko; did you mean probe.echo?"
+    told = "no valid plan: nodes.a.tool: no tool is called probe.ecko; did you mean probe.echo?"
     assert Ran(2, "", f"neuroscript: {told}\n") == made
     assert 2 == len(server.requests)

@@ -1,4 +1,4 @@
-"""``--spill``: results that are too large for whoever reads them, in files of the sandbox."""
+"""``--spill``: large results are written to files in the sandbox."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from tests.cli.conftest import Ran, command
 
 
-def test_a_large_result_is_a_file_and_its_beginning(tmp_path: Path) -> None:
-    """As text, and as JSON with the facts."""
+def test_large_result_is_written_to_a_file(tmp_path: Path) -> None:
+    """The output is a preview, or JSON with the details."""
     words = ("call", "--sandbox", str(tmp_path), "--spill", "100", "probe.echo", "x" * 200)
     done, told = command(*words), command(*words, "--json")
 
@@ -22,8 +22,8 @@ def test_a_large_result_is_a_file_and_its_beginning(tmp_path: Path) -> None:
     assert text == done.out
 
 
-def test_results_of_a_file_of_calls_are_spilled_too(tmp_path: Path) -> None:
-    """Each for itself."""
+def test_results_of_execute_are_written_to_files(tmp_path: Path) -> None:
+    """Each result has its own file."""
     calls = b'{"name": "probe.echo", "arguments": ["xxxxxxxxxxxx"]}\n{"name": "probe.echo", "arguments": ["x"]}\n'
 
     done = command("execute", "-", "--sandbox", str(tmp_path), "--spill", "10", stdin=calls)
@@ -34,8 +34,8 @@ def test_results_of_a_file_of_calls_are_spilled_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["-1", "many", "1.5", "9" * 30, ""])
-def test_a_number_that_is_none_is_a_matter_of_usage(number: str) -> None:
-    """Before anything runs."""
+def test_invalid_number_is_a_usage_error(number: str) -> None:
+    """It is reported before anything runs."""
     done = command("call", f"--spill={number}", "probe.echo", "x")
 
     assert Ran(2, "", "neuroscript: --spill takes a number of bytes, such as 100000\n") == done

@@ -1,4 +1,4 @@
-"""``neuroscript call`` of a tool that streams: items as they come, and a tool that is ended whichever way that ends."""
+"""``neuroscript call`` of a streaming tool: items are printed as they arrive, and the tool is always stopped."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def register(registrar):
 
     @tools.tool()
     def lines() -> Iterator[str]:
-        """Give lines, with what a terminal should not see."""
+        """Return lines with control characters."""
         print("said by the tool")
         yield from ("one\\n", "two", "a\\x1b[2Jb", "")
 
     @tools.tool()
     def maps() -> Iterator[dict[str, Any]]:
-        """Give maps, and fail."""
+        """Return maps, and fail."""
         yield {"a": b"x"}
         yield {"b": None}
         raise ValueError("a value that nobody may see")
@@ -64,7 +64,7 @@ def register(registrar):
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> str:
-    """The file of a plugin with these tools."""
+    """A plugin file with these tools."""
     file = tmp_path / "streams.py"
     file.write_text(PLUGIN)
     return str(file)
@@ -75,7 +75,7 @@ def ran(plugin: str, *words: str) -> Ran:
 
 
 def until(path: str) -> None:
-    """Wait until there is a file."""
+    """Wait until a file exists."""
     end = time.monotonic() + 20
     while not Path(path).exists():
         assert time.monotonic() < end, f"no {path}"
@@ -94,7 +94,7 @@ def until(path: str) -> None:
             Ran(
                 1,
                 '{"a": {"$base64": "eA=="}}\n{"b": null}\n',
-                "neuroscript: s.maps: the tool failed (ValueError) (after 2 items); --traceback shows where\n",
+                "neuroscript: s.maps: the tool failed (ValueError) (after 2 items); add --traceback to see where\n",
             ),
             id="until one fails",
         ),
@@ -111,12 +111,12 @@ def until(path: str) -> None:
     ],
 )
 def test_items_are_lines(plugin: str, words: list[str], expected: Ran) -> None:
-    """A text as it is, everything else as JSON."""
+    """A string is printed unchanged, anything else as JSON."""
     assert expected == ran(plugin, *words)
 
 
-def test_items_are_lines_of_json(plugin: str) -> None:
-    """With one below them that says how it ended; what the tool prints is not among them."""
+def test_json_items_are_lines(plugin: str) -> None:
+    """The outcome follows; the tool's own output is not among them."""
     done, failed = ran(plugin, "--json", "s.lines"), ran(plugin, "--json", "s.maps")
 
     *items, end = map(json.loads, done.out.splitlines())
@@ -130,8 +130,8 @@ def test_items_are_lines_of_json(plugin: str) -> None:
     assert (False, "tool.failed", 2) == (end["ok"], end["error"]["code"], end["error"]["items"])
 
 
-def test_what_was_converted_stands_below_the_items(plugin: str) -> None:
-    """As below the result of any other call."""
+def test_repairs_follow_the_items(plugin: str) -> None:
+    """They are part of the outcome, as in other calls."""
     done = ran(plugin, "--json", "s.up", "1")
 
     item, end = map(json.loads, done.out.splitlines())
@@ -139,8 +139,8 @@ def test_what_was_converted_stands_below_the_items(plugin: str) -> None:
     assert [{"where": "most", "got": "str", "became": "int"}] == end["repairs"]
 
 
-def test_an_item_is_there_before_the_last_is_made(plugin: str, tmp_path: Path) -> None:
-    """In a process, through a pipe."""
+def test_item_is_printed_before_the_next_is_produced(plugin: str, tmp_path: Path) -> None:
+    """In a separate process, through a pipe."""
     mark = tmp_path / "mark"
     child = start("call", "-p", plugin, "s.up", "3", str(mark))
     assert child.stdout and child.stdin and child.stderr
@@ -152,8 +152,7 @@ def test_an_item_is_there_before_the_last_is_made(plugin: str, tmp_path: Path) -
     assert ([b"0\n", b"1\n"], b"2\n", b"", 0) == (first, out, err, child.returncode)
 
 
-def test_an_item_is_seen_on_a_terminal_before_the_last_is_made(plugin: str, tmp_path: Path) -> None:
-    """By whoever sits there."""
+def test_item_is_shown_on_a_terminal_before_the_next_is_produced(plugin: str, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     words = ["call", "-p", plugin, "s.up", "2", str(mark)]
     terminal = Terminal(f"import sys\nfrom neuroscript.cli import main\nsys.exit(main({words!r}))")
@@ -165,8 +164,8 @@ def test_an_item_is_seen_on_a_terminal_before_the_last_is_made(plugin: str, tmp_
 
 
 @pytest.mark.parametrize("how", [[], ["--json"]])
-def test_a_reader_that_has_seen_enough_ends_the_tool(plugin: str, tmp_path: Path, how: list[str]) -> None:
-    """As ``| head -1`` does: the generator is closed, quietly."""
+def test_closed_pipe_stops_the_tool(plugin: str, tmp_path: Path, how: list[str]) -> None:
+    """As with ``| head -1``: the generator is closed, without a message."""
     mark = str(tmp_path / "mark")
     shell = f'"{sys.executable}" -m neuroscript call -p "{plugin}" {" ".join(how)} s.up 100000000 "{mark}" | head -1'
     done = subprocess.run(
@@ -179,8 +178,8 @@ def test_a_reader_that_has_seen_enough_ends_the_tool(plugin: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["s.up", "s.aup"])
-def test_an_interrupt_ends_the_tool(plugin: str, tmp_path: Path, name: str) -> None:
-    """Ctrl-C while it makes an item."""
+def test_interrupt_stops_the_tool(plugin: str, tmp_path: Path, name: str) -> None:
+    """Ctrl-C arrives while it produces an item."""
     mark = str(tmp_path / "mark")
     child = start("call", "-p", plugin, name, "2", mark)
     assert child.stdout and child.stdin and child.stderr
@@ -193,8 +192,8 @@ def test_an_interrupt_ends_the_tool(plugin: str, tmp_path: Path, name: str) -> N
     assert "closed" == Path(mark + ".closed").read_text()
 
 
-def test_a_stream_is_not_kept(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More items come than a call collects."""
+def test_stream_is_not_stored(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has more items than a call may collect."""
     monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 2)
 
     assert Ran(0, "0\n1\n2\n3\n") == ran(plugin, "s.up", "4")

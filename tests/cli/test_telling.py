@@ -1,4 +1,4 @@
-"""``neuroscript export``, ``stubs`` and ``docs``: what others are told of the tools, on files of their own."""
+"""``neuroscript export``, ``stubs`` and ``docs``, and the files that they write."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ INFOS = [ToolInfo(tool.spec, tool.policy, "") for tool in probe]
 # export
 
 
-def test_export_prompt_is_what_a_host_gets_in_python() -> None:
-    """Of all tools, and of those that match."""
+def test_export_prompt_equals_the_python_api() -> None:
+    """For all tools, and for those that match."""
     assert Ran(0, f"{to_prompt(SPECS)}\n") == command("export", "prompt")
     some = [spec for spec in SPECS if spec.full_name.startswith("probe.s")]
     assert Ran(0, f"{to_prompt(some)}\n") == command("export", "prompt", "probe.s*")
 
 
-def test_export_prompt_gives_json() -> None:
-    """One text of JSON."""
+def test_export_prompt_prints_json() -> None:
+    """The output is one JSON string."""
     ran = command("export", "prompt", "--json")
 
     assert (0, to_prompt(SPECS)) == (ran.code, json.loads(ran.out))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_each_format_is_there(name: str) -> None:
-    """The table names functions that there are."""
+def test_every_format_has_a_function(name: str) -> None:
     ran = command("export", name)
 
     assert (0, "") == (ran.code, ran.err)
@@ -53,7 +52,7 @@ def test_each_format_is_there(name: str) -> None:
     [
         pytest.param(
             ["export", "nonsense\x1b"],
-            f"no format is called nonsense\\x1b; there are {', '.join(FORMATS)} (see neuroscript export --help)",
+            f"unknown format nonsense\\x1b; choose from {', '.join(FORMATS)} (see neuroscript export --help)",
             id="no such format",
         ),
         pytest.param(["export", "prompt", "probe"], "no tool matches probe; did you mean 'probe.*'?", id="a group"),
@@ -61,40 +60,40 @@ def test_each_format_is_there(name: str) -> None:
         pytest.param(["docs", "nonsense"], "no tool matches nonsense", id="no such tool either"),
         pytest.param(
             ["stubs", "--check"],
-            "--check needs the file that is to be looked at; name it with --output",
+            "--check needs the stub file; add --output FILE",
             id="nothing to look at",
         ),
         pytest.param(
             ["docs", "--check"],
-            "--check needs the directory that is to be looked at; name it with --output",
+            "--check needs the directory of the pages; add --output DIR",
             id="nothing to look at either",
         ),
         pytest.param(
             ["stubs", "--output", "tools.py"],
-            "tools.py is no file that can be imported as a stub; name one like tools.pyi",
+            "tools.py is not a valid stub file name; use a name such as tools.pyi",
             id="no stub",
         ),
         pytest.param(
             ["stubs", "--output", "my-tools.pyi"],
-            "my-tools.pyi is no file that can be imported as a stub; name one like tools.pyi",
+            "my-tools.pyi is not a valid stub file name; use a name such as tools.pyi",
             id="no name of a module",
         ),
         pytest.param(
             ["stubs", "--output", "README.md/tools.pyi"],
-            "can not read README.md/tools.pyi: not a directory",
+            "cannot read README.md/tools.pyi: not a directory",
             id="a file",
         ),
         pytest.param(
-            ["docs", "--output", ""], "the name of the directory is empty; name one with --output", id="no name"
+            ["docs", "--output", ""], "--output: expected the name of a directory, got an empty string", id="no name"
         ),
         pytest.param(
-            ["docs", "--output", "README.md"], "can not read README.md/probe.md: not a directory", id="no directory"
+            ["docs", "--output", "README.md"], "cannot read README.md/probe.md: not a directory", id="no directory"
         ),
-        pytest.param(["docs", "--output", "a\0b"], "can not read a\\x00b/probe.md: valueerror", id="no path"),
+        pytest.param(["docs", "--output", "a\0b"], "cannot read a\\x00b/probe.md: valueerror", id="no path"),
     ],
 )
-def test_what_can_not_be_done_is_said_at_once(words: list[str], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 2, and nothing is written."""
+def test_usage_errors_are_reported(words: list[str], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is 2, and nothing is written."""
     monkeypatch.chdir(ROOT)
 
     assert Ran(2, "", f"neuroscript: {text}\n") == command(*words)
@@ -103,8 +102,8 @@ def test_what_can_not_be_done_is_said_at_once(words: list[str], text: str, monke
 # stubs
 
 
-def test_stubs_writes_a_file_that_is_current_then(tmp_path: Path) -> None:
-    """Before it is there, and when it is not what it would be, --check exits with 1 and writes nothing."""
+def test_stubs_writes_a_current_file(tmp_path: Path) -> None:
+    """If the file is missing or outdated, --check exits with 1 and writes nothing."""
     file = tmp_path / "typings" / "tools.pyi"
     words = ["stubs", "--output", str(file)]
 
@@ -121,8 +120,8 @@ def test_stubs_writes_a_file_that_is_current_then(tmp_path: Path) -> None:
     assert [*file.parent.iterdir()] == [file]
 
 
-def test_stubs_of_some_tools_go_to_the_standard_output() -> None:
-    """Or into JSON, with the text."""
+def test_stubs_prints_matching_tools_to_stdout() -> None:
+    """With --json, the output contains the text."""
     some = stub(spec for spec in SPECS if spec.full_name == "probe.echo")
 
     assert Ran(0, some) == command("stubs", "probe.echo") == command("stubs", "--output", "-", "probe.echo")
@@ -133,7 +132,7 @@ def test_stubs_of_some_tools_go_to_the_standard_output() -> None:
 
 
 def test_docs_writes_a_page_for_each_group(tmp_path: Path) -> None:
-    """And says which are not current, until they are."""
+    """It reports outdated pages."""
     words = ["docs", "--output", str(tmp_path / "pages")]
     file = tmp_path / "pages" / "probe.md"
 
@@ -150,13 +149,13 @@ def test_docs_writes_a_page_for_each_group(tmp_path: Path) -> None:
     assert Ran(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
 
 
-def test_docs_tells_of_pages_whose_tools_have_gone(tmp_path: Path) -> None:
-    """They are not current, and are not removed either; pages that others wrote are no affair of it."""
+def test_docs_reports_obsolete_pages(tmp_path: Path) -> None:
+    """They are not deleted; files that docs did not write are ignored."""
     words = ["docs", "--output", str(tmp_path)]
     command(*words)
     (tmp_path / "old.md").write_text(f"{MARK}\n\n# old\n")
     (tmp_path / "guide.md").write_text("# A guide\n")
-    sentence = f"neuroscript: {tmp_path / 'old.md'} is left over; there are no tools of that group, so remove it\n"
+    sentence = f"neuroscript: {tmp_path / 'old.md'} is obsolete, because its group has no tools; delete it\n"
 
     assert Ran(1, "", sentence) == command(*words, "--check")
     assert Ran(0, f"{tmp_path}: 1 page, 0 written\n", sentence) == command(*words)
@@ -164,8 +163,8 @@ def test_docs_tells_of_pages_whose_tools_have_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["a page of somebody", "a link"])
-def test_docs_writes_over_nothing_that_is_not_its_own(tmp_path: Path, kind: str) -> None:
-    """Neither a page of somebody else nor what a link leads to."""
+def test_docs_replaces_only_its_own_files(tmp_path: Path, kind: str) -> None:
+    """It refuses other files and symbolic links."""
     mine = tmp_path / "mine.md"
     mine.write_text("# mine\n" if kind == "a page of somebody" else f"{MARK}\n")
     before = mine.read_text()
@@ -173,14 +172,14 @@ def test_docs_writes_over_nothing_that_is_not_its_own(tmp_path: Path, kind: str)
     place.mkdir()
     file = place / "probe.md"
     mine.rename(file) if kind == "a page of somebody" else file.symlink_to(mine)
-    sentence = f"neuroscript: {file} was not written by neuroscript docs; move it, or name another directory\n"
+    sentence = f"neuroscript: {file} was not written by neuroscript docs; move it, or choose another directory\n"
 
     assert Ran(2, "", sentence) == command("docs", "--output", str(place))
     assert file.read_text() == before
 
 
-def test_docs_first_writes_to_a_file_with_a_name_of_its_own(tmp_path: Path) -> None:
-    """A file of the user's that is named like a page and a process is neither written over nor removed."""
+def test_docs_uses_a_unique_temporary_file(tmp_path: Path) -> None:
+    """A file of the user with a similar name is neither replaced nor deleted."""
     file = tmp_path / f".probe.md.{os.getpid()}"
     file.write_text("a user's own")
 
@@ -189,8 +188,7 @@ def test_docs_first_writes_to_a_file_with_a_name_of_its_own(tmp_path: Path) -> N
     assert (file.read_text(), (tmp_path / "probe.md").exists()) == ("a user's own", True)
 
 
-def test_docs_without_a_directory_are_printed() -> None:
-    """All pages, one after the other."""
+def test_docs_without_a_directory_prints_all_pages() -> None:
     assert Ran(0, page("probe", INFOS)) == command("docs")
     assert json.loads(command("docs", "--json").out) == {"pages": [{"file": "probe.md", "text": page("probe", INFOS)}]}
 
@@ -199,10 +197,8 @@ def test_docs_without_a_directory_are_printed() -> None:
 
 
 @pytest.mark.parametrize("words", [("export", "prompt"), ("stubs",), ("docs",)], ids=" ".join)
-def test_the_installed_tools_are_told_of_alike_with_an_engine_and_without(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
-    """By their indexes nothing of them is imported; a file of tools that is named besides needs an engine."""
+def test_output_is_the_same_with_and_without_an_engine(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Indexes avoid imports; an additional plugin file needs an engine."""
     file = tmp_path / "mine.py"
     file.write_text("def register(registrar):\n    pass\n")
     by_index, by_engine = process(*words, "math.*"), process(*words, "math.*", "-p", str(file))
@@ -212,8 +208,8 @@ def test_the_installed_tools_are_told_of_alike_with_an_engine_and_without(
     assert "round" in by_index.out
 
 
-def test_nothing_of_the_tools_is_imported_to_tell_of_them() -> None:
-    """Which the list of what a process has loaded says."""
+def test_tools_are_not_imported_to_describe_them() -> None:
+    """The test checks the loaded modules of a process."""
     for words in (("export", "prompt"), ("stubs",), ("docs",)):
         code = (
             "import sys, io; from neuroscript.cli import main; out, sys.stdout = sys.stdout, io.StringIO(); "

@@ -1,4 +1,4 @@
-"""What a person sees: a real terminal, with colours and without."""
+"""Output on a real terminal, with and without colours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITHOUT_RICH = f"{BEGIN} sys.modules['rich'] = None; {RUN}"
 
 
 def seen(*words: str, code: str = "", **settings: str) -> str:
-    """Return what the command writes to a terminal of 80 columns."""
+    """Return the output of the command on a terminal of 80 columns."""
     ours, theirs = pty.openpty()
     start = ["-c", code] if code else ["-m", "tests.cli.probe"]
     env = environment(TERM="xterm-256color", **{"COLUMNS": "80", **settings})
@@ -32,7 +32,7 @@ def seen(*words: str, code: str = "", **settings: str) -> str:
     try:
         while part := os.read(ours, 65536):
             parts.append(part)
-    except OSError:  # Linux says so when the other side has closed
+    except OSError:  # Linux raises EIO when the other side has closed
         pass
     os.close(ours)
     assert child.wait(30) == 0
@@ -42,8 +42,8 @@ def seen(*words: str, code: str = "", **settings: str) -> str:
 @pytest.mark.parametrize(
     "words", [["list"], ["show", "probe.danger"], ["execute", "sandbox/inbox/calls.jsonl", "--report"]]
 )
-def test_a_terminal_has_colours_unless_it_is_told_not_to(words: list[str]) -> None:
-    """NO_COLOR takes the colours away and nothing else; without rich the same words are there, plainly."""
+def test_terminal_has_colours_unless_disabled(words: list[str]) -> None:
+    """NO_COLOR removes only the colours; without rich the text is the same."""
     colours = seen(*words)
     no_colour = seen(*words, NO_COLOR="1")
     plain = seen(*words, code=WITHOUT_RICH)
@@ -56,8 +56,8 @@ def test_a_terminal_has_colours_unless_it_is_told_not_to(words: list[str]) -> No
 
 
 @pytest.mark.parametrize("code", ["", WITHOUT_RICH], ids=["rich", "plain"])
-def test_sentences_stay_readable_on_a_wide_terminal(code: str) -> None:
-    """A page of prose takes 100 columns at most; a table of tools takes what there is."""
+def test_prose_is_at_most_100_columns_wide(code: str) -> None:
+    """A table of tools uses the whole width."""
     page = SEQUENCE.sub("", seen("show", "probe.waits", code=code, COLUMNS="150"))
     table = SEQUENCE.sub("", seen("list", "probe.tags", code=code, COLUMNS="150"))
 
@@ -69,8 +69,8 @@ def _words(text: str) -> list[str]:
     return SEQUENCE.sub("", text).split()
 
 
-def test_what_tools_write_can_not_steer_a_terminal() -> None:
-    """Descriptions of a tool, results, errors and names: escapes are shown, lines and tabs stay."""
+def test_tool_output_cannot_control_the_terminal() -> None:
+    """Descriptions, results, errors and names are escaped, except newlines and tabs."""
     shown = seen("show", "probe.danger")
     result = seen("call", "probe.echo", "a\tb\nc\x1b[2J\u202e\x07")
     calls = [{"name": "probe.fails", "arguments": ["x"]}, {"name": "probe.echo", "arguments": ["a\x1b[2Jb"]}]
@@ -86,8 +86,7 @@ def _fed(lines: str) -> str:
     return f"{BEGIN} import io; sys.stdin = io.TextIOWrapper(io.BytesIO({lines.encode()!r})); {RUN}"
 
 
-def test_json_has_no_colours_and_loads_no_rich() -> None:
-    """``--json`` is for programs, wherever it goes."""
+def test_json_has_no_colours_and_imports_no_rich() -> None:
     code = f"{BEGIN} main(['list', '--json'], engine); print('rich' in sys.modules)"
 
     lines = seen(code=code).splitlines()
@@ -96,8 +95,8 @@ def test_json_has_no_colours_and_loads_no_rich() -> None:
     assert "\x1b" not in lines[0]
 
 
-def test_only_a_terminal_loads_rich() -> None:
-    """Colours cost as much as half a start-up, so nobody pays for them who does not see them."""
+def test_only_a_terminal_imports_rich() -> None:
+    """The import takes half as long as the start of the command."""
     code = f"{BEGIN} main(['list']); print('rich' in sys.modules, 'argcomplete' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(ROOT), capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""``neuroscript trace``: traces shown, drawn and compared, and files that are none."""
+"""``neuroscript trace``: traces are shown, drawn and compared, and invalid files are reported."""
 
 from __future__ import annotations
 
@@ -42,36 +42,35 @@ error  plan.failed: read failed
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The trace in a file."""
+    """A trace in a file."""
     return saved(RUN, tmp_path / "run.json")
 
 
 def saved(made: Trace, path: Path) -> Path:
-    """Return the file into which a trace was written."""
+    """Return the file to which a trace was written."""
     save_trace(made, path)
     return path
 
 
-def test_a_trace_is_shown_as_a_table(file: Path) -> None:
-    """How the plan ended, each node, and what came of it; as it is given in Python."""
+def test_trace_is_shown_as_a_table(file: Path) -> None:
+    """It contains the status, each node and the output, as in Python."""
     assert Ran(OK, SHOWN) == command("trace", "show", str(file), make_engine=None)
     assert trace_text(RUN) == SHOWN.replace("error  ", "error: ").rstrip("\n")
 
 
-def test_a_trace_is_read_from_the_standard_input(file: Path) -> None:
-    """As programs hand it on."""
+def test_trace_is_read_from_stdin(file: Path) -> None:
     assert Ran(OK, SHOWN) == command("trace", "show", "-", stdin=file.read_bytes())
 
 
-def test_a_trace_is_shown_as_data(file: Path) -> None:
-    """In one line, as it stands in the file."""
+def test_json_prints_the_trace(file: Path) -> None:
+    """It is one line, as in the file."""
     ran = command("trace", "show", str(file), "--json")
 
     assert (ran.code, json.loads(ran.out)) == (OK, trace_to_data(RUN))
 
 
-def test_a_picture_is_written(tmp_path: Path, file: Path) -> None:
-    """To a file, whose directory is made, or to the standard output."""
+def test_picture_is_written(tmp_path: Path, file: Path) -> None:
+    """To a file, whose directory is created, or to stdout."""
     ran = command("trace", "show", str(file), "--svg", str(tmp_path / "new" / "run.svg"))
     told = command("trace", "show", str(file), "--svg", str(tmp_path / "run.svg"), "--json")
 
@@ -86,8 +85,8 @@ def test_a_picture_is_written(tmp_path: Path, file: Path) -> None:
     assert [name for name, _ in Drawn.of(trace_svg(RUN)).boxes] == ["fetch", "read", "tell"]
 
 
-def test_nothing_in_a_trace_steers_a_terminal(tmp_path: Path) -> None:
-    """Whoever has written it: in no cell is a control character or a mark that turns the writing round."""
+def test_trace_cannot_control_the_terminal(tmp_path: Path) -> None:
+    """No cell contains a control character or a bidirectional mark."""
     odd = "\x1b[2J\u202e\0\x07"
     bad = {"code": odd, "message": f"{odd}\nstatus: succeeded"}
     told = attrs.evolve(node("a", status="failed", error=bad), tool=odd)
@@ -100,21 +99,21 @@ def test_nothing_in_a_trace_steers_a_terminal(tmp_path: Path) -> None:
     assert trace_text(made).replace("\n", "").isprintable()
 
 
-def test_a_graph_that_no_picture_holds_is_refused(tmp_path: Path) -> None:
-    """At once, and with a sentence; it is shown as text all the same."""
+def test_too_large_graph_is_not_drawn(tmp_path: Path) -> None:
+    """There is a message at once, and the text output still works."""
     names = [f"n{number}" for number in range(500)]
     knot = trace(*(node(name, *names[:index], status="unstarted") for index, name in enumerate(names)))
     file = saved(knot, tmp_path / "knot.json")
 
     drawn = command("trace", "show", str(file), "--svg", "-")
 
-    said = "neuroscript: the picture can not be drawn: its edges would pass more than 1000000 places\n"
+    said = "neuroscript: cannot draw the picture: its edges would pass more than 1000000 places\n"
     assert Ran(USAGE, "", said) == drawn
     assert OK == command("trace", "show", str(file)).code
 
 
-def test_a_line_has_an_end(tmp_path: Path) -> None:
-    """However long the names are that a trace holds."""
+def test_lines_have_a_maximum_length(tmp_path: Path) -> None:
+    """Names in a trace may be long."""
     long = "x" * 100_000
     node = attrs.evolve(RUN.nodes[0], tool=long, reason=long, status="skipped")
     file = saved(attrs.evolve(RUN, plan=long, run=long, nodes=(node,)), tmp_path / "long.json")
@@ -126,8 +125,8 @@ def test_a_line_has_an_end(tmp_path: Path) -> None:
     assert len(drawn.out) < 10_000
 
 
-def test_a_table_fits_a_terminal(file: Path) -> None:
-    """In colours, and without a word less."""
+def test_table_fits_a_terminal(file: Path) -> None:
+    """With colours, it contains the same words."""
     coloured = seen("trace", "show", str(file))
 
     assert "\x1b[32msucceeded" in coloured
@@ -137,7 +136,7 @@ def test_a_table_fits_a_terminal(file: Path) -> None:
 
 
 def test_two_traces_are_compared(tmp_path: Path, file: Path) -> None:
-    """By path, with what it was and what it is; the exit code says whether anything differs."""
+    """Each difference has a path and both values; the exit code is 1 if there are any."""
     fetch = RUN["fetch"]
     other = attrs.evolve(
         RUN,
@@ -179,8 +178,8 @@ nodes.new                  is new
 
 
 @pytest.mark.parametrize(("was", "now"), [(1, 1.0), (1, True), (0.0, -0.0), ("1", 1), (None, False)])
-def test_a_value_of_another_type_is_a_difference(was: Any, now: Any) -> None:
-    """Though Python calls most of them equal."""
+def test_value_of_another_type_is_a_difference(was: Any, now: Any) -> None:
+    """Python considers most of these values equal."""
     old, new = (attrs.evolve(RUN, output={"a": [each]}) for each in (was, now))
 
     (found,) = trace_diff(old, new)
@@ -189,19 +188,19 @@ def test_a_value_of_another_type_is_a_difference(was: Any, now: Any) -> None:
     assert () == trace_diff(old, old)
 
 
-def test_times_are_no_difference(tmp_path: Path, file: Path) -> None:
-    """Two runs of one plan never take the same; what is far apart is told."""
+def test_times_are_not_a_difference(tmp_path: Path, file: Path) -> None:
+    """The times of two runs always differ; large differences are listed."""
     slow = saved(attrs.evolve(RUN, run="r2", started=5000.0, seconds=3.0), tmp_path / "b.json")
     ran = command("trace", "diff", str(file), str(slow), "--json")
 
     found = [{"path": "seconds", "text": "3 s, was 2 s, 1.5 times as long", "time": True}]
     assert (ran.code, json.loads(ran.out)) == (OK, {"ok": True, "differences": found})
-    assert command("trace", "diff", str(file), str(file)) == Ran(OK, "the two runs did the same\n")
+    assert command("trace", "diff", str(file), str(file)) == Ran(OK, "no differences\n")
     assert command("trace", "diff", str(file), "-", stdin=file.read_bytes()).code == OK
 
 
 def test_many_differences_of_one_value_are_counted(tmp_path: Path, file: Path) -> None:
-    """The first twenty are told."""
+    """The first twenty are listed."""
     a = saved(trace(node("a", result=[0] * 30)), tmp_path / "a.json")
     b = saved(trace(node("a", result=[1] * 30)), tmp_path / "b.json")
 
@@ -215,8 +214,8 @@ def test_many_differences_of_one_value_are_counted(tmp_path: Path, file: Path) -
     ]
 
 
-def test_no_damaged_trace_gives_a_traceback(tmp_path: Path) -> None:
-    """It is shown, or what is wrong with it is said."""
+def test_damaged_traces_produce_no_traceback(tmp_path: Path) -> None:
+    """Each is shown, or its problem is reported."""
     file, codes = tmp_path / "t.json", set()
     for number, data in enumerate(damaged(f"{json.dumps(trace_to_data(RUN))}\n".encode(), 100)):
         file.write_bytes(data)
@@ -231,7 +230,7 @@ def test_no_damaged_trace_gives_a_traceback(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentences"),
     [
-        (["trace"], ["an action is missing: show, diff (see neuroscript trace --help)"]),
+        (["trace"], ["expected an action: show, diff (see neuroscript trace --help)"]),
         (["trace", "show", "none.json"], ["none.json: can not be read: no such file or directory"]),
         (
             ["trace", "show", "bad.json"],
@@ -248,18 +247,18 @@ def test_no_damaged_trace_gives_a_traceback(tmp_path: Path) -> None:
                 "none.json: can not be read: no such file or directory",
             ],
         ),
-        (["trace", "diff", "-", "-"], ["only one of the two traces can be read from the standard input"]),
-        (["trace", "show", "-"], ["the standard input: is no JSON: line 1, column 1 is not JSON"]),
-        (["trace", "show", "good.json", "--svg", "good.json/x"], ["can not write good.json/x: file exists"]),
-        (["trace", "show", "good.json", "--svg", "."], ["can not write .: it is no file"]),
-        (["trace", "show", "good.json", "--svg", "x" * 256], [f"can not write …{'x' * 200}: file name too long"]),
-        (["trace", "show", "good.json", "--svg", "/dev/null"], ["can not write /dev/null: it is no file"]),
+        (["trace", "diff", "-", "-"], ["only one of the two traces can be read from standard input"]),
+        (["trace", "show", "-"], ["standard input: is no JSON: line 1, column 1 is not JSON"]),
+        (["trace", "show", "good.json", "--svg", "good.json/x"], ["cannot write good.json/x: file exists"]),
+        (["trace", "show", "good.json", "--svg", "."], ["cannot write .: not a regular file"]),
+        (["trace", "show", "good.json", "--svg", "x" * 256], [f"cannot write …{'x' * 200}: file name too long"]),
+        (["trace", "show", "good.json", "--svg", "/dev/null"], ["cannot write /dev/null: not a regular file"]),
     ],
 )
-def test_what_is_wrong_is_told(
+def test_every_problem_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentences: list[str]
 ) -> None:
-    """Every fault of every file, and exit code 2."""
+    """For every file, with exit code 2."""
     monkeypatch.chdir(tmp_path)
     data = trace_to_data(RUN)
     bad = {key: data[key] for key in data if key not in ("run", "digest")} | {"plan": 5}

@@ -1,4 +1,4 @@
-"""``--traceback`` and ``NEUROSCRIPT_TRACEBACK``: why a tool or a plugin failed, for the person at the terminal."""
+"""``--traceback`` and ``NEUROSCRIPT_TRACEBACK``: why a tool or a plugin failed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def expected(plugin: Path) -> str:
 FAILED = "neuroscript: shop.price: the tool failed (KeyError)"
 
 
-def test_without_the_option_a_failure_is_one_line(plugin: Path) -> None:
+def test_failure_without_the_option_is_one_line(plugin: Path) -> None:
     ran = process("call", "-p", str(plugin), "shop.price", "black")
 
     assert (ran.code, ran.out) == (1, "")
@@ -68,23 +68,23 @@ def test_without_the_option_a_failure_is_one_line(plugin: Path) -> None:
         ("call", "-p", "PLUGIN", "shop.price", "black", "--traceback"),
     ],
 )
-def test_the_option_shows_the_traceback_wherever_it_stands(words: tuple[str, ...], plugin: Path) -> None:
+def test_option_prints_the_traceback_in_any_position(words: tuple[str, ...], plugin: Path) -> None:
     ran = process(*(str(plugin) if word == "PLUGIN" else word for word in words))
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith(f"{expected(plugin)}{FAILED}")
 
 
-def test_a_variable_shows_the_traceback_too(plugin: Path) -> None:
-    """Any value but the empty one and 0."""
+def test_variable_prints_the_traceback(plugin: Path) -> None:
+    """Any value except 0 and the empty string."""
     for value, shows in (("1", True), ("0", False), ("", False)):
         ran = process("call", "-p", str(plugin), "shop.price", "black", NEUROSCRIPT_TRACEBACK=value)
 
         assert (expected(plugin) in ran.err) is shows
 
 
-def test_each_line_of_a_file_that_fails_shows_its_traceback(plugin: Path) -> None:
-    """The results that a program reads stay as they are."""
+def test_execute_prints_the_traceback_of_each_failed_line(plugin: Path) -> None:
+    """The JSON results do not change."""
     lines = "".join(
         json.dumps({"id": str(n), "name": "shop.price", "arguments": {"name": "black"}}) + "\n" for n in (1, 2)
     )
@@ -98,8 +98,8 @@ def test_each_line_of_a_file_that_fails_shows_its_traceback(plugin: Path) -> Non
 
 
 @pytest.mark.parametrize("words", [("list",), ("call", "math.add", "1", "2")])
-def test_a_plugin_that_fails_to_load_says_why(words: tuple[str, ...], tmp_path: Path) -> None:
-    """With its own message, and with its traceback if that was asked for."""
+def test_broken_plugin_is_reported_with_its_reason(words: tuple[str, ...], tmp_path: Path) -> None:
+    """The traceback is printed if it is enabled."""
     path = tmp_path / "acme.py"
     path.write_text('def connect():\n    raise RuntimeError("please set ACME_KEY")\n\nconnect()\n')
     reason = f"neuroscript: {path}: cannot be loaded: RuntimeError: please set ACME_KEY (acme.py, line 2)\n"
@@ -118,7 +118,7 @@ def test_a_plugin_that_fails_to_load_says_why(words: tuple[str, ...], tmp_path: 
     )
 
 
-def test_a_broken_plugin_of_a_directory_shows_its_traceback_with_the_warning(tmp_path: Path) -> None:
+def test_broken_plugin_of_a_directory_prints_its_traceback(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "acme.py").write_text("import acme_missing\n")
@@ -136,12 +136,12 @@ def test_a_broken_plugin_of_a_directory_shows_its_traceback_with_the_warning(tmp
     )
 
 
-def test_warnings_of_tools_are_shown_without_what_steers_a_terminal(plugin: Path) -> None:
+def test_warnings_of_tools_are_escaped(plugin: Path) -> None:
     assert process("call", "-p", str(plugin), "shop.warns") == Ran(0, "null\n", "neuroscript: low on te\\x1ba\n")
 
 
-def test_a_server_shows_tracebacks_without_being_asked(plugin: Path) -> None:
-    """On stderr, where the logs of MCP clients collect it; the client gets the type alone."""
+def test_server_always_prints_tracebacks(plugin: Path) -> None:
+    """On stderr, which MCP clients log; the client receives only the type."""
 
     def line(method: str, id: int | None = None, **params: object) -> bytes:
         head = {"jsonrpc": "2.0", "method": method} | ({} if id is None else {"id": id})

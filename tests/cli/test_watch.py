@@ -1,4 +1,4 @@
-"""``call --watch``: an author edits a file and sees what the tool then does, and what is wrong with the file."""
+"""``call --watch``: a saved file is reloaded and the call repeated, and errors in the file are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def register(registrar):
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A plugin of one file, where no installed one is loaded."""
+    """A plugin of one file, without installed plugins."""
     monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "")
     path = tmp_path / "plugins" / "tools.py"
     path.parent.mkdir()
@@ -36,12 +36,12 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def save(path: Path, end: str) -> None:
-    """Write a plugin as many editors do: another file takes its name."""
+    """Write a plugin as many editors do: replace it by another file."""
     put(path, PLUGIN.format(end=end))
 
 
 def put(path: Path, text: str, mode: int = 0o644) -> None:
-    """Have a file be there whole, or as it was."""
+    """Create or replace a whole file at once."""
     new = path.with_suffix(".swp")
     new.write_text(text)
     new.chmod(mode)
@@ -50,16 +50,16 @@ def put(path: Path, text: str, mode: int = 0o644) -> None:
 
 @attrs.frozen(eq=False)
 class Watching:
-    """A command that goes on, with its two streams."""
+    """A running command and its two streams."""
 
     child: subprocess.Popen[bytes]
 
     def result(self) -> str:
-        """Wait for a line of the results."""
+        """Wait for a line on stdout."""
         return self._line(self.child.stdout)
 
     def said(self) -> str:
-        """Wait for a sentence."""
+        """Wait for a message."""
         return self._line(self.child.stderr).removeprefix("neuroscript: ")
 
     def _line(self, stream: Any) -> str:
@@ -67,7 +67,7 @@ class Watching:
         return line
 
     def interrupt(self) -> tuple[int, str]:
-        """Interrupt it, and return its exit code and what it said at last."""
+        """Interrupt the command, and return its exit code and last message."""
         self.child.send_signal(signal.SIGINT)
         out, err = self.child.communicate(timeout=60)
         assert out == b""
@@ -76,7 +76,7 @@ class Watching:
 
 @pytest.fixture
 def watch() -> Iterator[Callable[..., Watching]]:
-    """Return what starts the command in a process of its own."""
+    """Return a function that starts the command in a separate process."""
     started: list[Watching] = []
 
     def begin(*words: str, **how: Any) -> Watching:
@@ -92,8 +92,8 @@ def watch() -> Iterator[Callable[..., Watching]]:
 INTERRUPTED = (130, "neuroscript: interrupted\n")
 
 
-def test_a_file_that_is_saved_is_loaded_and_called_again(plugin: Path, watch: Callable[..., Watching]) -> None:
-    """As often as it is saved, until somebody interrupts it."""
+def test_saved_file_is_reloaded_and_called_again(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """Each time it is saved, until the command is interrupted."""
     seen = watch("-p", str(plugin), "mine.shout", "hello")
     results = [seen.result()]
     for end in ("?", "??"):
@@ -105,8 +105,8 @@ def test_a_file_that_is_saved_is_loaded_and_called_again(plugin: Path, watch: Ca
     assert INTERRUPTED == seen.interrupt()
 
 
-def test_half_a_file_changes_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:
-    """It is said what is wrong with it; the whole file is found when it is there."""
+def test_incomplete_file_changes_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """The error is reported; the complete file is loaded later."""
     seen = watch("-p", str(plugin), "mine.shout", "hello")
     seen.result()
     said = []
@@ -116,16 +116,15 @@ def test_half_a_file_changes_nothing(plugin: Path, watch: Callable[..., Watching
     save(plugin, "?")
 
     assert [
-        f"{plugin}: cannot be loaded: SyntaxError: '(' was never closed ({plugin.name}, line 1); its tools are what they were",
-        f"{plugin}: it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar); its tools are what they were",
-        f"{plugin}: there is no such file of Python, nor a package (a directory with __init__.py); its tools are what they were",
+        f"{plugin}: cannot be loaded: SyntaxError: '(' was never closed ({plugin.name}, line 1); its previous tools remain",
+        f"{plugin}: it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar); its previous tools remain",
+        f"{plugin}: there is no such file of Python, nor a package (a directory with __init__.py); its previous tools remain",
     ] == said
     assert (f"loaded {plugin} anew", "HELLO?") == (seen.said(), seen.result())
     assert INTERRUPTED == seen.interrupt()
 
 
-def test_a_module_of_a_package_is_loaded_with_it(plugin: Path, watch: Callable[..., Watching]) -> None:
-    """Any of its modules."""
+def test_changed_module_reloads_its_package(plugin: Path, watch: Callable[..., Watching]) -> None:
     package = plugin.parent / "package"
     package.mkdir()
     save(package / "tools.py", "!")
@@ -137,8 +136,8 @@ def test_a_module_of_a_package_is_loaded_with_it(plugin: Path, watch: Callable[.
     assert ("A!", f"loaded {package} anew", "A?") == (first, seen.said(), seen.result())
 
 
-def test_a_directory_is_watched_with_what_comes_into_it(plugin: Path, watch: Callable[..., Watching]) -> None:
-    """A plugin that was broken, or was not there, when the command began; and a tool that is not there yet."""
+def test_directory_is_watched_for_new_files(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """A plugin may be broken or missing at first, and a tool may not exist yet."""
     (plugin.parent / "broken.py").write_text("1 +")
     seen = watch("--plugins-dir", str(plugin.parent), "yours.shout", "a")
     assert seen.said().startswith("warning: ")
@@ -154,12 +153,12 @@ def test_a_directory_is_watched_with_what_comes_into_it(plugin: Path, watch: Cal
         if group == "theirs":
             assert seen.said().startswith("no tool is called yours.shout")
 
-    assert ["its tools are what they were", "loaded"] * 2 == said
+    assert ["its previous tools remain", "loaded"] * 2 == said
     assert "A?" == seen.result()
 
 
-def test_what_others_may_change_is_not_loaded(plugin: Path, watch: Callable[..., Watching]) -> None:
-    """In a directory; the tools of the others are there."""
+def test_file_that_other_users_can_change_is_not_loaded(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """The other plugins of the directory are loaded."""
     seen = watch("--plugins-dir", str(plugin.parent), "mine.shout", "a")
     first = seen.result()
     new = plugin.with_name("new.py")
@@ -170,8 +169,8 @@ def test_what_others_may_change_is_not_loaded(plugin: Path, watch: Callable[...,
     assert said.startswith(f"{new}: it is not loaded: others than its owner may write to {new}; ")
 
 
-def test_what_the_tool_does_wrong_stops_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:
-    """Its errors are results as others are; as JSON and as what would be, too."""
+def test_error_of_the_tool_stops_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """Errors are printed as usual, also with --json and --dry-run."""
     seen = watch("-p", str(plugin), "--json", "mine.shout", "a")
     results = [json.loads(seen.result())]
     text = plugin.read_text()
@@ -184,13 +183,13 @@ def test_what_the_tool_does_wrong_stops_nothing(plugin: Path, watch: Callable[..
     put(plugin, text.replace("text: str", "text: int"))
 
     assert [True, False, False, True] == [each["ok"] for each in results]
-    assert "mine.shout: would run (* allows it)" == before
+    assert "mine.shout: would run (allowed by *)" == before
     assert foreseen.said().startswith("loaded")
-    assert foreseen.result().startswith("mine.shout: does not fit: text: expected int")
+    assert foreseen.result().startswith("mine.shout: invalid arguments: text: expected int")
 
 
-def test_the_users_own_directory_is_watched(config: Path, plugin: Path, watch: Callable[..., Watching]) -> None:
-    """Without a word, as it is loaded."""
+def test_own_plugin_directory_is_watched(config: Path, plugin: Path, watch: Callable[..., Watching]) -> None:
+    """No option is needed."""
     own = config.parent / "plugins"
     config.parent.mkdir()
     plugin.parent.rename(own)
@@ -201,8 +200,8 @@ def test_the_users_own_directory_is_watched(config: Path, plugin: Path, watch: C
     assert ("A!", f"loaded {own / 'tools.py'} anew", "A?") == (first, seen.said(), seen.result())
 
 
-def test_an_edit_during_the_call_is_not_missed(plugin: Path, watch: Callable[..., Watching]) -> None:
-    """The files are looked at before they are loaded."""
+def test_edit_during_the_call_is_detected(plugin: Path, watch: Callable[..., Watching]) -> None:
+    """The watcher reads the files before they are loaded."""
     waits = 'print("ready", flush=True); input(); return "old"'
     put(plugin, plugin.read_text().replace('return text.upper() + "!"', waits))
     seen = watch("-p", str(plugin), "mine.shout", "a")
@@ -215,17 +214,17 @@ def test_an_edit_during_the_call_is_not_missed(plugin: Path, watch: Callable[...
     assert ("old", f"loaded {plugin} anew", "A?") == (seen.result(), seen.said(), seen.result())
 
 
-def test_there_is_something_to_watch() -> None:
-    """Else it is a matter of usage; so is a file that can not be loaded to begin with."""
+def test_watch_needs_a_local_plugin() -> None:
+    """It is a usage error otherwise; so is a plugin that cannot be loaded at the start."""
     ran = command("call", "--watch", "probe.echo", "a")
-    said = "--watch is for plugins of files; name one with -p, or a directory with --plugins-dir"
+    said = "--watch needs a local plugin; add -p FILE or --plugins-dir DIR"
 
     assert (2, "", f"neuroscript: {said}\n") == (ran.code, ran.out, ran.err)
     assert 2 == command("call", "--watch", "-p", "nowhere.py", "probe.echo", "a").code
 
 
-def test_it_goes_on_at_a_terminal_until_somebody_presses_ctrl_c(plugin: Path) -> None:
-    """With the sentences among the results."""
+def test_watch_continues_at_a_terminal_until_ctrl_c(plugin: Path) -> None:
+    """Messages appear between the results."""
     words = ["call", "--watch", "-p", str(plugin), "mine.shout", "a"]
     terminal = Terminal(f"import sys; from neuroscript.cli import main; sys.exit(main({words!r}))")
     try:

@@ -1,4 +1,4 @@
-"""What a host would say in code, said in words: plugins of one file, grants, trust, the sandbox; and prompts."""
+"""Options for plugins, grants, trust and the sandbox, and prompts of tools."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def plugin(tmp_path: Path) -> str:
 # Prompts
 
 
-def test_piped_answers_are_used_one_by_one() -> None:
-    """Also a last line without its end; the questions do not stand among the results."""
+def test_piped_answers_are_used_in_order() -> None:
+    """The last line may lack a newline; questions are not among the results."""
     ran = process("call", "-p", ASK_TWICE, "demo.ask_twice", stdin=b"Ada\n42")
 
     assert (ran.code, ran.out) == (0, "Ada is 42\n")
@@ -62,16 +62,16 @@ def test_piped_answers_are_used_one_by_one() -> None:
         ("< <(printf 'Ada')", "the input ended before an answer came"),
     ],
 )
-def test_where_nobody_answers_the_tool_fails_at_once(shell: str, text: str) -> None:
-    """With exit code 1 and a sentence."""
+def test_tool_fails_at_once_without_an_answer(shell: str, text: str) -> None:
+    """With exit code 1 and a message."""
     ran = process("call", "-p", ASK_TWICE, "demo.ask_twice", shell=shell)
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.endswith(NOBODY.format(text))
 
 
-def test_lines_of_calls_are_no_answers() -> None:
-    """Where the command reads the input itself, there is nobody to answer."""
+def test_lines_of_calls_are_not_answers() -> None:
+    """If the command itself reads stdin, the tool cannot ask."""
     calls = b'{"name": "demo.ask_twice"}\n{"name": "math.add", "arguments": [1, 2]}\n'
     ran = process("execute", "-p", ASK_TWICE, "-", stdin=calls)
 
@@ -85,8 +85,8 @@ def test_lines_of_calls_are_no_answers() -> None:
 # Grants
 
 
-def test_a_grant_confines_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path: Path) -> None:
-    """Without one it does nothing; what it is refused for is named, and the exit code is 4."""
+def test_grant_limits_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path: Path) -> None:
+    """Without it the tool is refused; the message names the need, and the exit code is 4."""
     here = tmp_path / "box"
     words = ("call", f"--plugin={plugin}", "--sandbox", str(here), "--create")
 
@@ -103,8 +103,8 @@ def test_a_grant_confines_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path:
     assert not (tmp_path / "b").exists()
 
 
-def test_trust_allow_and_deny_are_words(plugin: str) -> None:
-    """What is denied is refused, whatever is allowed."""
+def test_trust_allow_and_deny_are_options(plugin: str) -> None:
+    """A denied tool is refused even if it is allowed."""
     words = ("call", "-p", plugin)
 
     assert command(*words, "p.trusted").code == 4
@@ -114,8 +114,8 @@ def test_trust_allow_and_deny_are_words(plugin: str) -> None:
     assert command(*words, "--trusted", "--deny", "p.trust*", "p.trusted").code == 4
 
 
-def test_calls_of_a_file_take_the_same_words(plugin: str, tmp_path: Path) -> None:
-    """And the list of tools shows what a plugin brings."""
+def test_execute_has_the_same_options(plugin: str, tmp_path: Path) -> None:
+    """``list`` shows the tools of a plugin."""
     call = json.dumps({"name": "p__put", "arguments": {"path": "a", "text": "hi"}}).encode()
     words = ("-p", plugin, "--grant", "fs:*:*", "--sandbox", str(tmp_path / "box"), "--create")
 
@@ -140,8 +140,8 @@ def test_calls_of_a_file_take_the_same_words(plugin: str, tmp_path: Path) -> Non
         (["--grant"], "argument --grant: expected one argument"),
     ],
 )
-def test_what_is_wrong_with_them_is_said_in_a_line(words: list[str], text: str) -> None:
-    """With exit code 2, before anything runs."""
+def test_invalid_options_are_reported(words: list[str], text: str) -> None:
+    """With one line and exit code 2, before anything runs."""
     ran = command("call", "probe.said", "a", *words)
 
     assert (ran.code, ran.out) == (2, "")
@@ -149,13 +149,13 @@ def test_what_is_wrong_with_them_is_said_in_a_line(words: list[str], text: str) 
     assert ran.err.count("\n") == 1
 
 
-def test_the_plugin_of_the_documents_is_there() -> None:
+def test_plugin_of_the_docs_exists() -> None:
     """The commands above run it from the root of the project."""
     assert (ROOT / ASK_TWICE).exists()
 
 
-def test_a_host_is_a_short_program() -> None:
-    """At most thirty lines lend a logger, variables, a sandbox, a prompter and a model, and say what happened."""
+def test_host_is_a_short_program() -> None:
+    """At most thirty lines provide a logger, variables, a sandbox, a prompter and a model, and print the outcome."""
     program = ROOT / "docs" / "examples" / "host_app.py"
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)
 
@@ -168,15 +168,15 @@ def test_a_host_is_a_short_program() -> None:
 
 
 def directory(path: Path) -> Path:
-    """Make a directory with a good plugin and a broken one."""
+    """Create a directory with a valid plugin and a broken one."""
     path.mkdir(parents=True, exist_ok=True)
     (path / "good.py").write_text(PLUGIN)
     (path / "broken.py").write_text("1 +")
     return path
 
 
-def test_the_plugins_of_a_directory_are_loaded_and_a_broken_one_stops_nothing(tmp_path: Path) -> None:
-    """It is named with its reason, and the exit code is that of the call."""
+def test_broken_plugin_of_a_directory_stops_nothing(tmp_path: Path) -> None:
+    """It is reported with its reason, and the exit code is that of the call."""
     plugins = directory(tmp_path / "plugins")
     ran = command("call", "--plugins-dir", str(plugins), "--trusted", "p.trusted")
 
@@ -187,8 +187,8 @@ def test_the_plugins_of_a_directory_are_loaded_and_a_broken_one_stops_nothing(tm
     assert "nowhere: it can not be read (FileNotFoundError)" in missing.err
 
 
-def test_the_users_own_plugins_are_there(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the command itself, unless the user turns that off; the command of a host loads what the host says."""
+def test_own_plugins_are_loaded(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the user disables them; the command of an application decides itself."""
     plugins = directory(config.parent / "plugins")
 
     ran = command("list", "p.*", make_engine=None)
@@ -199,7 +199,7 @@ def test_the_users_own_plugins_are_there(config: Path, monkeypatch: pytest.Monke
     assert "p.put" not in command("list", "p.*", make_engine=None).out
 
 
-# Old names, and tools that go
+# Aliases and deprecated tools
 
 GOING = """
 from neuroscript import ToolSpec, ArgSpec
@@ -212,8 +212,8 @@ def register(registrar):
 """
 
 
-def test_old_names_and_tools_that_go_are_shown(tmp_path: Path) -> None:
-    """In lists and pages, and in their data; a word key=value is one by an old name too."""
+def test_aliases_and_deprecations_are_shown(tmp_path: Path) -> None:
+    """In lists, pages and JSON; key=value works with an alias."""
     path = tmp_path / "going.py"
     path.write_text(GOING)
     words = ("-p", str(path))
@@ -231,8 +231,8 @@ def test_old_names_and_tools_that_go_are_shown(tmp_path: Path) -> None:
     assert command("call", *words, "g.former", "x=5").out == "5\n"
 
 
-def test_a_rule_for_an_old_name_has_an_effect(tmp_path: Path) -> None:
-    """One that denies; one that allows has none, and is named."""
+def test_deny_rule_for_an_alias_has_an_effect(tmp_path: Path) -> None:
+    """An allow rule has none, and is reported."""
     path = tmp_path / "going.py"
     path.write_text(GOING)
     words = ("-p", str(path))

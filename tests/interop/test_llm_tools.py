@@ -403,12 +403,12 @@ def here(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
         ({"tools": "stock.*"}, "llm: tools: stock.* matches no tool that may be called here"),
         (
             {"tools": ["shop.*"], "profile": "night"},
-            "--profile names a part of a policy file, and there is none; name it with --policy",
+            "--profile needs a policy file; add --policy FILE",
         ),
         ({"policy": "none.toml"}, "none.toml: can not be read: no such file or directory"),
-        ({"tools": 5}, "llm: tools: expected patterns as texts, such as math.*"),
-        ({"tools": None}, "llm: tools: expected patterns as texts, such as math.*"),
-        ({"tools": ["shop.*", 5]}, "llm: tools: expected patterns as texts, such as math.*"),
+        ({"tools": 5}, "llm: tools: expected patterns as strings, such as math.*"),
+        ({"tools": None}, "llm: tools: expected patterns as strings, such as math.*"),
+        ({"tools": ["shop.*", 5]}, "llm: tools: expected patterns as strings, such as math.*"),
     ],
     ids=["pattern", "profile", "policy", "number", "nothing", "among texts"],
 )

@@ -136,7 +136,7 @@ def test_it_installs_and_passes_its_tests_without_a_network(project: Path, tmp_p
 
     assert re.search(r"^\d+ passed in", said, re.MULTILINE)
     assert [line.split()[0] for line in listed.splitlines()] == ["acme_weather.headings", "acme_weather.slug"]
-    assert "1 plugin: 1 can be used, 0 can not" in checked
+    assert "1 plugin: 1 usable, 0 unusable" in checked
 
 
 def test_its_wheel_holds_the_package_alone(project: Path, tmp_path: Path) -> None:

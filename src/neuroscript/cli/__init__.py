@@ -1,7 +1,4 @@
-"""The ``neuroscript`` command: the only code that prints or exits.
-
-Source: issue "The contract runs", command line; ecosystem.md parts 2 and 19.
-"""
+"""The ``neuroscript`` command: the only code that prints or exits."""
 
 from __future__ import annotations
 
@@ -15,18 +12,19 @@ from typing import Any, Final
 __all__ = ["main"]
 
 ALLOCATIONS: Final = 50_000
-"""How many new objects a process of our own waits for before it looks for garbage; of its start-up it keeps all."""
+"""Allocations between two garbage collections when the command owns its process."""
 
 INTERRUPTED: Final = 130
-"""As `neuroscript.cli.terminal.exit_codes` has it, which is not loaded before it is needed."""
+"""The same value as in `neuroscript.cli.terminal.exit_codes`, which is imported only when it is needed."""
 
 
 def main(argv: list[str] | None = None, make_engine: Callable[..., Any] | None = None) -> int:
-    """Run the command and return its exit code; whatever happens is said in a line, never in a traceback.
+    """Run the command and return its exit code; errors are printed as one line each, never as a traceback.
 
     Args:
-        argv: The words behind the command's name; None means those of this process.
-        make_engine: What makes the engine when one is needed, called with ``mode``; None means `neuroscript.Engine`.
+        argv: The arguments after the command's name; None means those of this process.
+        make_engine: A factory for the engine, called with ``mode`` when an engine is needed; None means
+            `neuroscript.Engine`.
 
     Returns:
         One of the codes in `neuroscript.cli.terminal.exit_codes`.
@@ -44,9 +42,9 @@ def _run(argv: list[str], make_engine: Callable[..., Any] | None) -> int:
 
 
 def _alone(make_engine: Callable[..., Any] | None) -> int:
-    """Run the command as a process of our own, which looks for garbage seldom and not when it ends.
+    """Run the command in a process that it owns, with few garbage collections and none at exit.
 
-    That is an eighth of the time of ``neuroscript list``; a process that belongs to others is left as it is.
+    This saves an eighth of the time of ``neuroscript list``. In an application's process the settings stay as they are.
     """
     gc.set_threshold(ALLOCATIONS)
     try:
@@ -54,6 +52,6 @@ def _alone(make_engine: Callable[..., Any] | None) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     if code == INTERRUPTED and active_count() > 1:
-        os._exit(code)  # those of an executor keep a process, daemons or not, until what they do has ended
+        os._exit(code)  # executor threads, daemons or not, would block the exit until their work is done
     gc.freeze()
     return code

@@ -1,4 +1,4 @@
-"""``neuroscript completion`` and the words that a shell is then offered; the only one that knows argcomplete."""
+"""``neuroscript completion``: shell completion with argcomplete, which is imported only here."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from neuroscript.io.text import shown
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Write the script that makes a shell complete words, and return the exit code.
+    """Write the completion script of a shell and return the exit code.
 
     Raises:
-        UsageError: The shell is not known, or argcomplete is not installed.
+        UsageError: The shell is unknown, or argcomplete is not installed.
     """
     if options.shell not in SHELLS:
-        raise UsageError(f"no shell is called {shown(options.shell)} here; there are {', '.join(SHELLS)}")
+        raise UsageError(f"unknown shell {shown(options.shell)}; choose from {', '.join(SHELLS)}")
     try:
         from argcomplete.shell_integration import shellcode
     except ModuleNotFoundError as error:
@@ -37,7 +37,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 
 def offer(make_engine: MakeEngine | None) -> None:
-    """Give a shell that asks for words what it asks for, and end the process; return where argcomplete is missing."""
+    """Write the completions that the shell requests and exit the process; return if argcomplete is not installed."""
     try:
         from argcomplete import autocomplete
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""One command from its words to its exit code; nothing that happens on the way gets past it as a traceback."""
+"""Run one command from its arguments to its exit code, and report every error without a traceback."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ MODULES: Final = {
     **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
     "completion": "completion",
 }
-"""What carries out each command; no other is loaded."""
+"""The module of each command, below `neuroscript.cli`; only the module of the current command is imported."""
 
 
 def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> int:
-    """Carry out the command that *argv* gives and return its exit code."""
+    """Run the command in *argv* and return its exit code."""
     output = Output(sys.stdout, sys.stderr)
     try:
         if "_ARGCOMPLETE" in os.environ:
@@ -96,7 +96,7 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
 
 
 def _sentences(error: BaseException) -> list[str]:
-    """Return what is said of an error: one line, or of a file one for each line that is wrong, as far as `LISTED`."""
+    """Return the message of an error, or for an invalid file one message per invalid line, at most `LISTED`."""
     if not isinstance(error, SpecError) or not error.lines:
         return [_sentence(error)]
     more = len(error.sentences) - LISTED
@@ -110,13 +110,13 @@ def _sentence(error: BaseException) -> str:
         case NeuroScriptError() | UsageError():
             return str(error)
         case OutputError():
-            return f"can not write the results: {error}"
+            return f"cannot write the results: {error}"
         case _:
-            return f"internal error, {type(error).__name__} {_origin(error)}; please report it"
+            return f"internal error: {type(error).__name__} {_origin(error)}; please report it"
 
 
 def _origin(error: BaseException) -> str:
-    """Return where in our code an error came up, for whoever has to find it."""
+    """Return the file and line where an error was raised, for the bug report."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

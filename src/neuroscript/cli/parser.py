@@ -1,8 +1,6 @@
-"""The words of the command: subcommands, options, and what is left for a tool.
+"""The argument parser of the command: subcommands, options and the arguments of a tool.
 
-The words behind ``call NAME`` belong to the tool, so argparse never sees them: ``-1.5e3`` is a value, not an option.
-
-Source: issue "The contract runs", command line.
+Everything after ``call NAME`` belongs to the tool and bypasses argparse: ``-1.5e3`` is a value, not an option.
 """
 
 from __future__ import annotations
@@ -36,14 +34,14 @@ COMMANDS: Final = (
     *("completion", "help"),
 )
 QUESTIONS: Final = ("check", "explain")
-"""What ``policy`` can be asked."""
+"""The actions of ``policy``."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
 FLAGS: Final = frozenset(
     {"--json", "--strict", "--trusted", "--create", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"}
 )
 TOP: Final = ("-h", "--help", "--version")
-"""The options that stand before a command."""
+"""The options that are valid before a command."""
 
 INPUT: Final = "--input-json"
 TIMEOUT: Final = "--timeout"
@@ -51,57 +49,58 @@ VALUED: Final = frozenset({INPUT, TIMEOUT, *WORLD, *KEEPING})
 NAME: Final = "NAME"
 EXIT_CODES: Final = """\
 exit codes:
-  0 ok   1 the tool or the model failed, or a trail is not intact
-  2 usage, no such tool or model, unreadable input
-  3 the arguments do not fit   4 refused by policy or limit   5 internal, or the output was cut off
+  0 success   1 the tool or the model failed, or an audit log is not intact
+  2 usage error, unknown tool or model, or unreadable input
+  3 invalid arguments   4 refused by policy or limit   5 internal error, or incomplete output
   124 timeout   130 interrupted
 """
 
 CALL: Final = """\
-Words behind NAME are its arguments. A word is key=value only when key is an argument of that tool;
-behind -- every word is a value; a word that begins with - and is no option is a value too. Values
-are texts, and the tool's types decide what becomes of them: '["a", "b"]' is a list where a list is
-wanted, null or an empty text leaves out what may be left out."""
+Everything after NAME is passed to the tool. key=value sets the argument called key if the tool has
+one; anything else is a positional value, including a word that begins with - and is not an option of
+call, and everything after --. The tool's types convert each value: '["a", "b"]' becomes a list where
+the tool expects a list, and null or an empty string omits an optional argument."""
 
 EXECUTE: Final = """\
-Each line is a call as the API of a model sends it, OpenAI Chat or Responses, Anthropic or Gemini, or
-{"id", "name", "arguments"}. Each gives one line with its result, in the same order; a bad line gives
-an error and stops nothing. Exits 0 when every line ran, else with the code of the first that did not."""
+Each line is one tool call in the format of OpenAI Chat Completions, OpenAI Responses, Anthropic or
+Gemini, or {"id", "name", "arguments"}. Each call produces one line with its result, in the same
+order; an invalid line produces an error, and the next line is read. Exits 0 if every call succeeds,
+otherwise with the exit code of the first that fails."""
 
 APPROVE: Final = """\
-The call runs if it is approved, and only if its tool, what may run here, and the call itself are still
-what they were when it was put aside: give the same options. FILE is removed once the call is approved,
-or rejected with --reject; it stays where nobody answers, the answer is no, or it is interrupted.
-Exits as call does."""
+Shows the call, asks at the terminal, and runs the call if you approve it. The tool, the policy and the
+call must be the same as when the call was suspended, so pass the same options. FILE is deleted once
+the call is approved, or rejected with --reject; it remains if the answer at the terminal is no, or if
+the prompt is interrupted. Exits as call does."""
 
 REPLAY: Final = """\
-Calls of pure tools are run again, up to the first that does not give what was recorded; all others are
-counted. Exits 0 when nothing differs, 1 when something does, 2 when lines could not be read."""
+Runs the recorded calls of pure tools again, up to the first whose result differs, and counts the
+others. Exits 0 if no result differs, 1 if one does, 2 if lines cannot be read."""
 
 POLICY: Final = """\
-What may run is what the options and a file say together. The file is FILE of --policy, or else
-neuroscript.toml in your own configuration directory, if it is there; none of the working directory
-is read unless it is named. --grant, --deny and --trusted add to the file; with --allow only those
-tools run that the file allows too; what either denies is refused."""
+The options and a policy file together decide what may run. The file is that of --policy, otherwise
+neuroscript.toml in your configuration directory if it exists; the working directory is not searched.
+--grant, --deny and --trusted add to the file. With --allow, a tool runs only if both allow it. A tool
+that either denies is refused."""
 
 CHECK: Final = """\
-Tells which rules have no effect (patterns that match no tool, grants that cover no tool's need, an
---allow of tools that can never run) and which tools can never run, and why. Exits 1 when a rule has
-no effect, 2 when the file can not be read or is wrong, else 0."""
+Lists rules without effect (patterns that match no tool, grants that no tool needs, and --allow patterns
+that match only tools that can never run), and the tools that can never run, with the reason. Exits 1
+if a rule has no effect, 2 if the file cannot be read or is invalid, otherwise 0."""
 
 EXPLAIN: Final = """\
-Tells what each gate says of a call, and which rule decides; runs nothing. The words behind NAME are
-its arguments, as those of call. Without any, what they decide is left open."""
+Shows the outcome of each check for a call and the rule that decides it, without running anything.
+Arguments follow NAME, as in call. Without arguments, checks that depend on them are shown as open."""
 
 Completer = Callable[..., Iterable[str]]
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """Return the command, its options, and for those about one call also ``words`` and ``values``.
+    """Return the command and its options, and for commands that take one call also ``words`` and ``values``.
 
     Raises:
-        UsageError: The words are not such as the command can be given.
-        HelpAsked: They ask for help.
+        UsageError: The arguments are invalid.
+        HelpAsked: The user asked for help.
     """
     command = ["call"] if [*argv[:1]] == ["call"] else ["policy", "explain"]
     if [*argv[: len(command)]] != command:
@@ -110,7 +109,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser = build(command[0])
     namespace = parser.parse_args([*command, NAME, *locked_words(options)])
     if not words and not values:
-        raise UsageError(f"the name of a tool is missing (see neuroscript {' '.join(command)} --help)")
+        raise UsageError(f"expected the name of a tool (see neuroscript {' '.join(command)} --help)")
     if words and words[0].startswith("-"):
         parser.parse_args([*command, NAME, words[0]])
     namespace.name = (words or values)[0]
@@ -119,7 +118,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _help(words: Sequence[str]) -> argparse.Namespace:
-    """Raise the help of the command that *words* begin with, or of all of them without any."""
+    """Raise the help of the command in *words*, or of the whole program without any."""
     if words and words[0] not in COMMANDS:
         raise unknown_command(words[0], COMMANDS, "show")
     return parsed([*words, "--help"])
@@ -136,17 +135,17 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     if program is not None:
         namespace.server = program
     if namespace.command is None and not namespace.version:
-        raise UsageError(f"a command is missing: {', '.join(COMMANDS)} (see neuroscript --help)")
+        raise UsageError(f"expected a command: {', '.join(COMMANDS)} (see neuroscript --help)")
     if namespace.command == "policy" and namespace.question is None:
-        raise UsageError(f"a question is missing: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
+        raise UsageError(f"expected an action: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
     if namespace.command in ("mcp", "runs") and namespace.action is None:
         words = import_module(f"neuroscript.cli.{OTHERS[namespace.command].partition(':')[0]}").ACTIONS
-        raise UsageError(f"an action is missing: {', '.join(words)} (see neuroscript {namespace.command} --help)")
+        raise UsageError(f"expected an action: {', '.join(words)} (see neuroscript {namespace.command} --help)")
     return namespace
 
 
 def _check_command(argv: Sequence[str]) -> None:
-    """Raise a `UsageError` where the first word is no command, or is an option that belongs to one."""
+    """Raise a `UsageError` if the first argument is an unknown command, or an option that belongs after one."""
     first = argv[0]
     if not first.startswith("-") and first not in COMMANDS:
         raise unknown_command(first, COMMANDS)
@@ -154,13 +153,12 @@ def _check_command(argv: Sequence[str]) -> None:
     if first.startswith("-") and first not in TOP and command is not None:
         option = first.partition("=")[0]
         raise UsageError(
-            f"{option} stands before the command; write it after: neuroscript {command} {option} "
-            f"(see neuroscript {command} --help)"
+            f"{option} must follow the command: neuroscript {command} {option} (see neuroscript {command} --help)"
         )
 
 
 def _apart(argv: Sequence[str]) -> tuple[Sequence[str], list[str] | None]:
-    """Return the words without those of a program behind ``--``, which ``mcp tools`` takes as they are."""
+    """Return the arguments before ``--`` and, for ``mcp tools``, the command line of the server after it."""
     if [*argv[:2]] != ["mcp", "tools"] or "--" not in argv:
         return argv, None
     at = argv.index("--")
@@ -168,7 +166,7 @@ def _apart(argv: Sequence[str]) -> tuple[Sequence[str], list[str] | None]:
 
 
 def split(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Return the options of ``call`` itself, the words before ``--``, and the values behind it.
+    """Return the options of ``call`` itself, the words before ``--``, and the values after it.
 
     >>> split(["math.add", "-1.5e3", "--json", "--", "--json"])
     (['--json'], ['math.add', '-1.5e3'], ['--json'])
@@ -192,13 +190,13 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
     """Return the parser of the command.
 
     Args:
-        only: The one subcommand that is needed, for each costs; all of them where it is none.
+        only: The only subcommand to build, because each one costs time; any other string builds them all.
         tool_names: Completes the name of a tool in a shell.
-        keys: Completes ``key=`` for an argument of the tool that stands before it.
+        keys: Completes ``key=`` for an argument of the tool that precedes it.
     """
     parser = Parser(
         prog="neuroscript",
-        description="Find tools, look at them and call them, by hand or as a model asked for it.",
+        description="Find, inspect and call tools, from a shell or as requested by a model.",
         epilog=EXIT_CODES,
         formatter_class=_layout,
         allow_abbrev=False,
@@ -224,45 +222,53 @@ def _command(commands: Any, name: str, help: str, *, json_help: str, description
 
 
 def _add_list(commands: Any, *_: Completer | None) -> None:
-    parser = _command(commands, "list", "list the tools", json_help="an array of names, signatures and descriptions")
-    parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="names to list, as in 'math.*'; * crosses dots")
+    parser = _command(
+        commands, "list", "list the tools", json_help="print a JSON array of names, signatures and descriptions"
+    )
+    parser.add_argument(
+        "pattern", nargs="?", metavar="PATTERN", help="list only matching names, such as 'math.*'; * also matches dots"
+    )
     add_tools(parser)
     add_servers(parser)
 
 
 def _add_show(commands: Any, tool_names: Completer | None, _: Completer | None) -> None:
-    parser = _command(commands, "show", "show all of one tool", json_help="its spec and its policy")
+    parser = _command(commands, "show", "show the details of a tool", json_help="print its spec and policy as JSON")
     add_tools(parser)
     add_servers(parser)
     _add_name(parser, tool_names)
 
 
 def _add_name(parser: Parser, tool_names: Completer | None) -> None:
-    action: Any = parser.add_argument("name", metavar=NAME, help="a tool, in any spelling: math.add, math__add")
+    action: Any = parser.add_argument("name", metavar=NAME, help="the tool, in any spelling: math.add, math__add")
     action.completer = tool_names
 
 
 def _add_call(commands: Any, tool_names: Completer | None, keys: Completer | None) -> None:
     parser = _command(
-        commands, "call", "call a tool", json_help="the whole result, or the error, in one line", description=CALL
+        commands,
+        "call",
+        "call a tool",
+        json_help="print the full result or error as one line of JSON",
+        description=CALL,
     )
     parser.usage = "neuroscript call [OPTION ...] NAME [VALUE|key=value ...] [-- VALUE ...]"
     _add_tool_words(parser, tool_names, keys)
     add_keeping(parser)
     _add_dry_run(parser)
-    parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="how many seconds the call may take")
+    parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="time limit of the call, in seconds")
     parser.add_argument(
-        "--watch", action="store_true", help="call again whenever a plugin of a file changes, until it is interrupted"
+        "--watch", action="store_true", help="repeat the call whenever a local plugin changes, until interrupted"
     )
 
 
 def _add_tool_words(parser: Parser, tool_names: Completer | None, keys: Completer | None) -> None:
-    """Add what describes one call and the world of it."""
-    parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
+    """Add the arguments of one call and the options of its environment."""
+    parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     parser.add_argument(
         INPUT,
         metavar="JSON|FILE",
-        help="take the arguments from JSON, an object or array, or from a file of it; - is stdin",
+        help="read the arguments from a JSON object or array, or from a file that contains one; - is stdin",
     )
     add_world(parser, tool_names)
     _add_name(parser, tool_names)
@@ -272,7 +278,7 @@ def _add_tool_words(parser: Parser, tool_names: Completer | None, keys: Complete
 
 def _add_dry_run(parser: Parser) -> None:
     parser.add_argument(
-        "--dry-run", action="store_true", help="run nothing; say what would, what would be refused, and why"
+        "--dry-run", action="store_true", help="run nothing; print whether each call would run or be refused, and why"
     )
 
 
@@ -280,38 +286,42 @@ def _add_execute(commands: Any, tool_names: Completer | None, _: Completer | Non
     parser = _command(
         commands,
         "execute",
-        "run tool calls, one in each line",
-        json_help="one result in each line (as without it)",
+        "run tool calls from a file of JSON lines",
+        json_help="has no effect; results are always JSON",
         description=EXECUTE,
     )
-    parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
-    parser.add_argument("--report", action="store_true", help="show people what became of each call, and exit 0")
+    parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
+    parser.add_argument("--report", action="store_true", help="print a readable report of the calls, and exit 0")
     add_world(parser, tool_names)
     add_keeping(parser)
     _add_dry_run(parser)
-    parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="how many seconds each call may take")
-    parser.add_argument("file", metavar="FILE", help="JSON lines; - is stdin")
+    parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="time limit of each call, in seconds")
+    parser.add_argument("file", metavar="FILE", help="a file of JSON lines; - is stdin")
 
 
 def _add_approve(commands: Any, tool_names: Completer | None, _: Completer | None) -> None:
     parser = _command(
         commands,
         "approve",
-        "answer a call that waits for its approval",
-        json_help="the whole result, or the error, in one line",
+        "approve or reject a suspended call",
+        json_help="print the full result or error as one line of JSON",
         description=APPROVE,
     )
     answers = parser.add_mutually_exclusive_group()
-    answers.add_argument("--yes", action="store_true", help="approve it, and ask nobody")
-    answers.add_argument("--reject", metavar="REASON", help="reject it, and tell the model this reason")
+    answers.add_argument("--yes", action="store_true", help="approve the call without asking")
+    answers.add_argument("--reject", metavar="REASON", help="reject the call, with this reason for the model")
     add_world(parser, tool_names)
     add_keeping(parser)
-    parser.add_argument("file", metavar="FILE", help="what --suspend, or an application, has put aside")
+    parser.add_argument("file", metavar="FILE", help="the file of a call that --suspend or an application suspended")
 
 
 def _add_replay(commands: Any, *_: Completer | None) -> None:
     parser = _command(
-        commands, "replay", "run recorded calls again", json_help="what differs, and the counts", description=REPLAY
+        commands,
+        "replay",
+        "run recorded calls again and compare the results",
+        json_help="print the counts and the difference as JSON",
+        description=REPLAY,
     )
     add_tools(parser)
     parser.add_argument("file", metavar="RECORDING", help="a file of recorded calls; - is stdin")
@@ -320,18 +330,22 @@ def _add_replay(commands: Any, *_: Completer | None) -> None:
 def _add_policy(commands: Any, tool_names: Completer | None, keys: Completer | None) -> None:
     parser: Parser = commands.add_parser(
         "policy",
-        help="look at what may run",
-        description=f"Look at what may run, and why.\n\n{POLICY}",
+        help="check a policy, or explain its decision about a call",
+        description=f"Show what may run, and why.\n\n{POLICY}",
         formatter_class=_layout,
         allow_abbrev=False,
     )
-    questions = parser.add_subparsers(dest="question", metavar="QUESTION", title="questions")
+    questions = parser.add_subparsers(dest="question", metavar="ACTION", title="actions")
     check = _command(
-        questions, "check", "find rules without effect", json_help="all of it in one line", description=CHECK
+        questions, "check", "find rules without effect", json_help="print the result as JSON", description=CHECK
     )
     add_world(check, tool_names)
     explain = _command(
-        questions, "explain", "tell what decides a call", json_help="each gate in one line", description=EXPLAIN
+        questions,
+        "explain",
+        "show which rules decide a call",
+        json_help="print every check and the outcome as JSON",
+        description=EXPLAIN,
     )
     explain.usage = "neuroscript policy explain [OPTION ...] NAME [VALUE|key=value ...] [-- VALUE ...]"
     _add_tool_words(explain, tool_names, keys)
@@ -339,15 +353,18 @@ def _add_policy(commands: Any, tool_names: Completer | None, keys: Completer | N
 
 def _add_completion(commands: Any, *_: Completer | None) -> None:
     parser = _command(
-        commands, "completion", "print what makes a shell complete words", json_help="the shell and its script"
+        commands,
+        "completion",
+        "print the completion script of a shell",
+        json_help="print the shell and its script as JSON",
     )
     action: Any = parser.add_argument("shell", metavar="SHELL", help=", ".join(SHELLS))
     action.completer = lambda **_: SHELLS
 
 
 def _add_help(commands: Any, *_: Completer | None) -> None:
-    parser = _command(commands, "help", "show this help, or that of a command", json_help="")
-    action: Any = parser.add_argument("words", nargs="*", metavar="COMMAND", help="the command, such as call")
+    parser = _command(commands, "help", "show this help, or the help of a command", json_help="")
+    action: Any = parser.add_argument("words", nargs="*", metavar="COMMAND", help="a command, such as call")
     action.completer = lambda **_: COMMANDS
 
 
@@ -362,7 +379,7 @@ OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], Non
     "completion": _add_completion,
     "help": _add_help,
 }
-"""What adds the commands whose words are here, each called with the completers of words."""
+"""The functions that add the commands of this module, each called with the shell completers."""
 
 OTHERS: Final[Mapping[str, str]] = {
     "run": "plans.options:add_run",
@@ -384,4 +401,4 @@ OTHERS: Final[Mapping[str, str]] = {
     "worker": "plans.durable_options:add_worker",
     "runs": "plans.durable_options:add_runs",
 }
-"""What adds the commands whose words have a room of their own; no room is loaded for the words of another."""
+"""The functions that add the commands of other modules; each module is imported only for its own command."""

@@ -95,9 +95,9 @@ def test_a_worker_makes_the_calls_of_others(url: str, tmp_path: Path, marks: ste
         trace = run_durably(engine, steps.layered(0.0), url=url, run_id="it", works=False)
 
     assert steps.expected(steps.layered()) == {node.name: node.result for node in trace.nodes}
-    begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) makes calls\n", said[0])
+    begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) started\n", said[0])
     assert begins
-    ends = f"neuroscript: worker {begins[1]} takes no further calls, and ends with those that it makes\n"
+    ends = f"neuroscript: worker {begins[1]} is stopping; waiting for the calls in progress\n"
     assert ["", ends, "0"] == said[1:]
 
 
@@ -285,7 +285,7 @@ def test_an_extra_that_is_missing_is_named_by_each_command(url: str, marks: step
 def test_words_that_are_missing_are_named(url: str) -> None:
     """Which actions there are, and what an address is."""
     assert Ran(
-        2, "", "neuroscript: an action is missing: list, show, resume, cancel (see neuroscript runs --help)\n"
+        2, "", "neuroscript: expected an action: list, show, resume, cancel (see neuroscript runs --help)\n"
     ) == (command("runs"))
     for address in ("runs.sqlite", "sqlite://runs.sqlite", "sqlite:///runs.sqlite?mode=ro", "mysql://u@host/db", ""):
         assert Ran(2, "", "neuroscript: durable: an address is sqlite:///FILE or postgresql://USER@HOST/NAME\n") == (
@@ -294,6 +294,6 @@ def test_words_that_are_missing_are_named(url: str) -> None:
     assert Ran(2, "", "neuroscript: durable: parallel must be a whole number from 1 to 1000\n") == (
         command("worker", url, "--parallel", "1001")
     )
-    assert Ran(2, "", "neuroscript: --run-id is for durable runs; give --durable too\n") == (
+    assert Ran(2, "", "neuroscript: --run-id needs --durable; add --durable URL\n") == (
         command("run", "--run-id", "it", "plan.toml")
     )

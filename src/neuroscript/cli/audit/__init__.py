@@ -1,1 +1,1 @@
-"""``neuroscript audit``: audit logs shown, followed, verified and counted."""
+"""``neuroscript audit``: show, follow, verify and summarize audit logs."""

@@ -1,7 +1,4 @@
-"""``neuroscript audit``: a trail of calls shown, followed, verified and counted.
-
-Source: issue "Authority", audit.
-"""
+"""``neuroscript audit``: show, follow, verify and summarize an audit log."""
 
 from __future__ import annotations
 
@@ -19,13 +16,13 @@ MODULES: Final = {"show": "audit.show", "tail": "audit.show", "verify": "audit.v
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Do what is asked with a trail and return the exit code.
+    """Run an action on an audit log and return the exit code.
 
     Raises:
-        UsageError: Nothing is asked, or the trail, or the file of the key, can not be read.
+        UsageError: There is no action, or the audit log or the key file cannot be read.
     """
     if options.action is None:
-        raise UsageError(f"what to do is missing: {', '.join(ACTIONS)} (see neuroscript audit --help)")
+        raise UsageError(f"expected an action: {', '.join(ACTIONS)} (see neuroscript audit --help)")
     action = getattr(import_module(f"neuroscript.cli.{MODULES[options.action]}"), options.action)
     with readable(options.file):
         code: int = action(options, output)

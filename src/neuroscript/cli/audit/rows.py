@@ -1,4 +1,4 @@
-"""Records of a trail as a person is shown them; a trail may have been edited, so no type in it is believed."""
+"""Audit records as rows for display; their types are checked, because an audit log may have been edited."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from neuroscript.io.text import duration
 from neuroscript.runtime.records import CLOSED
 
 WIDTHS: Final = (20, 16)
-"""The columns of the time and of the tool's name, so that pages of many rows stand in line."""
+"""The widths of the time and tool columns, which align the pages of a long output."""
 
 GREATEST: Final = 1e12
-"""The greatest number of seconds that is believed."""
+"""The largest number that is accepted; a greater one is shown as 0."""
 
 
 @attrs.frozen
 class Entry:
-    """A record, with a text or a number for whatever is missing in it.
+    """A record with an empty string or 0 for every missing value.
 
     Attributes:
-        kind: ``intent``, ``outcome``, ``refused``, ``recovered`` or another text.
+        kind: ``intent``, ``outcome``, ``refused``, ``recovered`` or another string.
         key: The run and the number of the call.
-        items: How many items a stream gave; None of any other call.
-        size: How many bytes they are together.
+        items: The number of items in a stream; None for other calls.
+        size: The total size of the result in bytes.
     """
 
     kind: str
@@ -65,10 +65,10 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
 
 
 def page(entries: list[Entry], begun: str) -> Rows:
-    """Return entries as rows: when, which tool, and what became of the call.
+    """Return entries as rows with the time, the tool and the outcome of the call.
 
     Args:
-        begun: What is said of a call that began.
+        begun: The text for a call that began.
     """
     rows = [(_moment(each.time), cell(each.tool, "name"), _what(each, begun)) for each in entries]
     return Rows(tuple(rows), widths=WIDTHS)
@@ -93,9 +93,9 @@ def _what(entry: Entry, begun: str) -> Cell:
         case "intent":
             return cell(f"{begun}, {call}{needs}", "dim")
         case "recovered":
-            return cell(f"a torn tail of {entry.cut} bytes was finished here", "mended")
+            return cell(f"recovered after an incomplete record of {entry.cut} bytes", "mended")
         case _:
-            return cell(f"a record of another kind, {entry.kind}", "mended")
+            return cell(f"unknown kind of record: {entry.kind}", "mended")
 
 
 def _style(code: str) -> Style:
@@ -103,10 +103,10 @@ def _style(code: str) -> Style:
 
 
 def _given(entry: Entry) -> str:
-    """Return what a stream gave, or nothing of a call that is none."""
+    """Return the size of a stream, or ``""`` for other calls."""
     if entry.items is None:
         return ""
-    return f", {entry.items} item{'' if entry.items == 1 else 's'} of {entry.size} bytes"
+    return f", {entry.items} item{'' if entry.items == 1 else 's'}, {entry.size} bytes"
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:

@@ -1,4 +1,4 @@
-"""``neuroscript audit show`` and ``tail``: the records of a trail, and its head."""
+"""``neuroscript audit show`` and ``tail``: the records of an audit log, and its head."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from neuroscript.cli.terminal.printing import show as show_page
 from neuroscript.io.text import shown
 
 AT_ONCE: Final = 500
-"""How many rows are laid out together."""
+"""Rows that are aligned as one table."""
 
 PAUSE: Final = 0.2
-"""Seconds between two looks at a file that is followed."""
+"""Seconds between two checks of a file that is followed."""
 
-NO_OUTCOME: Final = "began, and no outcome is known"
+NO_OUTCOME: Final = "began, outcome unknown"
 BEGINS: Final = "begins"
 
 Record = dict[str, Any]
@@ -34,35 +34,35 @@ Record = dict[str, Any]
 
 @attrs.define
 class Unread:
-    """The lines of a trail that are no record."""
+    """The lines of an audit log that are not records."""
 
     lines: list[int] = attrs.field(factory=list)
     count: int = 0
 
     def __call__(self, number: int) -> None:
-        """Take one more."""
+        """Add the number of a line."""
         self.count += 1
         if len(self.lines) < 5:
             self.lines.append(number)
 
     def told(self, name: str, read: int, output: Output) -> None:
-        """Say which lines are no record, or that there is none at all.
+        """Report the lines that are not records, or an empty audit log.
 
         Raises:
             UsageError: There are lines, and none of them is a record.
         """
         if self.count and not read:
-            raise UsageError(f"{shown(name)} is no trail: no line is a record")
+            raise UsageError(f"{shown(name)} is not an audit log: no line is a record")
         if self.count:
             numbers = ", ".join(map(str, self.lines)) + (" …" if self.count > len(self.lines) else "")
-            what = f"line {numbers} is no record" if self.count == 1 else f"{self.count} lines are no record: {numbers}"
+            what = f"line {numbers} is not a record" if self.count == 1 else f"lines {numbers} are not records"
             output.say(f"{shown(name)}: {what}; see neuroscript audit verify")
         elif not read:
-            output.say(f"{shown(name)} holds no record")
+            output.say(f"{shown(name)} contains no records")
 
 
 def show(options: Namespace, output: Output) -> int:
-    """Show the calls of a trail that match, the oldest first, and return the exit code."""
+    """Show the matching calls of an audit log, the oldest first, and return the exit code."""
     unread, count = Unread(), 0
 
     def counted() -> Iterator[Record]:
@@ -84,7 +84,7 @@ def show(options: Namespace, output: Output) -> int:
 
 
 def tail(options: Namespace, output: Output) -> int:
-    """Show the last records of a trail and its head, then what comes if it is to be followed; return the exit code."""
+    """Show the last records and the head of an audit log, follow it if requested, and return the exit code."""
     tell = _teller(options, output)
     with opened(options.file) as stream:
         if is_database(stream):
@@ -101,7 +101,7 @@ def _matches(entry: Entry, options: Namespace) -> bool:
 
 
 def _calls(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield one entry for each call: how it ended, and at the end those of which nothing else is known."""
+    """Yield one entry per call: its outcome, and at the end the calls without an outcome."""
     begun: dict[tuple[str, int], Entry] = {}
     for entry in entries:
         if entry.kind == "intent":
@@ -113,7 +113,7 @@ def _calls(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _teller(options: Namespace, output: Output) -> Callable[[list[Record]], None]:
-    """Return what shows records as they come."""
+    """Return the function that prints records."""
 
     def tell(records: list[Record]) -> None:
         if options.json:
@@ -164,7 +164,7 @@ def _tell_head(line: Line, options: Namespace, output: Output) -> None:
 
 
 def _follow(stream: BinaryIO, tell: Callable[[list[Record]], None]) -> None:
-    """Show what is appended, line by line; a line that is not finished is looked at again."""
+    """Print appended records line by line; an incomplete line is read again later."""
     place = stream.tell()
     while True:
         raw = stream.readline()

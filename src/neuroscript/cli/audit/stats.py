@@ -1,4 +1,4 @@
-"""``neuroscript audit stats``: a trail in numbers: calls by tool, how they ended, how long they took, who refused."""
+"""``neuroscript audit stats``: calls by tool, with their outcomes, durations and refusals."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class OfTool:
     """The numbers of one tool.
 
     Attributes:
-        calls: How many were made, refused ones too.
-        codes: How they ended.
-        seconds: How long each took that ran.
+        calls: The number of calls, including refused ones.
+        codes: The number of calls by outcome.
+        seconds: The duration of each call that ran.
     """
 
     calls: int = 0
@@ -35,13 +35,13 @@ class OfTool:
     seconds: array[float] = attrs.field(factory=lambda: array("d"))
 
     def spans(self) -> tuple[float, float, float] | None:
-        """Return the least, the median and the greatest duration in seconds, or None where no call ran."""
+        """Return the minimum, median and maximum duration in seconds, or None if no call ran."""
         return (min(self.seconds), median(self.seconds), max(self.seconds)) if self.seconds else None
 
 
 @attrs.define
 class Numbers:
-    """All that is counted."""
+    """The numbers of an audit log."""
 
     records: int = 0
     tools: dict[str, OfTool] = attrs.field(factory=dict)
@@ -49,7 +49,7 @@ class Numbers:
     begun: set[tuple[str, int]] = attrs.field(factory=set)
 
     def take(self, entries: Iterable[Entry]) -> None:
-        """Count entries; a call counts once, when it begins or is refused, or where only its outcome is told."""
+        """Count entries; a call counts once, even if only its intent or only its outcome is recorded."""
         for entry in entries:
             self.records += 1
             if entry.kind not in ("intent", "outcome", "refused"):
@@ -69,7 +69,7 @@ class Numbers:
 
 
 def stats(options: Namespace, output: Output) -> int:
-    """Show a trail in numbers and return the exit code."""
+    """Show the numbers of an audit log and return the exit code."""
     unread, numbers = Unread(), Numbers()
     numbers.take(map(entry_of, read(options.file, unread=unread)))
     unread.told(options.file, numbers.records, output)

@@ -1,4 +1,4 @@
-"""``neuroscript audit verify``: whether a trail is what was written, what is wrong with it, and what that is worth."""
+"""``neuroscript audit verify``: whether an audit log is intact, its problems, and what the check can detect."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, lin
 from neuroscript.cli.terminal.printing import show
 
 SHOWN: Final = 20
-"""How many problems, and how many calls without outcome, people are shown."""
+"""Maximum problems, and maximum calls without outcome, in the readable output."""
 
 
 INDENT: Final = 2
 
 
 def verify(options: Namespace, output: Output) -> int:
-    """Say whether a trail is intact, and return 0 for yes and 1 for no."""
+    """Print whether an audit log is intact, and return 0 if it is and 1 if not."""
     key = None if options.audit_key is None else key_of(options.audit_key, output)
     found = verified(options.file, key=key, head=options.head)
     if options.json:

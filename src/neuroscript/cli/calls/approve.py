@@ -1,7 +1,4 @@
-"""``neuroscript approve``: a call that waits in a file for its approval, answered and then run, once.
-
-Source: contract section 5; issue "Authority", approval.
-"""
+"""``neuroscript approve``: approve or reject a suspended call, and run it once if it is approved."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ from neuroscript.runtime.interfaces import ToolResult
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Answer a call that was put aside, run it if it is approved, and return the exit code of the call.
+    """Approve or reject a suspended call, run it if it is approved, and return its exit code.
 
     Raises:
-        UsageError: The file can not be read.
-        SpecError: It is no pending approval, or others may read or change it.
+        UsageError: The file cannot be read.
+        SpecError: It is not a pending approval, or other users can access it.
     """
     with readable(options.file):
         pending = PendingApproval.load(options.file)
@@ -43,28 +40,28 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 
 def _answering(pending: PendingApproval, file: Path, options: Namespace, others: Approver | None) -> Approver:
-    """Return what answers the call that waits, and has its file removed before the call runs.
+    """Return an approver that answers the suspended call and deletes its file before the call runs.
 
     Args:
-        others: Who is asked about calls that this one makes: the answer to it is none to them.
+        others: The approver of nested calls, which the answer to this call does not cover.
     """
 
     def answer(request: ApprovalRequest) -> Approval | Awaitable[Approval]:
         if request.digest != pending.digest:
-            return Approval.reject("nobody here can approve it") if others is None else others(request)
+            return Approval.reject("no approver is available here") if others is None else others(request)
         given = _given(options) or at_terminal(request)
         if given.verdict in ("approve", "modify") or options.reject is not None:
             try:
                 file.unlink()
             except FileNotFoundError:
-                return Approval.reject("somebody else has answered it meanwhile")
+                return Approval.reject("it has already been answered")
         return given
 
     return answer
 
 
 def _given(options: Namespace) -> Approval | None:
-    """Return the answer that the words give, or None where somebody is to be asked."""
+    """Return the answer in the options, or None if the user must be asked."""
     if options.reject is not None:
         return Approval.reject(options.reject)
     return Approval.approve() if options.yes else None

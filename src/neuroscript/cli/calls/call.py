@@ -1,7 +1,4 @@
-"""``neuroscript call``: words of a shell into one tool call, and its result.
-
-Source: issue "The contract runs", command line.
-"""
+"""``neuroscript call``: one tool call from the arguments of a shell, and its result."""
 
 from __future__ import annotations
 
@@ -31,13 +28,13 @@ from neuroscript.tools.tool import ToolImplementation
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Call one tool, write its result or say its error, and return the exit code.
+    """Call one tool, print its result or its error, and return the exit code.
 
-    With ``--watch`` that is done again whenever a plugin has changed, until somebody interrupts it.
+    With ``--watch`` the call is repeated whenever a plugin changes, until it is interrupted.
 
     Raises:
-        UsageError: The arguments are given both as words and as a file, or the file can not be read; or there is
-            nothing to watch.
+        UsageError: The arguments are on the command line and in ``--input-json``, the file cannot be read, or there
+            is nothing to watch.
     """
     text = file_arguments(options)
     if options.watch:
@@ -71,7 +68,7 @@ def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | No
 
 
 def _became(engine: Engine, options: Namespace, text: str | None, output: Output) -> ToolResult | Streamed | Decision:
-    """Return what became of the call, or, where nothing is to run, what would become of it."""
+    """Return the result of the call, or with ``--dry-run`` the decision about it."""
     call = asked(engine, options, text)
     if options.dry_run:
         return decided(engine, call)
@@ -92,15 +89,15 @@ def _told(became: ToolResult | Streamed | Decision, options: Namespace, output: 
 
 
 def file_arguments(options: Namespace) -> str | None:
-    """Return the text of the file with the arguments, or None where they are words.
+    """Return the JSON text of ``--input-json``, or None without that option.
 
     Raises:
-        UsageError: They are given both ways, or the file can not be read.
+        UsageError: There are arguments on the command line too, or the file cannot be read.
     """
     if options.input_json is None:
         return None
     if options.words or options.values:
-        raise UsageError("the arguments are words or a file (--input-json), not both")
+        raise UsageError("pass the arguments on the command line or with --input-json, not both")
     return json_of(options.input_json)
 
 
@@ -115,7 +112,7 @@ def _foreseen(decision: Decision, options: Namespace, output: Output) -> int:
 
 
 def written(result: ToolResult, options: Namespace, output: Output) -> int:
-    """Write the result of a call, or say its error, and return the exit code."""
+    """Print the result or the error of a call, and return the exit code."""
     if options.json:
         output.json(result_to_data(result))
     elif result.error is not None:
@@ -138,10 +135,10 @@ def _say_how(tool: str, options: Namespace, output: Output) -> None:
 
 
 def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | ToolResult:
-    """Return the call that the words ask for, or the result that it has because they say it in no way.
+    """Return the call that the options describe, or an error result if the arguments are inconsistent.
 
     Args:
-        text: The arguments as JSON text, instead of words.
+        text: The arguments as JSON text; None if they are on the command line.
     """
     if text is not None:
         return ToolCall(options.name, text)
@@ -152,7 +149,7 @@ def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | To
 
 
 def worded(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResult:
-    """Return the call of *tool* that the words ask for, or the result that it has because they say it in no way."""
+    """Return the call of *tool* with the command-line arguments, or an error result if they are inconsistent."""
     given = arguments(tool.spec, options.words, options.values)
     if not given.problems:
         return ToolCall(options.name, given.named if given.named else given.positional)
@@ -169,12 +166,12 @@ def _all_problems(spec: ToolSpec, given: Given) -> list[Problem]:
 
 @attrs.frozen
 class Given:
-    """What the words of a call say.
+    """The arguments of a call from the command line.
 
     Attributes:
-        positional: The texts in order, where no word names an argument.
-        named: The texts by name, where one does.
-        problems: What can not be said in either way.
+        positional: The values in order, if all arguments are positional.
+        named: The values by name, if at least one argument is ``key=value``.
+        problems: Surplus and duplicate arguments.
     """
 
     positional: tuple[str, ...] = ()
@@ -183,15 +180,15 @@ class Given:
 
 
 def arguments(spec: ToolSpec, words: Sequence[str], values: Sequence[str] = ()) -> Given:
-    """Return what *words* say about the arguments of a tool.
+    """Return the arguments of a tool from the command line.
 
     Args:
-        words: Each is ``key=value`` where ``key`` is an argument of the tool, else a value.
-        values: Further values, whatever they look like. Values without a key are the first arguments, in order.
+        words: Each is ``key=value`` if ``key`` is an argument of the tool, otherwise a positional value.
+        values: Further positional values. Positional values are assigned to the first arguments, in order.
     """
     named: list[tuple[str, str]] = []
     positional: list[str] = []
-    keys = sorted((arg.name for arg in spec.args), key=len, reverse=True)  # for a key may hold "=" itself
+    keys = sorted((arg.name for arg in spec.args), key=len, reverse=True)  # a name may contain "=" itself
     for word in words:
         key = next((key for key in keys if word.startswith(f"{key}=")), None)
         if key is None:
@@ -203,7 +200,7 @@ def arguments(spec: ToolSpec, words: Sequence[str], values: Sequence[str] = ()) 
 
 
 def _together(spec: ToolSpec, positional: Sequence[str], named: Sequence[tuple[str, str]]) -> Given:
-    """Return values in order and by key as arguments by name; one that is given more than once is a problem."""
+    """Return positional and named values as named arguments, with a problem for each duplicate."""
     fixed = spec.args[:-1] if spec.variadic else spec.args
     pairs: list[tuple[str, Any]] = [*zip((arg.name for arg in fixed), positional, strict=False)]
     further = positional[len(fixed) :]

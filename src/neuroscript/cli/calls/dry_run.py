@@ -1,4 +1,4 @@
-"""What would become of a call: as a sentence, as plain data, and as the exit code that it would have had."""
+"""The decision about a call that is not run: as a sentence, as plain data and as an exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuroscript.runtime.interfaces import ToolCall, ToolResult
 
 
 def decided(engine: Engine, call: ToolCall | ToolResult) -> Decision:
-    """Return whether a call may run; of words or a line that are no call, that they are none."""
+    """Return the decision about a call; a result with an error is a refusal with that error."""
     if isinstance(call, ToolCall):
         return engine.check((call,))[0]
     assert call.error is not None
@@ -30,20 +30,20 @@ def foreseen(decision: Decision) -> str:
     """Return a decision as a sentence.
 
     >>> foreseen(Decision("math.add", True, rule="math.*"))
-    'math.add: would run (math.* allows it)'
+    'math.add: would run (allowed by math.*)'
     """
     if decision.asks:
-        return f"{decision.tool}: would ask for an approval ({decision.rule} allows it)"
+        return f"{decision.tool}: would ask for approval (allowed by {decision.rule})"
     if decision.allowed:
-        return f"{decision.tool}: would run ({decision.rule} allows it)"
+        return f"{decision.tool}: would run (allowed by {decision.rule})"
     if code_of(decision) == ARGUMENTS:
-        return f"{decision.tool}: does not fit: {decision.text}"
+        return f"{decision.tool}: invalid arguments: {decision.text}"
     rule = f", by {decision.rule}" if decision.rule else ""
     return f"{decision.tool}: would be refused: {decision.text} ({decision.code}{rule})"
 
 
 def code_of(decision: Decision) -> int:
-    """Return the exit code that the call would have had, as far as that is known before it runs."""
+    """Return the exit code of a decision, 0 if the call may run."""
     if decision.allowed:
         return OK
     match decision.code.partition(".")[0]:
@@ -53,5 +53,5 @@ def code_of(decision: Decision) -> int:
             return USAGE
         case "engine":
             return INTERNAL
-        case _:  # arguments have codes of limits too
+        case _:  # invalid arguments can have limit codes too
             return REFUSED if decision.rule == "limits" else ARGUMENTS

@@ -1,7 +1,4 @@
-"""``neuroscript execute``: a file of tool calls as models send them, and one result for each, whatever becomes of it.
-
-Source: issue "The contract runs", command line.
-"""
+"""``neuroscript execute``: run a file of tool calls as models send them, with one result for each."""
 
 from __future__ import annotations
 
@@ -21,15 +18,15 @@ from neuroscript.tools.serialization import result_to_data
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Run each call of a file, write its result at once, and return the exit code of the first that did not run.
+    """Run each call of a file, print its result at once, and return the exit code of the first that failed.
 
     Raises:
-        UsageError: The file can not be read, or a report is wanted as JSON or of calls that are not made.
+        UsageError: The file cannot be read, or ``--report`` is combined with ``--json`` or ``--dry-run``.
     """
     if options.report and options.json:
-        raise UsageError("--report is for people; leave out --json, or --report")
+        raise UsageError("--report and --json cannot be used together; omit one of them")
     if options.report and options.dry_run:
-        raise UsageError("--report tells what became of calls, and --dry-run makes none; leave out one of them")
+        raise UsageError("--report and --dry-run cannot be used together; omit one of them")
     with (
         reading(options.file, waits=True) as source,
         opened(make_engine, output, options) as engine,

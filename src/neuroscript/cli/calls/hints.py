@@ -1,4 +1,4 @@
-"""What the words of a failed call were probably meant to be: an option, a named argument, or JSON."""
+"""Hints for a failed call: what its arguments were probably meant to be, such as an option or JSON."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.spec.tool_spec import ToolSpec
 
 SEARCHED_CHARS: Final = 10_000
-"""How many characters of a text are searched for quotes."""
+"""Characters of a string that are searched for quotes."""
 
 NOT_QUOTED: Final = re.compile(r"[\[{,:]\s*'|[{,]\s*[A-Za-z_]\w*\s*:")
-"""A string in single quotes, or a name without quotes, in a text that was meant as JSON."""
+"""A string in single quotes, or a key without quotes, in a string that was meant as JSON."""
 
 KEY: Final = re.compile(r"[A-Za-z_]\w{0,63}")
-"""What looks like the name of an argument."""
+"""A string that looks like the name of an argument."""
 
 EXAMPLE: Final = """'{"name": "value"}'"""
 
 
 def call_hints(engine: Engine, options: Namespace, became: object, text: str | None, *, is_own: bool) -> list[str]:
-    """Return sentences that help the user who typed a call that failed; none where a program reads the results.
+    """Return hints about a call that failed; none if a program reads the results.
 
     Args:
-        became: What became of the call.
-        text: The arguments as JSON text, if they are not words.
-        is_own: Whether the command is ours, and not that of a host.
+        became: The result of the call, or the decision about it.
+        text: The arguments as JSON text; None if they are on the command line.
+        is_own: Whether this is the ``neuroscript`` command, not an application's own.
     """
     if options.json:
         return []
@@ -54,9 +54,9 @@ def call_hints(engine: Engine, options: Namespace, became: object, text: str | N
 
 
 def quote_hints(text: str) -> Iterator[str]:
-    """Yield a sentence about double quotes for a text that was meant as JSON and lacks them."""
+    """Yield a hint about double quotes for a string that was meant as JSON and lacks them."""
     if is_json_text(text) and NOT_QUOTED.search(text[:SEARCHED_CHARS]):
-        yield f"JSON needs double quotes around names and strings: {EXAMPLE}"
+        yield f"JSON requires double quotes around keys and strings: {EXAMPLE}"
 
 
 def _is_unknown(became: object) -> bool:
@@ -76,7 +76,7 @@ def _word_hints(spec: ToolSpec, options: Namespace) -> list[str]:
 
 
 def _option_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
-    """Yield a sentence about the first word that looks like an option."""
+    """Yield a hint about the first argument that looks like an option."""
     from neuroscript.cli.parser import FLAGS, VALUED
 
     for word in options.words:
@@ -90,23 +90,23 @@ def _option_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
 
 
 def _key_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
-    """Yield a sentence about the first word that looks like ``key=value`` and has the key of no argument.
+    """Yield a hint about the first argument that looks like ``key=value`` but has an unknown key.
 
-    The word is not repeated, because it may be a value, such as Base64 with its padding.
+    The message does not repeat the argument, because it may be a value, such as Base64 with its padding.
     """
     names = [arg.name for arg in spec.args]
     for number, word in enumerate(options.words, 1):
         key, _, value = word.partition("=")
         if value.strip("=") and KEY.fullmatch(key) and not any(word.startswith(f"{name}=") for name in names):
             hint = did_you_mean(key, names) or f"; its arguments are {', '.join(names)}" * bool(names)
-            yield f"word {number} looks like key=value, but {spec.full_name} has no argument with that key{hint}"
+            yield f"argument {number} looks like key=value, but {spec.full_name} has no argument with that name{hint}"
             return
 
 
 def _json_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
-    """Yield a sentence about words that hold JSON."""
+    """Yield a hint about arguments that contain JSON."""
     if len(options.words) == 1 and options.words[0].lstrip().startswith("{"):
-        quotes = f"; JSON needs double quotes: {EXAMPLE}" if [*quote_hints(options.words[0])] else ""
+        quotes = f"; JSON requires double quotes: {EXAMPLE}" if [*quote_hints(options.words[0])] else ""
         yield f"to pass all arguments as JSON: neuroscript call {spec.full_name} --input-json '{{...}}'{quotes}"
         return
     keys = tuple(f"{arg.name}=" for arg in spec.args)

@@ -1,4 +1,4 @@
-"""``neuroscript replay``: a recording run again, and the first call that does not give what it gave."""
+"""``neuroscript replay``: run the calls of a recording again, up to the first whose result differs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from neuroscript.testing.replay import Replayed, replayed
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Run the calls of a recording again, say what differs, and return the exit code.
+    """Run the calls of a recording again, print the first difference, and return the exit code.
 
     Raises:
-        UsageError: The file can not be read.
+        UsageError: The file cannot be read.
     """
     with (
         reading(options.file) as source,
@@ -31,7 +31,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     else:
         output.text("\n".join(_told(found)))
     if found.unreadable:
-        output.say(f"{source.title}: {_lines(found.unreadable)} no recorded call: {found.fault}")
+        output.say(f"{source.title}: {_lines(found.unreadable)} unreadable: {found.fault}")
     if found.difference is not None:
         return FAILED
     return USAGE if found.unreadable else OK
@@ -40,12 +40,12 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 def _told(found: Replayed) -> Iterator[str]:
     if found.difference is not None:
         yield str(found.difference)
-    verdict = "all as recorded" if found.difference is None else "up to the first that differs"
+    verdict = "same results" if found.difference is None else "up to the first difference"
     yield f"{found.run} {'call' if found.run == 1 else 'calls'} run again, {verdict}"
     if found.skipped:
-        yield f"{found.skipped} skipped, of tools that are not pure"
+        yield f"{found.skipped} skipped, because their tools are not pure"
     if found.left_out:
-        yield f"{found.left_out} left out when it was recorded"
+        yield f"{found.left_out} not recorded in full"
 
 
 def _lines(count: int) -> str:

@@ -1,4 +1,4 @@
-"""``neuroscript execute --report``: for people: what was repaired, run and refused, and who can mend it."""
+"""``neuroscript execute --report``: a readable report of repairs, results and refusals."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from neuroscript.io.text import json_text
 from neuroscript.runtime.interfaces import ToolResult
 
 MENDERS: Final[dict[Retry, str]] = {
-    "model": "the model, with a better call",
-    "later": "anybody, with the same call later",
-    "host": "the host, with other settings",
-    "never": "nobody",
+    "model": "with corrected arguments",
+    "later": "later, with the same call",
+    "host": "after the host changes its settings",
+    "never": "never",
 }
-"""Who can make a call succeed, for each value of ``CallError.retry``."""
+"""How a call can be retried, for each value of ``CallError.retry``."""
 
 LONGEST: Final = 200
-"""How many characters of a result are shown."""
+"""Maximum characters of a result."""
 
 INDENT: Final = 4
 NAME: Final = 24
-"""The width of the column with the tool's name, which longer names exceed."""
+"""The minimum width of the column with the tool's name."""
 
 LABEL: Final = 8
 """The width of the column with "repaired", "refused" and so on."""
 
 
 def report(title: str, outcomes: Iterable[Outcome], output: Output) -> int:
-    """Show each outcome as it comes, then all of them in numbers, and return 0, for it could be shown."""
+    """Show each outcome as it arrives, then a summary, and return 0."""
     seen: list[ToolResult] = []
-    show([line(f"{title}: what models sent, what was repaired, what was refused and why", "title"), EMPTY], output)
+    show([line(f"{title}: calls, repairs, results and refusals", "title"), EMPTY], output)
     for outcome in outcomes:
         seen.append(outcome.result)
         show(_blocks(len(seen), outcome), output)
@@ -48,7 +48,7 @@ def report(title: str, outcomes: Iterable[Outcome], output: Output) -> int:
 
 def _blocks(number: int, outcome: Outcome) -> Iterator[Rows]:
     result = outcome.result
-    name = result.tool if outcome.is_call else f"line {outcome.line}, no tool call"
+    name = result.tool if outcome.is_call else f"line {outcome.line}, not a tool call"
     yield Rows(((Cell(f"{number:>2}"), cell(name, "name"), Cell(outcome.shape, "dim")),), widths=(2, NAME))
     yield Rows(tuple(_rows(result)), indent=INDENT, widths=(LABEL,))
 
@@ -73,12 +73,12 @@ def _written(value: Any) -> str:
 
 
 def _verdict(error: CallError) -> str:
-    """Return whether the tool was never reached or did not succeed."""
+    """Return ``failed`` if the tool was called, otherwise ``refused``."""
     return "failed" if isinstance(error, (ToolFailed, ReturnError, CallTimeout)) else "refused"
 
 
 def _reason(error: CallError) -> str:
-    """Return an error without the name of its tool, which stands above it."""
+    """Return an error without the name of its tool, which the row above contains."""
     return str(error).removeprefix(f"{error.tool}: ")
 
 
@@ -90,7 +90,7 @@ def _summary(results: list[ToolResult]) -> Iterator[Rows]:
     counts: tuple[tuple[int, str, Style], ...] = (
         (len(results), "call" if len(results) == 1 else "calls", "title"),
         (len(results) - len(errors), "ran", "good"),
-        (len(repaired), f"of these with repairs, {repairs} in all", "mended"),
+        (len(repaired), f"of these with repairs, {repairs} in total", "mended"),
         (len(refused), "refused before the tool ran", "bad"),
         (len(errors) - len(refused), "failed in the tool", "bad"),
     )
@@ -99,7 +99,7 @@ def _summary(results: list[ToolResult]) -> Iterator[Rows]:
     yield Rows(tuple((Cell(f"{count:>4}"), Cell(text, style)) for count, text, style in told))
     if errors:
         yield EMPTY
-        yield line("Why, and who can mend it", "title")
+        yield line("Errors, and when to retry", "title")
         yield Rows(tuple(_reasons(errors)))
 
 

@@ -1,7 +1,4 @@
-"""Lines of tool calls into what became of each, one after the other.
-
-Source: issue "The contract runs", command line.
-"""
+"""Parse and run lines of tool calls, one after the other."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ from neuroscript.runtime.interfaces import ToolCall, ToolResult
 
 @attrs.frozen
 class Asked:
-    """What one line asks for.
+    """A parsed line.
 
     Attributes:
         line: Its number, from 1.
-        shape: Which API writes calls that way, or ``""`` where that can not be told.
-        call: The call, or, where it is none, a result that says what is wrong with the line.
+        shape: The API whose format the line has, or ``""`` if it is unknown.
+        call: The call, or an error result if the line is not a call.
     """
 
     line: int
@@ -36,13 +33,13 @@ class Asked:
 
 @attrs.frozen
 class Outcome:
-    """What became of one line.
+    """The outcome of one line.
 
     Attributes:
         line: Its number, from 1.
-        shape: Which API writes calls that way, or ``""`` where that can not be told.
-        is_call: Whether it is a call at all.
-        result: The result of the call, or what is wrong with the line.
+        shape: The API whose format the line has, or ``""`` if it is unknown.
+        is_call: Whether the line is a call.
+        result: The result of the call, or the error in the line.
     """
 
     line: int
@@ -52,10 +49,10 @@ class Outcome:
 
 
 def outcomes(engine: Engine, source: Input, timeout: float | None = None) -> Iterator[Outcome]:
-    """Run the call of each line that is not blank, one after the other, and yield what became of it.
+    """Run the call in each non-blank line, one after the other, and yield its outcome.
 
     Args:
-        timeout: The seconds that each call may take.
+        timeout: The time limit of each call in seconds.
     """
     for each in calls(source):
         if isinstance(each.call, ToolCall):
@@ -65,7 +62,7 @@ def outcomes(engine: Engine, source: Input, timeout: float | None = None) -> Ite
 
 
 def calls(source: Input) -> Iterator[Asked]:
-    """Yield what each line asks for that is not blank."""
+    """Yield each non-blank line, parsed."""
     return map(_asked, lines(source))
 
 
@@ -87,7 +84,7 @@ def _place(line: Line, where: str) -> str:
 
 
 def _object(line: Line) -> Any:
-    """Return the object that a line holds; a problem with it says nothing yet of the line's number."""
+    """Return the JSON object in a line; the caller adds the line number to errors."""
     if line.data is None:
         raise ArgumentError([Problem("", "limit.text", f"at most {LONGEST} bytes", "more")])
     try:
@@ -96,7 +93,7 @@ def _object(line: Line) -> Any:
         raise ArgumentError([Problem("", "coercion.encoding", "UTF-8 text", "other bytes")]) from None
     except NotJSON as error:
         hint = error.hint.removeprefix("line 1, ")
-        raise ArgumentError([Problem("", error.code, "a tool call as JSON", "other text", hint)]) from None
+        raise ArgumentError([Problem("", error.code, "a tool call as JSON", "invalid JSON", hint)]) from None
     if not isinstance(data, dict):
         raise ArgumentError([Problem("", "arg.type", "a JSON object that is a tool call", type_name(data))])
     return data

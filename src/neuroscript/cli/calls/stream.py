@@ -1,7 +1,4 @@
-"""``neuroscript call`` of a tool that streams: each item is written when it comes, and nothing is kept.
-
-Source: issue "neurosurfer and Smith run here", streams to their ends.
-"""
+"""``neuroscript call`` of a streaming tool: each item is printed when it arrives, and none is stored."""
 
 from __future__ import annotations
 
@@ -24,20 +21,20 @@ from neuroscript.spec.binding import Repair
 
 
 def streaming(engine: Engine, name: str) -> str | None:
-    """Return the canonical name of the tool that a name means, if it gives items, or None."""
+    """Return the canonical name of a tool if it streams, or None."""
     tool = meant(engine, name)
     return tool.name if tool is not None and tool.spec.stream else None
 
 
 @attrs.frozen
 class Streamed:
-    """A stream that came to its end.
+    """A completed stream.
 
     Attributes:
         tool: The canonical name of the tool.
-        items: How many items it gave.
-        seconds: How long it took, with the writing.
-        repairs: Which of its arguments were converted.
+        items: The number of items.
+        seconds: The duration, including the time to print the items.
+        repairs: The arguments that were converted.
     """
 
     tool: str
@@ -47,7 +44,7 @@ class Streamed:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The line that stands below the items."""
+        """The JSON object that follows the items."""
         data: dict[str, Any] = {"id": "", "tool": self.tool, "ok": True, "items": self.items}
         if self.repairs:
             data["repairs"] = [attrs.asdict(repair) for repair in self.repairs]
@@ -55,10 +52,10 @@ class Streamed:
 
 
 def streamed(engine: Engine, tool: str, call: ToolCall, options: Namespace, output: Output) -> Streamed | ToolResult:
-    """Write each item of a stream as it comes, and return how many there were, or the result that is an error.
+    """Print each item of a stream when it arrives, and return a summary, or the result with its error.
 
     Raises:
-        OutputClosed: Nobody reads the items any more; the tool has ended.
+        OutputClosed: The reader of the items has gone; the tool has been stopped.
     """
     sent, count = Sent(call), 0
     write = _json(output) if options.json else _text(output)

@@ -1,7 +1,4 @@
-"""``neuroscript ask``: one prompt to a model, which may call tools, and its answer.
-
-Source: issue "Models", ``ask``.
-"""
+"""``neuroscript ask``: send one prompt to a model, which may call tools, and print its answer."""
 
 from __future__ import annotations
 
@@ -23,28 +20,28 @@ from neuroscript.runtime.interfaces import Turn
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Ask a model, write its answer, and return the exit code.
+    """Ask a model, print its answer, and return the exit code.
 
     Raises:
-        UsageError: There is no prompt, it can not be read, or a pattern matches no tool.
-        SpecError: An option is none that the engine takes, or the answer is to be of no type.
+        UsageError: The prompt is missing or cannot be read, or a pattern matches no tool.
+        SpecError: The engine rejects an option, or the answer type is invalid.
     """
     prompt = _prompt(options)
     try:
         with reached(options) as model, opened(make_engine, output, options, llm=model) as engine:
             offered(engine, options.tools)
             return _answered(engine, model, prompt, options, output)
-    except LLMError as error:  # before anything was asked
+    except LLMError as error:  # the model could not be reached, so there is no conversation yet
         return _failed(error, Conversation((Turn("user", prompt),)), options, output)
 
 
 def _prompt(options: Namespace) -> str:
-    """Return what is asked; where it comes from the standard input, no tool reads there."""
+    """Return the prompt; if it comes from standard input, tools cannot read from there."""
     import sys
 
     if options.prompt is None:
         if is_terminal(sys.stdin):
-            raise UsageError("the prompt is missing; give it as one word, or pipe it in (see neuroscript ask --help)")
+            raise UsageError("expected a prompt: pass it in quotes, or pipe it in (see neuroscript ask --help)")
         options.prompt = STDIN
     text = text_of(STDIN).removesuffix("\n") if options.prompt == STDIN else options.prompt
     if not text.strip():
@@ -59,7 +56,7 @@ def _answered(engine: Session, model: Model, prompt: str, options: Namespace, ou
     except ConversationError as error:
         return _failed(error, hearing.with_rest(error.conversation), options, output)
     except ReaderGone as gone:
-        keep(options.transcript, hearing.conversation(_before(options)), "nobody read on")
+        keep(options.transcript, hearing.conversation(_before(options)), "output closed")
         raise gone.__cause__ or gone from None
     except KeyboardInterrupt:
         _interrupted(hearing, options, output)

@@ -1,7 +1,4 @@
-"""``neuroscript chat``: a conversation at a terminal, or of the lines of a pipe, in one session.
-
-Source: issue "Models", ``chat``.
-"""
+"""``neuroscript chat``: a conversation with a model in one session, at a terminal or from a pipe."""
 
 from __future__ import annotations
 
@@ -29,23 +26,23 @@ from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply, Usage
 
 HELP: Final = """\
-/tools      the tools that the model may call
-/usage      how many tokens it took so far
-/save FILE  write down what was said and done
-/retry      ask the last prompt again, as if it had not been asked
-/clear      forget what was said; variables, handles and approvals stay
-/quit       end the chat, as Ctrl-D does
-//…         a prompt that begins with /
+/tools      list the tools that the model may call
+/usage      show how many tokens were used
+/save FILE  write the transcript to a file
+/retry      discard the last turn and ask its prompt again
+/clear      discard the conversation; variables, handles and approvals remain
+/quit       end the chat (or press Ctrl-D)
+//…         send a prompt that begins with /
 """
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Talk with a model until the input ends, and return the exit code.
+    """Chat with a model until the input ends, and return the exit code.
 
     Raises:
-        UsageError: A pattern matches no tool, or what was said can not be written down.
-        SpecError: An option is none that the engine takes, or the answers are to be of no type.
-        LLMError: There is no such model, or no key for it.
+        UsageError: A pattern matches no tool, or the transcript cannot be written.
+        SpecError: The engine rejects an option, or the answer type is invalid.
+        LLMError: The model is unknown, or there is no key for it.
     """
     attended = is_terminal(sys.stdin)
     options.prompt = None if attended else STDIN
@@ -58,23 +55,23 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         chat = Chat(session, model, options, output, attended)
         offered(session, options.tools)
         if attended:
-            output.say(f"{model.name}; /help tells of the commands, Ctrl-D ends")
+            output.say(f"{model.name}; /help lists the commands, Ctrl-D ends the chat")
         return chat.run(typed() if attended else piped())
 
 
 @attrs.define
 class Chat:
-    """One chat as far as it has come.
+    """The state of one chat.
 
     Attributes:
-        attended: Whether somebody types it.
-        turns: What was said, without the turns of the system; it has each call with its result, or not at all.
-        replies: Each reply of a turn that is kept, or was.
-        used: The tokens of all replies, those of turns that failed too.
-        answer: The last answer, None where the last turn failed.
+        attended: Whether stdin is a terminal.
+        turns: The conversation without system turns; every call in it has its result.
+        replies: All replies of the model, including those of discarded turns.
+        used: The tokens of all replies, including those of failed turns.
+        answer: The last answer; None if the last turn failed.
         prompt: The last prompt, or ``""``.
-        before: How many turns there were before it.
-        code: The exit code of the first turn that failed.
+        before: The number of turns before the last prompt.
+        code: The exit code of the first failed turn.
     """
 
     session: Session
@@ -91,7 +88,7 @@ class Chat:
     code: int = OK
 
     def run(self, lines: Iterator[Typed]) -> int:
-        """Take each line until there is none, and return the exit code."""
+        """Process every line, and return the exit code."""
         try:
             for line in lines:
                 if not self._take(line):
@@ -104,12 +101,12 @@ class Chat:
 
     @property
     def conversation(self) -> Conversation:
-        """All that was said and is kept."""
+        """The conversation with its system turn."""
         system = (Turn("system", self.options.system),) if self.options.system else ()
         return Conversation((*system, *self.turns), self.replies, self.answer)
 
     def _take(self, line: Typed) -> bool:
-        """Carry out a line, and tell whether the chat goes on."""
+        """Process a line, and return whether the chat continues."""
         text = line.text.strip()
         if line.fault:
             self._fail(line.fault, 2)
@@ -128,11 +125,11 @@ class Chat:
         elif word in COMMANDS:
             COMMANDS[word](self)
         else:
-            self._fail(f"there is no command {shown(word)}; /help tells which there are", 2)
+            self._fail(f"unknown command {shown(word)}; /help lists the commands", 2)
         return True
 
     def _ask(self, prompt: str) -> None:
-        """Ask one prompt; whatever goes wrong is told, and the chat goes on with the turns that are whole."""
+        """Send one prompt; report every error, and continue with the complete turns."""
         self.prompt, self.before, self.answer = prompt, len(self.turns), None
         hearing = listener(self.options, self.output, self.session, prompt)
         failed: tuple[Turn, ...]
@@ -146,7 +143,7 @@ class Chat:
         except KeyboardInterrupt:
             if not self.attended:
                 raise
-            self.output.say("this turn was interrupted")
+            self.output.say("the turn was interrupted")
             failed = hearing.whole
         else:
             self.turns = _said(conversation)
@@ -167,7 +164,7 @@ class Chat:
 
     def _save(self, file: str) -> None:
         if not file:
-            self._fail("/save needs the name of a file", 2)
+            self._fail("expected a file name: /save FILE", 2)
             return
         try:
             keep(file, self.conversation)
@@ -177,46 +174,46 @@ class Chat:
             self.output.say(f"wrote {counted(len(self.turns), 'turn')}")
 
     def show_tools(self) -> None:
-        """Say which tools the model may call."""
+        """Print the tools that the model may call."""
         infos = offered(self.session, self.options.tools)
         for info in infos:
             self.output.say(f"{info.spec.full_name}  {info.spec.description.partition(chr(10))[0]}")
         if not infos:
-            self.output.say("the model may call no tool; --tools names some")
+            self.output.say("the model may not call any tools; allow some with --tools PATTERN")
 
     def show_usage(self) -> None:
-        """Say how many tokens were used."""
+        """Print how many tokens were used."""
         self.output.say(f"{self.used.input_tokens} tokens in, {self.used.output_tokens} out")
 
     def retry(self) -> None:
-        """Ask the last prompt again; what came of it is forgotten."""
+        """Discard the last turn and send its prompt again."""
         if not self.prompt:
-            self._fail("nothing was asked yet", 2)
+            self._fail("there is no prompt to retry", 2)
             return
         self.turns = self.turns[: self.before]
         self._ask(self.prompt)
 
     def clear(self) -> None:
-        """Forget what was said."""
+        """Discard the conversation."""
         self.turns, self.answer, self.prompt, self.before = (), None, "", 0
-        self.output.say("what was said is forgotten")
+        self.output.say("the conversation was cleared")
 
     def help(self) -> None:
-        """Say which commands there are."""
+        """Print the commands."""
         for each in HELP.splitlines():
             self.output.say(each)
 
 
 def _said(conversation: Conversation) -> tuple[Turn, ...]:
-    """Return the turns of a conversation but that of the system, which stands before each prompt anew."""
+    """Return the turns of a conversation without the system turn, which every prompt adds again."""
     return tuple(turn for turn in conversation.turns if turn.role != "system")
 
 
 def _whole(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """Return what a turn that failed leaves behind: calls that were made, with their results, and what led to them.
+    """Return the part of a failed turn up to its last completed call.
 
-    What they did is done, so the model has to know of it; a prompt of which nothing came is left out, and so is a
-    last answer that was no good.
+    The model must know the calls because their effects remain. A prompt without calls is dropped, and so is an invalid
+    answer at the end.
     """
     last = max((at for at, turn in enumerate(turns) if turn.tool_results), default=-1)
     return turns[: last + 1]
@@ -229,4 +226,4 @@ COMMANDS: Final[dict[str, Callable[[Chat], None]]] = {
     "/clear": Chat.clear,
     "/help": Chat.help,
 }
-"""What carries out each command that takes no words; all but ``/quit`` and ``/save``."""
+"""The functions of the commands without arguments, except ``/quit``."""

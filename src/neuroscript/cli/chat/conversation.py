@@ -1,7 +1,4 @@
-"""What ``ask`` and ``chat`` share: the model that the words name, the tools that it may call, and one answer of it.
-
-Source: issue "Models", ``ask`` and ``chat``.
-"""
+"""Code shared by ``ask`` and ``chat``: the model of the options, the tools that it may call, and one answer."""
 
 from __future__ import annotations
 
@@ -29,12 +26,12 @@ from neuroscript.runtime.interfaces import ToolInfo, Turn
 
 
 def reached(options: Namespace) -> Model:
-    """Return the model that the words, or the environment, name; nothing is asked of it yet.
+    """Return the model that the options or the environment select, without sending a request.
 
     Raises:
-        UsageError: The directory in which ``llm`` keeps its settings can not be used.
-        LLMError: There is none of that name, no key for it, or a package is missing.
-        SpecError: What it is to answer is no type.
+        UsageError: The directory in which ``llm`` stores its settings cannot be used.
+        LLMError: The model is unknown, there is no key for it, or a package is missing.
+        SpecError: The answer type is invalid.
     """
     if options.answer is not None:
         answer_spec(options.answer)
@@ -51,11 +48,11 @@ def reached(options: Namespace) -> Model:
             **within,
         )
     except OSError as error:
-        raise UsageError(f"can not use the directory of llm: {reason_of(error)}") from None
+        raise UsageError(f"cannot use the settings directory of llm: {reason_of(error)}") from None
 
 
 def _default() -> str:
-    """Return the model that ``llm`` asks where nobody names one."""
+    """Return the default model of ``llm``."""
     from neuroscript.llm.library import package
 
     name: str = package().get_default_model()
@@ -66,8 +63,8 @@ def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
     """Return the tools that a model may call.
 
     Raises:
-        UsageError: A pattern matches none that may be called.
-        SpecError: It is none.
+        UsageError: A pattern matches no tool that may be called.
+        SpecError: A pattern is invalid.
     """
     allowing = session.policy.narrowed(allow=patterns)
     for pattern in unmatched(session, patterns):
@@ -76,7 +73,7 @@ def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
 
 
 def listener(options: Namespace, output: Output, session: Session, prompt: str) -> Hearing:
-    """Return what tells of the answer to a prompt while it comes."""
+    """Return a listener that prints the answer to a prompt as it arrives."""
     shows = not options.json and options.answer is None
     return Hearing(output, Waiting(not options.json), shows, session, [Turn("user", prompt)])
 
@@ -84,12 +81,12 @@ def listener(options: Namespace, output: Output, session: Session, prompt: str) 
 def answered(
     session: Session, asked: Model, prompt: str, options: Namespace, hearing: Hearing, history: Sequence[Turn] = ()
 ) -> Conversation:
-    """Return the conversation when the model has answered a prompt, and end what is shown meanwhile.
+    """Send a prompt and return the conversation with the answer, showing progress meanwhile.
 
     Raises:
-        ConversationError: It came to no answer.
-        ReaderGone: Nobody reads its text any more.
-        KeyboardInterrupt: Somebody ended it.
+        ConversationError: There is no answer.
+        ReaderGone: The reader of the text has gone.
+        KeyboardInterrupt: The user interrupted it.
     """
     hearing.waiting.start()
     try:
@@ -112,7 +109,7 @@ def answered(
 
 
 def tell_answer(conversation: Conversation, options: Namespace, output: Output) -> None:
-    """Write the exact value of an answer, where one was asked for; a text has been written as it came."""
+    """Print the value of a typed answer; an untyped answer has been printed as it arrived."""
     if options.answer is None or options.json:
         return
     if isinstance(conversation.answer, str):
@@ -122,11 +119,11 @@ def tell_answer(conversation: Conversation, options: Namespace, output: Output) 
 
 
 def told_error(error: LLMError) -> str:
-    """Return what is said of a model's error: what happened, its code, and who can change that."""
+    """Return the message of a model error, with its code and its retry hint."""
     return f"{error} ({error.code}, retry: {error.retry})"
 
 
 def as_data(conversation: Conversation, error: LLMError | None = None) -> Mapping[str, Any]:
-    """Return a conversation, and how it failed if it did, as plain data."""
+    """Return a conversation, and its error if there is one, as plain data."""
     failed = {} if error is None else {"error": {"code": error.code, "retry": error.retry, "message": error.text}}
     return {**conversation_to_data(conversation), **failed}

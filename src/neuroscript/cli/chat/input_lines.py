@@ -1,4 +1,4 @@
-"""The lines of a chat: typed at a terminal, with what readline offers where there is one, or piped in."""
+"""The input lines of a chat: typed at a terminal, with readline if it is available, or piped in."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ PROMPT: Final = "you> "
 
 @attrs.frozen
 class Typed:
-    """One line.
+    """One line of input.
 
     Attributes:
-        fault: Why it can not be taken, or ``""``.
+        text: The line, or ``""`` if it is invalid.
+        fault: Why the line is invalid, or ``""``.
     """
 
     text: str = ""
@@ -29,7 +30,7 @@ class Typed:
 
 
 def typed() -> Iterator[Typed]:
-    """Yield what somebody types, until Ctrl-D; Ctrl-C drops the line that it stands on."""
+    """Yield lines from the terminal until Ctrl-D; Ctrl-C discards the current line."""
     with suppress(ImportError):
         import readline  # noqa: F401  -- from now on input() edits lines
     while True:
@@ -45,7 +46,7 @@ def _line() -> str:
         try:
             if is_terminal(sys.stdout):
                 return input(PROMPT)
-            _to_terminal(PROMPT)  # for the answers go elsewhere
+            _to_terminal(PROMPT)  # because stdout is redirected
             line = sys.stdin.readline()
         except KeyboardInterrupt:
             _to_terminal("\n")
@@ -61,10 +62,10 @@ def _to_terminal(text: str) -> None:
 
 
 def piped() -> Iterator[Typed]:
-    """Yield the lines of the standard input that are not blank.
+    """Yield the non-blank lines of standard input.
 
     Raises:
-        UsageError: It can not be read further.
+        UsageError: It cannot be read.
     """
     with reading(STDIN) as source:
         for line in lines(source):

@@ -1,8 +1,6 @@
-"""A conversation while it goes on: its text to the results, its calls and retries to the sentences, all of it kept.
+"""Output of a running conversation: text on stdout, calls and retries on stderr; all of it is recorded.
 
-What a model says is no more trusted than what a caller writes: nothing of it steers a terminal.
-
-Source: issue "Models", ``ask`` and ``chat``; reliability.md T20.
+Text from a model is untrusted: control characters in it never reach a terminal.
 """
 
 from __future__ import annotations
@@ -27,25 +25,25 @@ from neuroscript.runtime.replies import Reply
 from neuroscript.runtime.result_text import shortened
 
 LONGEST: Final = 200
-"""How many characters of a call, or of what came of it, are shown."""
+"""Maximum characters of a call, or of its result, in a message."""
 
 
 class ReaderGone(BaseException):
-    """The results can not be written any more, so no model is asked further; the error that says so is its cause."""
+    """The results cannot be written any more, so the conversation stops; the cause is the output error."""
 
 
 @attrs.define
 class Hearing:
-    """Listens to one conversation.
+    """A listener that prints and records one conversation.
 
     Attributes:
-        output: Where it is told.
-        waiting: What shows that the model is being waited for.
-        shows_text: Whether its text is written as it comes.
-        session: Whose tools are called.
-        turns: What was said, from the prompt on; calls stand there with all of their results, or not at all.
-        replies: Each whole reply.
-        text: What was said of the reply that is not whole yet.
+        output: The output of the command.
+        waiting: The spinner.
+        shows_text: Whether text is printed as it arrives.
+        session: The session whose tools are called.
+        turns: The conversation from the prompt on; every call in it has its result.
+        replies: The complete replies.
+        text: The text of the incomplete reply.
     """
 
     output: Output
@@ -61,17 +59,17 @@ class Hearing:
     _lock: Any = attrs.Factory(Lock)
 
     def __call__(self, event: Event) -> None:
-        """Tell of one event; several threads may do so.
+        """Print and record one event; this method is thread-safe.
 
         Raises:
-            ReaderGone: Nobody reads the text any more.
+            ReaderGone: The reader of the text has gone.
         """
         with self._lock:
             match event:
                 case Said(text):
                     self._say(text)
                 case Retrying(retried):
-                    self._tell(f"asking again in {retried.seconds:.2g} s ({retried.code})")
+                    self._tell(f"retrying in {retried.seconds:.2g} s ({retried.code})")
                 case Replied(reply):
                     self._replied(reply)
                 case Calling(call):
@@ -81,25 +79,25 @@ class Hearing:
 
     @property
     def whole(self) -> tuple[Turn, ...]:
-        """Its turns, without the secrets that were met on the way."""
+        """The turns with secrets redacted."""
         return tuple(map(self._discreet, self.turns))
 
     def conversation(self, before: tuple[Turn, ...] = ()) -> Conversation:
-        """Return what there is of it after the turns *before*, with what was said of the reply that is not whole."""
+        """Return the conversation after the turns *before*, including the text of the incomplete reply."""
         return self.with_rest(Conversation((*before, *self.whole), tuple(self.replies)))
 
     def with_rest(self, conversation: Conversation) -> Conversation:
-        """Return a conversation with what was said of the reply that is not whole."""
+        """Return a conversation with the text of the incomplete reply."""
         if not self.text:
             return conversation
         rest = self._discreet(Turn("assistant", self.text))
         return attrs.evolve(conversation, turns=(*conversation.turns, rest))
 
     def end(self) -> None:
-        """Show nothing further; the line of the text is ended.
+        """Stop the spinner and end the current line of text.
 
         Raises:
-            ReaderGone: As above.
+            ReaderGone: The reader of the text has gone.
         """
         self.waiting.stop()
         if self._open:
@@ -127,14 +125,14 @@ class Hearing:
         self.output.say(told if len(told) <= LONGEST else f"{told[:LONGEST]}…")
 
     def _advise(self, error: CallError) -> None:
-        """Say what the user can type to permit the call, in full."""
+        """Print the option that permits the call, without shortening it."""
         todo = action(error, shows_tracebacks=self.output.shows_tracebacks)
         if todo:
             secrets = self.session.secrets
             self.output.say(todo if secrets is None else secrets.text(todo))
 
     def _line(self, call: ToolCall) -> str:
-        """Return a call in one line; of a tool that takes secrets only the name, for they are not known as such yet."""
+        """Return a call in one line; only the name if the tool takes secrets, which are not registered yet."""
         info = self.session.infos.get(from_wire(call.name))
         if info is not None and any(arg.secret for arg in info.spec.args):
             return f"{info.spec.full_name} (its arguments are secret)"
@@ -162,7 +160,7 @@ class Hearing:
             self.waiting.start()
 
     def _place(self, call: ToolCall) -> int:
-        """Return which of the calls has ended; they may end in any order, and come without their secrets."""
+        """Return the index of a call that has ended; calls end in any order, and their secrets are redacted."""
         calls = self._asked.tool_calls if self._asked is not None else ()
         left = [at for at in range(len(calls)) if at not in self._results]
         return next((at for at in left if calls[at].id == call.id), left[0])

@@ -1,9 +1,7 @@
-"""The toolbox ``NeuroScript`` of the command ``llm``: installed tools for its models, as the user's policy permits.
+"""The toolbox ``NeuroScript`` for the command ``llm``: installed tools, as far as the user's policy permits.
 
-``llm -T NeuroScript`` offers them all, ``llm -T 'NeuroScript("math.*")'`` some. Their engine is made as that of
-``neuroscript mcp serve`` is. ``llm`` loads this with its other plugins, so nothing dear is imported before it is used.
-
-Source: docs of ``llm``, "Plugins", register_tools; issue "MCP and the frameworks", a plugin for ``llm``.
+``llm -T NeuroScript`` offers all tools, ``llm -T 'NeuroScript("math.*")'`` some of them. The engine is configured like
+that of ``neuroscript mcp serve``. ``llm`` imports this module with its other plugins, so it imports the rest lazily.
 """
 
 from __future__ import annotations
@@ -24,17 +22,17 @@ except ImportError as error:
 
 @llm.hookimpl
 def register_tools(register: Callable[..., None]) -> None:
-    """Tell ``llm`` of the toolbox."""
+    """Register the toolbox with ``llm``."""
     register(NeuroScript)
 
 
 class NeuroScript(llm.Toolbox):  # type: ignore[no-untyped-call]
-    """Installed tools of neuroscript, as the policy of their user permits.
+    """Installed tools of neuroscript, as far as the user's policy permits.
 
     Args:
-        tools: Patterns of canonical names, as in ``math.*``; with blanks between several in one text.
-        policy: A file of TOML that says what may run; the user's own without one.
-        profile: A part of that file.
+        tools: Patterns of canonical names, such as ``math.*``; separate several in one string by spaces.
+        policy: A policy file (TOML); None means the user's own.
+        profile: A profile of that file.
     """
 
     def __init__(self, tools: str | Sequence[str] = "*", policy: str | None = None, profile: str | None = None) -> None:
@@ -51,7 +49,7 @@ class NeuroScript(llm.Toolbox):  # type: ignore[no-untyped-call]
 
 
 def _offered(stack: ExitStack, tools: Any, policy: str | None, profile: str | None) -> list[Any]:
-    """Return the tools of an engine that ends with *stack*, each an `Offered`."""
+    """Return the tools of an engine that *stack* closes, each an `Offered`."""
     from neuroscript.cli.env.engine import opened
     from neuroscript.cli.parser import parsed
     from neuroscript.cli.terminal.output import Output
@@ -60,17 +58,17 @@ def _offered(stack: ExitStack, tools: Any, policy: str | None, profile: str | No
 
     patterns = tools.split() if isinstance(tools, str) else tools
     if not isinstance(patterns, list | tuple) or not all(isinstance(each, str) for each in patterns):
-        raise SpecError("llm", ["tools: expected patterns as texts, such as math.*"])
+        raise SpecError("llm", ["tools: expected patterns as strings, such as math.*"])
     words = [f"--{name}={each}" for name, each in (("policy", policy), ("profile", profile)) if each is not None]
     engine = stack.enter_context(opened(None, Output(sys.stdout, sys.stderr), parsed(["mcp", "serve", *words])))
     return renamed(offered(engine, patterns, subject="llm"))
 
 
 def renamed(tools: Iterable[Any]) -> list[Any]:
-    """Return tools under names that begin as those of all toolboxes, by which ``llm -c`` finds the toolbox again.
+    """Return tools with the name prefix of their toolbox, by which ``llm -c`` finds the toolbox again.
 
     Raises:
-        RegistryError: Two tools would have one name; both are named.
+        RegistryError: Two tools would have the same name; the error contains both.
     """
     import attrs
 
@@ -82,7 +80,7 @@ def renamed(tools: Iterable[Any]) -> list[Any]:
 
 
 def _told(make: Callable[[], Any]) -> Any:
-    """Return what *make* returns; what is wrong with the words, or with the policy, ``llm`` tells in one line."""
+    """Return the value of *make*; errors in arguments or policy become one-line errors of ``llm``."""
     from click import ClickException
 
     from neuroscript.cli.terminal.exit_codes import UsageError

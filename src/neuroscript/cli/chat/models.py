@@ -1,9 +1,4 @@
-"""The words of ``neuroscript models``: which models there are, and whether one answers.
-
-``neuroscript models``: which models there are, what each needs, and whether one answers.
-
-Source: issue "Models", command line.
-"""
+"""``neuroscript models``: list the available models with their requirements, and check whether one answers."""
 
 from __future__ import annotations
 
@@ -26,41 +21,43 @@ ACTIONS: Final = ("list", "check")
 
 
 APIS: Final = ("openai-chat", "openai-responses", "anthropic")
-"""What a server can be told to speak."""
+"""The APIs of a model server."""
 
 
 LIST: Final = """\
-Those that the package llm and its plugins know, with what each needs; no network is asked. With
---base-url, those that the server of that address lists."""
+Lists the models of the package llm and its plugins, with their requirements, without using the network.
+With --base-url, lists the models of that server."""
 
 
 CHECK: Final = """\
-Makes one small request, and tells what came of it. With --base-url and without NAME, the first model
-that the server lists is asked. Exits 0 where it answered, 1 where it did not, 2 where there is no such
-model or no key."""
+Sends one small request and prints the outcome. With --base-url and without NAME, it uses the first
+model that the server lists. Exits 0 if the model answers, 1 if it does not, 2 if the model is unknown
+or has no key."""
 
 
 MODEL: Final = "NEUROSCRIPT_MODEL"
-"""Names the model of whoever names none with ``--model``."""
+"""The environment variable with the default for ``--model``."""
 
 
 KEY: Final = "NEUROSCRIPT_MODEL_KEY"
-"""The key for the server of ``--base-url``, which is sent no other."""
+"""The environment variable with the key for the server of ``--base-url``, which receives no other key."""
 
 
 KEYS: Final = f"""\
-A key comes from the environment or from the store of llm (llm keys set NAME), never from a word. A
-server that --base-url names is sent {KEY} alone, and nothing where it is not set."""
+API keys come from the environment or from the key store of llm (llm keys set NAME), never from an
+option. A server of --base-url receives only the key in {KEY}, if it is set."""
 
 
 def add_models(commands: Any, layout: Any) -> None:
     """Add the command with its actions to the *commands* of the parser."""
-    parser = add_subparser(commands, layout, "models", "look at the models that can be asked", description=KEYS)
+    parser = add_subparser(commands, layout, "models", "list models, or check whether one answers", description=KEYS)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-    listed = _action(actions, layout, "list", "list the models", "an array of names and what they need", LIST)
-    listed.add_argument("name", nargs="?", metavar="PATTERN", help="names to list, as in 'gpt-*'")
-    check = _action(actions, layout, "check", "ask a model", "what came of it, in one line", CHECK)
-    check.add_argument("name", nargs="?", metavar="NAME", help="a name or an alias; with --base-url its server's name")
+    listed = _action(actions, layout, "list", "list the models", "print a JSON array of models", LIST)
+    listed.add_argument("name", nargs="?", metavar="PATTERN", help="list only matching names, such as 'gpt-*'")
+    check = _action(actions, layout, "check", "check whether a model answers", "print the outcome as JSON", CHECK)
+    check.add_argument(
+        "name", nargs="?", metavar="NAME", help="a model name or alias; with --base-url, a name on that server"
+    )
 
 
 def _action(actions: Any, layout: Any, name: str, help: str, json_help: str, description: str) -> Any:
@@ -69,37 +66,37 @@ def _action(actions: Any, layout: Any, name: str, help: str, json_help: str, des
         "--base-url",
         metavar="URL",
         type=address,
-        help=f"the address of a server, as {LOCAL}",
+        help=f"base URL of a model server, such as {LOCAL}",
     )
-    parser.add_argument("--api", metavar="API", choices=APIS, default="", help=f"what it speaks: {', '.join(APIS)}")
+    parser.add_argument("--api", metavar="API", choices=APIS, default="", help=f"API of the server: {', '.join(APIS)}")
     return parser
 
 
 def own_key(base_url: str | None) -> str | None:
-    """Return the key for the server of an address, if one is named and the environment has one for it."""
+    """Return the key in the environment for the server of *base_url*, or None."""
     return os.environ.get(KEY) or None if base_url else None
 
 
 def address(text: str) -> str:
-    """Return the address of a server.
+    """Return *text* if it is the URL of a server.
 
     Raises:
-        argparse.ArgumentTypeError: It is none.
+        argparse.ArgumentTypeError: It is not.
     """
     if not is_address(text):
-        raise argparse.ArgumentTypeError(f"expected an address such as {LOCAL}")
+        raise argparse.ArgumentTypeError(f"expected a URL such as {LOCAL}")
     return text
 
 
 SLOWEST = 30.0
-"""For how many seconds a server may be silent."""
+"""Seconds to wait for a response of the server."""
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """List models, or ask one, and return the exit code.
+    """List models or check one, and return the exit code.
 
     Raises:
-        UsageError: No action is named, there is no such model or no key, or a package is missing.
+        UsageError: There is no action, the model is unknown, there is no key for it, or a package is missing.
     """
     try:
         match options.action:
@@ -109,7 +106,7 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
                 return _check(options, output)
     except LLMError as error:
         raise UsageError(str(error)) from None
-    raise UsageError("an action is missing: list, check (see neuroscript models --help)")
+    raise UsageError("expected an action: list, check (see neuroscript models --help)")
 
 
 def _list(options: Namespace, output: Output) -> int:
@@ -120,7 +117,7 @@ def _list(options: Namespace, output: Output) -> int:
         found = [*_known()]
     chosen = [each for each in found if _is_named(each, options.name)]
     if not chosen:
-        output.say(f"no model is called {shown(options.name)}" if options.name else "there are no models")
+        output.say(f"no model matches {shown(options.name)}" if options.name else "no models are available")
     if options.json:
         output.json(chosen)
     elif chosen:
@@ -169,15 +166,15 @@ def _check(options: Namespace, output: Output) -> int:
 
 
 def _name(options: Namespace) -> str:
-    """Return the model that is meant: the one that is named, else the first that the server of an address lists."""
+    """Return the name of the model: the argument, otherwise the first model that the server lists."""
     if options.name:
         return str(options.name)
     if not options.base_url:
-        raise UsageError("a model is missing: give NAME, or --base-url (see neuroscript models check --help)")
+        raise UsageError("expected NAME or --base-url (see neuroscript models check --help)")
     with _opened(options, "") as server:
         names: list[str] = server.names()
     if not names:
-        raise UsageError("the server lists no models; give NAME")
+        raise UsageError("the server lists no models; add NAME")
     return names[0]
 
 

@@ -1,4 +1,4 @@
-"""The words of ``neuroscript ask`` and ``chat``: which model, which of the tools it may call, and how far it may go."""
+"""Options of ``neuroscript ask`` and ``neuroscript chat``."""
 
 from __future__ import annotations
 
@@ -10,60 +10,61 @@ from neuroscript.cli.env.options import add_keeping, add_world
 from neuroscript.cli.terminal.arguments import add_subparser, seconds
 
 ASK: Final = f"""\
-The answer goes to the standard output, as it comes; calls, what came of them and retries are told in
-short lines on the other one. The model may call no tool but those of --tools. Without PROMPT, or for
--, the prompt is read from the standard input. Exits 0 when there is an answer, whatever became of the
-calls on the way.
+The answer is printed to stdout as it arrives. Tool calls, their results and retries are printed to
+stderr in short lines. The model may call only the tools of --tools. Without PROMPT, or with -, the
+prompt is read from stdin. Exits 0 if there is an answer, even if tool calls failed.
 
 {KEYS}"""
 
 CHAT: Final = f"""\
-All turns share one session: variables, handles and approvals last until the end. A line that begins
-with / is a command, see /help; // begins a prompt with a /. Ctrl-C ends the present turn, Ctrl-D the
-chat. Where the standard input is no terminal, each of its lines is a prompt or a command, and the
-exit code is that of the first turn that failed.
+All turns share one session: variables, handles and approvals last until the chat ends. A line that
+begins with / is a command (see /help); write // to begin a prompt with /. Ctrl-C interrupts the current
+turn, Ctrl-D ends the chat. If stdin is not a terminal, each line is a prompt or a command, and the exit
+code is that of the first turn that failed.
 
 {KEYS}"""
 
 
 def add_ask(commands: Any, layout: Any) -> None:
     """Add ``ask`` to the *commands* of the parser."""
-    json_help = "all of the conversation in one line, also where it failed"
-    parser = add_subparser(commands, layout, "ask", "ask a model", json_help=json_help, description=ASK)
+    json_help = "print the whole conversation as one line of JSON, even if it fails"
+    parser = add_subparser(commands, layout, "ask", "send a prompt to a model", json_help=json_help, description=ASK)
     _add_talk(parser)
-    parser.add_argument(
-        "prompt", nargs="?", metavar="PROMPT", type=clean, help="what the model is asked, as one word; - is stdin"
-    )
+    parser.add_argument("prompt", nargs="?", metavar="PROMPT", type=clean, help="the prompt, in quotes; - is stdin")
 
 
 def add_chat(commands: Any, layout: Any) -> None:
     """Add ``chat`` to the *commands* of the parser."""
-    json_help = "all of the conversation in one line, at the end, and nothing before"
-    _add_talk(add_subparser(commands, layout, "chat", "talk with a model", json_help=json_help, description=CHAT))
+    json_help = "print only the whole conversation as one line of JSON at the end"
+    _add_talk(add_subparser(commands, layout, "chat", "chat with a model", json_help=json_help, description=CHAT))
 
 
 def _add_talk(parser: Any) -> None:
     option = parser.add_argument
-    option("--tools", metavar="PATTERN", action="append", default=[], help="let the model call these, as in 'math.*'")
     option(
-        "--model", metavar="NAME", type=clean, help=f"which one; else that of {MODEL}, else the default model of llm"
+        "--tools",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="let the model call matching tools, such as 'math.*'; default: none",
     )
-    option("--base-url", metavar="URL", type=address, help="the address of a server that follows an API")
-    option("--api", choices=APIS, default="", help=f"what is spoken there: {', '.join(APIS)}; else the first")
-    option("--system", metavar="TEXT", type=clean, default="", help="how the model is to answer")
-    option("--answer", metavar="TYPE", type=answer, help="take no answer but one of this type, as in int or []string")
-    option("--turns", metavar="N", type=count, default=16, help="how many replies are asked for, at most; else 16")
-    option("--calls", metavar="N", type=count, default=64, help="how many calls are made, at most; else 64")
-    option("--timeout", metavar="S", type=seconds, help="how many seconds an answer may take, with all its calls")
-    option("--no-stream", action="store_true", help="ask for the whole reply, not for its pieces")
-    option("--transcript", metavar="FILE", help="write down what was said and done, also where it failed")
-    option("--strict", action="store_true", help="take exact types alone, and repair nothing")
+    option("--model", metavar="NAME", type=clean, help=f"the model; default: {MODEL}, then the default model of llm")
+    option("--base-url", metavar="URL", type=address, help="base URL of a model server")
+    option("--api", choices=APIS, default="", help=f"API of the model server: {', '.join(APIS)}; default: the first")
+    option("--system", metavar="TEXT", type=clean, default="", help="the system prompt")
+    option("--answer", metavar="TYPE", type=answer, help="require an answer of this type, such as int or []string")
+    option("--turns", metavar="N", type=count, default=16, help="maximum replies of the model; default 16")
+    option("--calls", metavar="N", type=count, default=64, help="maximum tool calls; default 64")
+    option("--timeout", metavar="S", type=seconds, help="time limit of an answer with all its calls, in seconds")
+    option("--no-stream", action="store_true", help="request whole replies instead of a stream")
+    option("--transcript", metavar="FILE", help="write the transcript to a file, even if the command fails")
+    option("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_world(parser, None)
     add_keeping(parser)
 
 
 def clean(text: str) -> str:
-    """Return words of a user as Unicode; what is none in them is replaced.
+    """Return an argument as valid Unicode, with undecodable bytes replaced.
 
     >>> clean("caf\\udce9")
     'caf\ufffd\ufffd\ufffd'
@@ -72,23 +73,23 @@ def clean(text: str) -> str:
 
 
 def answer(text: str) -> str:
-    """Return the type of an answer.
+    """Return *text* if it is the name of an ArgType.
 
     Raises:
-        argparse.ArgumentTypeError: It is none.
+        argparse.ArgumentTypeError: It is not.
     """
     from neuroscript.coercion.types import ArgType
 
     if text not in [each.value for each in ArgType]:
-        raise argparse.ArgumentTypeError("expected the type of an argument, such as int or []string")
+        raise argparse.ArgumentTypeError("expected an argument type, such as int or []string")
     return text
 
 
 def count(text: str) -> int:
-    """Return a whole number above 0.
+    """Return a string as an integer above 0.
 
     Raises:
-        argparse.ArgumentTypeError: It is none.
+        argparse.ArgumentTypeError: It is not such a number.
     """
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
         raise argparse.ArgumentTypeError("expected a whole number above 0")

@@ -1,4 +1,4 @@
-"""A conversation in a file, as lines to read; it has what was said and given, so nobody but its owner may read it."""
+"""Readable transcripts of conversations in files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from neuroscript.llm.transcripts import transcript
 
 
 def keep(file: str | None, conversation: Conversation, end: str = "") -> None:
-    """Write a conversation to a file of mode 0600 in place of what is there, if one is named.
+    """Write a conversation to a file with mode 0600, replacing an existing file; do nothing if *file* is None.
 
     Args:
-        end: Why it came to no answer; it stands below.
+        end: Why there is no answer; it is written as the last line.
 
     Raises:
-        UsageError: The file can not be written.
+        UsageError: The file cannot be written.
     """
     if file is None:
         return
@@ -29,11 +29,11 @@ def keep(file: str | None, conversation: Conversation, end: str = "") -> None:
     try:
         _write(Path(file), "".join(f"{line}\n" for line in lines if line))
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
-        raise UsageError(f"can not write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
 
 
 def _write(file: Path, text: str) -> None:
-    if file.exists() and not file.is_file():  # a pipe of this process, or a device such as /dev/stderr
+    if file.exists() and not file.is_file():  # a pipe, or a device such as /dev/stderr
         with open(file, "w", encoding="utf-8", opener=open_at_once) as opened:
             opened.write(text)
         return

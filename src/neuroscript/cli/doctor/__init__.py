@@ -1,1 +1,1 @@
-"""``neuroscript doctor``: what is installed, what is missing and what does not work."""
+"""``neuroscript doctor``: check the installation, and show how to fix problems."""

@@ -1,4 +1,4 @@
-"""What a look at one thing finds, said without any value of the environment."""
+"""The finding of one check, without values of environment variables."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ DIRECTORIES: Final = (
     *("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TMPDIR", "TEMP", "VIRTUAL_ENV"),
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
 )
-"""Variables whose values are directories in which others lie; in a path their names stand for them."""
+"""Variables with directories; in paths, their names replace their values."""
 
 SHORTEST: Final = 2
-"""How many characters such a value has at least: ``/`` would be found everywhere."""
+"""Minimum characters of a replaced value, because ``/`` occurs in every path."""
 
 
 @attrs.frozen
 class Look:
-    """What was found.
+    """The finding of one check.
 
     Attributes:
-        subject: What was looked at.
-        state: ``optional`` is not set up, and may well not be wanted; ``warning`` works, but not as one may expect;
-            ``broken`` was chosen and does not work.
-        text: What there is to say of it.
-        mend: The line that mends it, where there is one.
+        subject: The checked part.
+        state: ``optional`` is not set up, which may be intended; ``warning`` works with restrictions; ``broken`` is
+            in use and does not work.
+        text: The details.
+        mend: The command that fixes it, or ``""``.
     """
 
     subject: str
@@ -42,17 +42,17 @@ class Look:
 
 
 def discreet(look: Look) -> Look:
-    """Return a look in which the names of variables stand for the directories that they hold."""
+    """Return a finding in which names of variables replace their directories."""
     return attrs.evolve(look, subject=_named(look.subject), text=_named(look.text), mend=_named(look.mend))
 
 
 def place(path: str | os.PathLike[str]) -> str:
-    """Return a path as it is shown."""
+    """Return a path for display."""
     return shown_path(_named(os.fspath(path)))
 
 
 def word(path: str | os.PathLike[str]) -> str:
-    """Return a path as a word for a shell, in which the names of variables stand for what they hold."""
+    """Return a path quoted for a shell, so that variables in it are still expanded."""
     text = re.sub(r'(["\\$`])', r"\\\1", os.fspath(path))
     return text if re.fullmatch(r"[\w./:@+-]+", text) else f'"{text}"'
 
@@ -64,6 +64,6 @@ def _named(text: str) -> str:
 
 
 def _directories() -> Iterator[tuple[str, str]]:
-    """Yield those variables that are set, the longest value first."""
+    """Yield the variables that are set, the longest value first."""
     found = [(name, os.environ.get(name, "").rstrip("/\\")) for name in DIRECTORIES]
     yield from sorted((each for each in found if len(each[1]) >= SHORTEST), key=lambda each: -len(each[1]))

@@ -1,9 +1,4 @@
-"""``neuroscript doctor``: what there is, what is missing or broken, and the line that mends it.
-
-Source: issue "Plugins", the command line.
-
-The words of ``neuroscript doctor``: what is looked at besides what is there anyway.
-"""
+"""``neuroscript doctor``: check the installation, and show how to fix problems."""
 
 from __future__ import annotations
 
@@ -35,7 +30,7 @@ PARTS: Final = {
     "terminal": "doctor.environment:terminal",
     "environment": "doctor.environment:environment",
 }
-"""What is looked at, in order, and who does; each is found for itself, so that one that is broken stops no other."""
+"""The checks in order; each is imported separately, so that a broken one does not stop the others."""
 
 
 STYLES: Final[dict[str, Any]] = {"ok": "good", "optional": "dim", "warning": "mended", "broken": "bad"}
@@ -45,11 +40,11 @@ INDENT: Final = 2
 
 
 WIDTHS: Final = (16, 8)
-"""The columns of the subject and the state, so that all parts stand in line."""
+"""The widths of the subject and state columns, which align all parts."""
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Look at everything, tell of it, and return 1 if something is broken, else 0."""
+    """Run all checks, print the findings, and return 1 if something is broken, otherwise 0."""
     found = {part: [*looks(place, options)] for part, place in PARTS.items()}
     counts = Counter(look.state for looks in found.values() for look in looks)
     if options.json:
@@ -61,13 +56,13 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 
 def looks(place: str, options: Namespace) -> Iterator[Look]:
-    """Yield what one part finds; what fails there is itself something that is broken."""
+    """Yield the findings of one check; an exception in it becomes a finding too."""
     module, _, name = place.partition(":")
     try:
         check: Callable[[Namespace], Iterable[Look]] = getattr(import_module(f"neuroscript.cli.{module}"), name)
         yield from map(discreet, check(options))
     except Exception as error:
-        text = f"it can not be looked at further ({type(error).__name__})"
+        text = f"the check failed ({type(error).__name__})"
         yield Look(name.replace("_", " "), "broken", text)
 
 
@@ -85,7 +80,7 @@ def _blocks(found: dict[str, list[Look]], counts: Counter[Any]) -> Iterator[Rows
 
 def _summary(counts: Counter[Any]) -> str:
     broken, warnings, optional = counts["broken"], counts["warning"], counts["optional"]
-    parts = [f"{broken} broken" if broken else "everything that is chosen works"]
+    parts = [f"{broken} broken" if broken else "everything in use works"]
     if warnings:
         parts.append(counted(warnings, "warning"))
     if optional:
@@ -98,25 +93,25 @@ def _told(look: Look) -> Any:
 
 
 DOCTOR: Final = """\
-Checks versions, extras, plugins, the sandbox, your directories, the policy in use, programs, the
-terminal and the environment, and prints one line that corrects each fault. Optional parts that are
-not set up are no fault. Plugins are loaded in processes of their own. No value of the environment
-is shown. Exits with 1 if something that is chosen does not work, else with 0."""
+Checks versions, extras, plugins, the sandbox, your directories, the policy, programs, the terminal and
+the environment, and prints a command that fixes each problem. Optional parts that are not set up are
+not problems. Plugins are loaded in separate processes. Values of environment variables are not shown.
+Exits 1 if something in use does not work, otherwise 0."""
 
 
 LONGEST: Final = 3600
-"""How many seconds may be given to each plugin."""
+"""Maximum value of ``--seconds``."""
 
 
 def add_doctor(commands: Any, layout: Any) -> None:
-    """Add the command to the *commands* of the parser."""
-    help = "find what is missing, and what mends it"
-    parser = add_subparser(commands, layout, "doctor", help, json_help="all of it in one line", description=DOCTOR)
+    """Add ``doctor`` to the *commands* of the parser."""
+    help = "find problems of the installation, and how to fix them"
+    parser = add_subparser(commands, layout, "doctor", help, json_help="print the findings as JSON", description=DOCTOR)
     add_plugins(parser)
-    parser.add_argument("--policy", metavar="FILE", help="look at this policy file; else at your own")
-    parser.add_argument("--profile", metavar="NAME", help="and at this profile of it")
-    parser.add_argument("--sandbox", metavar="DIR", help="look at this directory; else at your own sandbox")
-    parser.add_argument("--seconds", metavar="N", type=_seconds, help="how long each plugin may take; 10 if not given")
+    parser.add_argument("--policy", metavar="FILE", help="check this policy file; default: your own file")
+    parser.add_argument("--profile", metavar="NAME", help="check this profile of the policy file")
+    parser.add_argument("--sandbox", metavar="DIR", help="check this directory; default: your own sandbox")
+    parser.add_argument("--seconds", metavar="N", type=_seconds, help="time limit of each plugin; default 10")
 
 
 def _seconds(word: str) -> float:

@@ -1,4 +1,4 @@
-"""Looks at what is around the command: the terminal, and the variables of the environment that change what it does."""
+"""Checks of the terminal, and of the environment variables that affect a command."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ VARIABLES: Final = (
     *(ONLY, NO_AUTOLOAD, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
     *("NO_COLOR", "COLUMNS", "PYTHONPATH", "PYTHONIOENCODING"),
 )
-"""What changes what a command does."""
+"""The variables that affect a command."""
 
 
 def terminal(options: Namespace) -> Iterator[Look]:
-    """Look whether somebody can be asked."""
+    """Check whether the user can be asked for approval."""
     streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
     found = [name for name, stream in streams.items() if is_terminal(stream)]
     if found:
-        yield Look("terminal", "ok", f"at {', '.join(found)}: approvals can be asked for")
+        yield Look("terminal", "ok", f"{', '.join(found)}: tools can ask for approval")
     else:
-        text = "none at stdin, stdout and stderr: nobody can be asked for an approval"
+        text = "stdin, stdout and stderr are not terminals, so tools cannot ask for approval"
         yield Look("terminal", "optional", text, "neuroscript call --suspend DIR …")
 
 
 def environment(options: Namespace) -> Iterator[Look]:
-    """Tell which variables are set, and never to what."""
+    """Report the variables that are set, without their values."""
     for name in VARIABLES:
         if name in os.environ:
-            yield Look(name, "ok", "is set" if os.environ[name] else "is set, and is empty")
+            yield Look(name, "ok", "is set" if os.environ[name] else "is set but empty")

@@ -1,4 +1,4 @@
-"""Looks at files and directories: plugins of the user's own, the sandbox, what is kept for the user, the policy."""
+"""Checks of files and directories: the user's own plugins, the sandbox, the user directories and the policy."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ sys.path[:] = json.loads(sys.argv.pop(1))
 from neuroscript.cli import main
 sys.exit(main(sys.argv[1:]))
 """
-"""The command in a process of its own, which finds what this one finds."""
+"""Runs the command in another process with the same import path."""
 
 SAYS: Final = "neuroscript: "
-"""How a sentence of the command begins."""
+"""The prefix of every message of the command."""
 
 LIMIT: Final = 10.0
-"""Seconds that a plugin of a file is given."""
+"""Default seconds to load a local plugin."""
 
 BACKENDS: Final = {
-    "openat2": "the kernel refuses every link on the way",
-    "walk": "each directory on the way is opened by itself, and no link is followed",
+    "openat2": "the kernel rejects every link in a path",
+    "walk": "opens each directory of a path separately and follows no link",
     "named": "best effort, for Windows",
 }
-"""How a sandbox opens files, and what that means."""
+"""The back ends of a sandbox, and what they guarantee."""
 
 
 def own_plugins(options: Namespace) -> Iterator[Look]:
-    """Load each plugin of a file that would be loaded, in a process of its own, and look what came of it."""
+    """Load each local plugin that a command would load, in a separate process."""
     for directory in directories_of(vars(options), is_own=True):
         try:
             found = offered(directory)
@@ -59,7 +59,7 @@ def own_plugins(options: Namespace) -> Iterator[Look]:
 
 
 def _mend(path: str | os.PathLike[str]) -> str:
-    """Return the line that keeps others from what stands at a path, if there is one."""
+    """Return the command that removes other users' access to a path, or ``""``."""
     try:
         exposed = exposure(path)
     except OSError:
@@ -68,7 +68,7 @@ def _mend(path: str | os.PathLike[str]) -> str:
 
 
 def _kept(exposed: Exposure) -> str:
-    """Return the line that keeps others away."""
+    """Return the command that removes other users' access."""
     return f"{'sudo chown $(id -u)' if exposed.is_foreign else 'chmod go-w'} {word(exposed.place)}"
 
 
@@ -81,7 +81,7 @@ def _guarded(path: str, seconds: float) -> Look:
 
 
 def _tried(path: str, seconds: float) -> Look:
-    """Have a process list the tools of a plugin alone."""
+    """List the tools of one plugin in a separate process."""
     import json
 
     from neuroscript.cli.terminal.subprocess import ended
@@ -93,20 +93,20 @@ def _tried(path: str, seconds: float) -> Look:
     )
     name = place(path)
     if code is None:
-        return Look(name, "broken", f"has not been loaded after {seconds:g} seconds")
+        return Look(name, "broken", f"did not load within {seconds:g} seconds")
     if code == 0:
-        with suppress(ValueError, IndexError):  # as where it prints something when it ends
+        with suppress(ValueError, IndexError):  # the plugin may print something at exit
             tools = len(json.loads(out.splitlines()[-1]))
             return Look(name, "ok", f"{tools} tool{'s' * (tools != 1)}")
-        return Look(name, "ok", "is loaded")
+        return Look(name, "ok", "loads")
     said = err.splitlines()[-1] if err else ""
     if not said.startswith(SAYS):
-        return Look(name, "broken", f"ended its process while it was loaded (exit code {code})")
+        return Look(name, "broken", f"exited the process while it was loaded (exit code {code})")
     return Look(name, "broken", said.removeprefix(SAYS).removeprefix(f"{shown_path(file)}: "))
 
 
 def sandbox(options: Namespace) -> Iterator[Look]:
-    """Look whether the sandbox can be used, and how files are opened in it."""
+    """Check whether the sandbox can be used, and report its back end."""
     directory = Host(sandbox_dir=options.sandbox).directory()
     name = place(directory)
     if Path(directory).exists():
@@ -114,7 +114,7 @@ def sandbox(options: Namespace) -> Iterator[Look]:
             back_end = _backend(directory)
             yield from (Look("directory", "ok", f"{name} can be used"), back_end)
         except SandboxError as error:
-            text = f"{name} can not be used: {error.text.removeprefix('sandbox: ')} ({error.code})"
+            text = f"{name} cannot be used: {error.text.removeprefix('sandbox: ')} ({error.code})"
             yield Look("directory", "broken", text, "neuroscript call --sandbox DIR …")
         return
     if options.sandbox is not None:
@@ -122,9 +122,9 @@ def sandbox(options: Namespace) -> Iterator[Look]:
         return
     above = next(each for each in Path(directory).absolute().parents if each.exists())
     if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
-        yield Look("directory", "ok", f"{name} is not there yet, and is made when a tool needs it")
+        yield Look("directory", "ok", f"{name} does not exist yet; it is created when a tool needs it")
     else:
-        text = f"{name} is not there, and can not be made"
+        text = f"{name} does not exist and cannot be created"
         yield Look("directory", "broken", text, f"chmod u+rwx {word(str(above))}")
     with TemporaryDirectory(prefix="neuroscript-") as folder:
         yield _backend(folder)
@@ -133,13 +133,13 @@ def sandbox(options: Namespace) -> Iterator[Look]:
 def _backend(directory: str) -> Look:
     opened = Sandbox(directory)
     try:
-        return Look("back end", "ok", f"{opened.backend}: {BACKENDS.get(opened.backend, 'another one')}")
+        return Look("back end", "ok", f"{opened.backend}: {BACKENDS.get(opened.backend, 'unknown')}")
     finally:
         opened.close()
 
 
 def directories(options: Namespace) -> Iterator[Look]:
-    """Look at the directories in which something of this user is kept."""
+    """Check the user's directories."""
     config = config_file()
     yield _directory("configuration", None if config is None else str(Path(config).parent))
     yield _directory("data", str(Path(Host().directory()).parent))
@@ -150,28 +150,29 @@ def directories(options: Namespace) -> Iterator[Look]:
 
 def _directory(subject: str, directory: str | None) -> Look:
     if directory is None:
-        return Look(subject, "warning", "the environment names no such directory", 'export HOME="…"')
+        return Look(subject, "warning", "the environment does not define this directory", 'export HOME="…"')
     name = place(directory)
     try:
         if not Path(directory).exists():
-            return Look(subject, "optional", f"{name} is not there", f"mkdir -p -m 700 {word(directory)}")
+            return Look(subject, "optional", f"{name} does not exist", f"mkdir -p -m 700 {word(directory)}")
         exposed = exposure(directory)
     except OSError as error:
-        return Look(subject, "broken", f"{name} can not be looked at ({type(error).__name__})")
+        return Look(subject, "broken", f"{name} cannot be accessed ({type(error).__name__})")
     if not Path(directory).is_dir():
-        return Look(subject, "broken", f"{name} is no directory", f"mv {word(directory)} {word(directory + '.old')}")
+        fix = f"mv {word(directory)} {word(directory + '.old')}"
+        return Look(subject, "broken", f"{name} is not a directory", fix)
     if exposed is not None:
         return Look(subject, "broken", f"{name}: {exposed.reason}", _kept(exposed))
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
-        return Look(subject, "broken", f"{name} can not be written to", f"chmod u+rwx {word(directory)}")
+        return Look(subject, "broken", f"{name} is not writable", f"chmod u+rwx {word(directory)}")
     return Look(subject, "ok", name)
 
 
 def policy(options: Namespace) -> Iterator[Look]:
-    """Look whether the policy file that is in use can be read, and by whom it may be written."""
+    """Check whether the policy file in use is valid, and whether other users can change it."""
     file = file_of(vars(options))
     if file is None:
-        yield Look("policy", "ok", "no file: tools run that need nothing, and what the words of a command permit")
+        yield Look("policy", "ok", "no file: only tools that need nothing run, unless options grant more")
         return
     from neuroscript.config.policy_file import load_policy
 

@@ -1,4 +1,4 @@
-"""Looks at what is installed: versions, extras, plugins, and the programs that plugins use."""
+"""Checks of installed packages: versions, extras, plugins, and the programs that plugins use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from neuroscript.discovery.installed import Distribution, distributions, normali
 from neuroscript.errors import PluginError
 
 CORE: Final = ("attrs", "cattrs", "pluggy", "platformdirs")
-"""What the core depends on."""
+"""The dependencies of the core."""
 
 LIBRARIES: Final = {
     "cli": ("rich", "argcomplete"),
@@ -36,10 +36,10 @@ LIBRARIES: Final = {
     "pydantic-ai": ("pydantic-ai-slim",),
     "otel": ("opentelemetry-api",),
 }
-"""The extras that bring libraries, and which."""
+"""The libraries of each extra."""
 
 GIT_SECONDS: Final = 5.0
-"""How long git may take to say its version."""
+"""Time limit of ``git --version``."""
 
 CONFINEMENT: Final = """\
 import json, sys
@@ -47,17 +47,17 @@ sys.path[:] = json.loads(sys.argv[1])
 from neuroscript_shell.confinement import check
 print(json.dumps(check()))
 """
-"""Prints whether no program can outlive its call, and why."""
+"""Prints whether programs always end with their call, and why."""
 
 CONFINEMENT_SECONDS: Final = 15.0
-"""How long that may take."""
+"""Time limit of the program in `CONFINEMENT`."""
 
 TAKEN: Final = ("plugin.duplicate", "plugin.entry", "plugin.shadow")
-"""What is wrong with a distribution only because of another one."""
+"""Error codes of a distribution that conflicts with another one."""
 
 
 def versions(options: Namespace) -> Iterator[Look]:
-    """Look at Python, ourselves and the libraries of the core."""
+    """Check Python, neuroscript and the dependencies of the core."""
     python = ".".join(map(str, sys.version_info[:3]))
     yield Look("Python", "ok", f"{python}, {sys.implementation.name} on {sys.platform}")
     yield Look("neuroscript", "ok", f"{__version__}, runtime API {'.'.join(map(str, RUNTIME_API))}")
@@ -68,13 +68,13 @@ def versions(options: Namespace) -> Iterator[Look]:
         if found is None:
             yield Look(name, "broken", "is not installed", mend)
         elif _numbers(found) < _numbers(least):
-            yield Look(name, "broken", f"{found}, and {least} or later is needed", mend)
+            yield Look(name, "broken", f"{found}, but {least} or later is required", mend)
         else:
             yield Look(name, "ok", found)
 
 
 def _wanted() -> dict[str, str]:
-    """Return which version of each library the core needs at least, as far as its metadata are there."""
+    """Return the minimum version of each dependency of the core, from its metadata."""
     try:
         lines = requires("neuroscript") or []
     except PackageNotFoundError:
@@ -96,7 +96,7 @@ def _version(name: str) -> str | None:
 
 
 def extras(options: Namespace) -> Iterator[Look]:
-    """Look which extras are installed."""
+    """Check which extras are installed."""
     for extra, names in {**{extra: (name,) for extra, name in EXTRAS.items()}, **LIBRARIES}.items():
         found = {name: _version(name) for name in names}
         lacking = [name for name, number in found.items() if number is None]
@@ -108,15 +108,15 @@ def extras(options: Namespace) -> Iterator[Look]:
 
 
 def plugins(options: Namespace) -> Iterator[Look]:
-    """Load each plugin that is chosen in a process of its own, and look what came of it."""
+    """Load each enabled plugin in a separate process."""
     try:
         found, missing = _chosen(options)
     except PluginError:
-        yield Look(ONLY, "broken", f"names a bundle that there is not; there are {', '.join(BUNDLES)}", f"unset {ONLY}")
+        yield Look(ONLY, "broken", f"names an unknown bundle; choose from {', '.join(BUNDLES)}", f"unset {ONLY}")
         return
     yield from _missing(missing)
     if not found and not missing:
-        yield Look("plugins", "warning", "none is chosen, so there are no tools", mending("std"))
+        yield Look("plugins", "warning", "no plugin is enabled, so there are no tools", mending("std"))
     elif found:
         from neuroscript.discovery.probe import LIMIT
 
@@ -130,14 +130,14 @@ def _chosen(options: Namespace) -> tuple[Sequence[Distribution], Sequence[Plugin
 
 
 def _missing(errors: Sequence[PluginError]) -> Iterator[Look]:
-    """Tell of what the environment names and is not there; but for our own names, not what it says."""
+    """Report the missing plugins in the environment variable; only names of this project's distributions are shown."""
     ours = {name: extra for extra, name in EXTRAS.items()}
     known = [normalised(error.distribution) for error in errors if normalised(error.distribution) in ours]
     for name in known:
-        yield Look(name, "broken", "is chosen, and is not installed", mending(ours[name]))
+        yield Look(name, "broken", "is enabled but not installed", mending(ours[name]))
     others = len(errors) - len(known)
     if others:
-        text = f"names {others} distribution{'s' * (others != 1)} that can not be found"
+        text = f"names {others} distribution{'s' * (others != 1)} that cannot be found"
         yield Look(ONLY, "broken", text, "neuroscript plugins list")
 
 
@@ -145,14 +145,14 @@ def _probed(report: Any) -> Look:
     name = str(report.distribution)
     if report.is_usable:
         counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
-        told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "brings nothing"
+        told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
         return Look(name, "ok", f"{told}; {report.reason}" if report.reason else told)
     action = "uninstall" if report.code in TAKEN else "install --upgrade"
     return Look(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
 
 
 def programs(options: Namespace) -> Iterator[Look]:
-    """Check what the chosen toolsets need to run programs."""
+    """Check the programs that the enabled toolsets need."""
     try:
         found, _ = _chosen(options)
     except PluginError:
@@ -165,7 +165,7 @@ def programs(options: Namespace) -> Iterator[Look]:
 
 
 def _confinement() -> Look:
-    """Ask neuroscript-shell, in a process of its own, whether a program can outlive its call on this machine."""
+    """Check in a separate process whether programs of neuroscript-shell always end with their call here."""
     import json
 
     from neuroscript.cli.terminal.subprocess import ended
@@ -185,12 +185,12 @@ def _git() -> Look:
     folders = [each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
-        return Look("git", "broken", "is not there, and neuroscript-git needs it", "apt-get install git")
+        return Look("git", "broken", "is not installed, but neuroscript-git needs it", "apt-get install git")
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=GIT_SECONDS)  # noqa: S603
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return Look("git", "broken", f"can not be run ({type(error).__name__})", "apt-get install --reinstall git")
+        return Look("git", "broken", f"cannot be run ({type(error).__name__})", "apt-get install --reinstall git")
     said = re.search(r"\d+(?:\.\d+)+", done.stdout)
     if done.returncode != 0 or said is None:
-        return Look("git", "broken", "does not say its version", "apt-get install --reinstall git")
+        return Look("git", "broken", "does not print its version", "apt-get install --reinstall git")
     return Look("git", "ok", said[0])

@@ -1,7 +1,4 @@
-"""Who is asked for an approval by a command: whoever sits at its terminal, or a directory where calls wait for it.
-
-Source: contract section 5; issue "Authority", approval; reliability.md T20.
-"""
+"""Approvers for a command: a prompt at its terminal, or a directory that stores calls until they are approved."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ from neuroscript.approval.request import Approval, ApprovalRequest, Approver
 from neuroscript.cli.terminal.output import Output
 
 TERMINAL: Final = Path("/dev/tty")
-"""The terminal that a process belongs to, wherever its streams lead."""
+"""The controlling terminal of the process, even if its streams are redirected."""
 
 
 def approver(settings: Mapping[str, Any], output: Output) -> Approver | None:
-    """Return who is asked, or None where nobody can be.
+    """Return the approver of a command, or None if there is no terminal to ask at.
 
-    What ``policy`` says of a call does not depend on where it is said, so there somebody can be.
+    The ``policy`` command always has an approver, because its output must not depend on where it runs.
 
     Args:
         settings: The options of a command by name.
@@ -33,10 +30,10 @@ def approver(settings: Mapping[str, Any], output: Output) -> Approver | None:
 
 
 def at_terminal(request: ApprovalRequest) -> Approval:
-    """Ask at the terminal that the command belongs to.
+    """Ask at the controlling terminal of the command.
 
-    The standard input may hold calls, and what else is written may go to a file, so neither is asked on: the terminal
-    itself is, as ssh and sudo do, or both of them where the system has no such name for it.
+    Standard input may hold calls and the output may go to a file, so the prompt uses the terminal device itself, as
+    ssh and sudo do. The standard streams are used only if there is no such device.
 
     Raises:
         KeyboardInterrupt: Ctrl-C.
@@ -49,10 +46,10 @@ def at_terminal(request: ApprovalRequest) -> Approval:
 
 @contextmanager
 def _terminal() -> Iterator[tuple[TextIO | None, TextIO | None]]:
-    """Lend the two ways of the terminal; None is a standard stream."""
+    """Open the terminal for reading and for writing; None stands for a standard stream."""
     try:
         stdin = TERMINAL.open()
-    except OSError:  # of a process that has none of its own, or a system without that name
+    except OSError:  # the process has no terminal, or the system has no such device
         yield None, None
         return
     with stdin, TERMINAL.open("w") as output:

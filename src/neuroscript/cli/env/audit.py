@@ -1,7 +1,4 @@
-"""What a command keeps of its calls: a trail, whose head is told when the command ends, and a recording.
-
-Source: issue "Authority", audit; reliability.md part 4.5.
-"""
+"""The audit log and the recording of a command; the head of the audit log is printed when the command ends."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ from neuroscript.io.text import shown
 
 @contextmanager
 def kept(settings: Mapping[str, Any], output: Output) -> Iterator[dict[str, Any]]:
-    """Open what *settings* name, and lend it as keywords of an engine; say at the end what is worth knowing of it.
+    """Open the audit log and recording in *settings* as keyword arguments of an engine, and report on them at the end.
 
     Raises:
-        UsageError: The trail or its key can not be used, or there is a key and nothing that it is for.
-        SpecError: The recording can not be used.
+        UsageError: The audit log or its key cannot be used, or there is a key without an audit log.
+        SpecError: The recording cannot be used.
     """
     keywords: dict[str, Any] = {}
     for part in ("audit", "record"):
@@ -43,14 +40,16 @@ def kept(settings: Mapping[str, Any], output: Output) -> Iterator[dict[str, Any]
 
 
 def _audit(settings: Mapping[str, Any], output: Output) -> Any:
-    """Return the trail that is asked for, open."""
+    """Return the requested audit log, open."""
     name, key = settings["audit"], settings["audit_key"]
     if name is None:
-        raise UsageError("--audit-key is the key of a trail, and there is none; name it with --audit")
+        raise UsageError("--audit-key needs an audit log; add --audit FILE")
     if not is_database_path(name):
         return _lines(name, key, output)
     if key is not None:
-        raise UsageError("--audit-key chains lines, and a database has none; name another file, or leave out the key")
+        raise UsageError(
+            "--audit-key works only with JSON lines, not with a database; choose another file, or omit the key"
+        )
     return _database(name)
 
 
@@ -66,7 +65,7 @@ def _lines(name: str, key: str | None, output: Output) -> Any:
         return FileAudit(name, key=secret)
     except AuditError as error:
         raise UsageError(f"{shown(name)}: {error}") from None
-    except SpecError:  # which is a ValueError, and not about the file
+    except SpecError:  # a ValueError that is not about the file
         raise
     except (OSError, ValueError) as error:
         raise _unusable(name, error) from None
@@ -80,23 +79,25 @@ def _database(name: str) -> Any:
     try:
         return SqliteAudit(name)
     except sqlite3.Error as error:
-        raise UsageError(f"{shown(name)}: no trail can be kept in it: {error}") from None
+        raise UsageError(f"{shown(name)}: cannot be used as an audit log: {error}") from None
     except (OSError, ValueError) as error:
         raise _unusable(name, error) from None
 
 
 def _unusable(name: str, error: OSError | ValueError) -> UsageError:
-    return UsageError(f"can not keep a trail in {shown(name)}: {reason_of(error)}")
+    return UsageError(f"cannot write an audit log to {shown(name)}: {reason_of(error)}")
 
 
 def _recording(name: str, trail: str | None) -> Any:
-    """Return the recording that is asked for, open; one in the file of the trail would put values there."""
+    """Return the requested recording, open; in the file of the audit log it would write values there."""
     from neuroscript.audit.recording import Recording
 
     if trail is not None:
-        with suppress(OSError, ValueError):  # it is not there yet, or is no name, as the recording says
+        with suppress(OSError, ValueError):  # a new file, or an invalid name, which Recording reports
             if Path(name).samefile(trail):
-                raise UsageError("--audit and --record name one file; a trail holds no values, so name two")
+                raise UsageError(
+                    "--audit and --record name the same file; use two files, because an audit log contains no values"
+                )
     return Recording(name)
 
 
@@ -105,5 +106,5 @@ def _tell(keywords: Mapping[str, Any], output: Output) -> None:
     if recording is not None and recording.lost:
         output.say(f"warning: {recording.lost} of the calls could not be written to the recording")
     head: str = getattr(keywords.get("audit"), "head", "0:")
-    if not head.startswith("0:"):  # of an empty trail, or of a database
+    if not head.startswith("0:"):  # an empty audit log, or a database
         output.say(f"audit head {head}")

@@ -1,12 +1,6 @@
-"""Which installed distributions a user wants: by the environment, and by ``-p no:NAME``.
+"""The user's choice of plugins and policy file, from options and environment variables.
 
-The command reads the environment; an `Engine` does not, for what an application loads is what it says.
-
-Source: ecosystem.md part 19, autoload switch and allow-list.
-
-Which policy file a command means, and whether servers may stand in it; little is loaded to tell.
-
-Source: issue "Authority", policy as a file; issue "MCP", ``[mcp.NAME]`` in the configuration.
+Only the command reads the environment. An `Engine` does not, because an application decides itself what it loads.
 """
 
 from __future__ import annotations
@@ -21,22 +15,22 @@ from neuroscript.io.text import shown
 from neuroscript.io.user_cache import config_file
 
 ONLY: Final = "NEUROSCRIPT_PLUGINS"
-"""Names the distributions that may be loaded, and bundles of them, with commas between; an empty text means none."""
+"""Variable with the distributions and bundles that may be loaded, separated by commas; empty means none."""
 
 
 NO_AUTOLOAD: Final = "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD"
-"""Any text but an empty one: nothing is loaded but what `ONLY` names."""
+"""Variable that, if it is not empty, disables every plugin that `ONLY` does not name."""
 
 
 NO: Final = "no:"
-"""How a value of ``-p`` begins that leaves out a distribution or an entry point."""
+"""Prefix of a ``-p`` value that excludes a distribution or an entry point."""
 
 
 def choice(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords ``plugins`` and ``without`` of an engine, each where the user says something.
+    """Return the keyword arguments ``plugins`` and ``without`` of an engine, each only if the user set it.
 
     Raises:
-        PluginError: The environment names a bundle that there is not.
+        PluginError: The environment names an unknown bundle.
     """
     keywords: dict[str, Any] = {}
     names = [each.removeprefix(NO) for each in settings.get("plugin") or () if each.startswith(NO)]
@@ -57,14 +51,14 @@ def files(settings: Mapping[str, Any]) -> list[str]:
 
 
 def warn(without: list[str], output: Output) -> None:
-    """Say which names of ``-p no:NAME`` leave nothing out, for then something is loaded that was not wanted."""
+    """Warn about each ``-p no:NAME`` that excludes nothing, because then an unwanted plugin may be loaded."""
     if without:
         from neuroscript.discovery.installed import known, normalised
 
         for name in without:
             names = (normalised(name) == each.key or name in map(_name, each.entry_points) for each in known())
             if not any(names):
-                output.say(f"warning: -p {NO}{shown(name)} leaves nothing out; no plugin is called so")
+                output.say(f"warning: -p {NO}{shown(name)} excludes nothing; no plugin has that name")
 
 
 def _name(entry: Any) -> str:
@@ -73,11 +67,14 @@ def _name(entry: Any) -> str:
 
 
 LONGEST: Final = 1024 * 1024
-"""How many bytes of a file are looked at; a longer one is no policy file."""
+"""Bytes of a file that are searched; a policy file is never longer."""
 
 
 def file_of(settings: Mapping[str, Any]) -> str | None:
-    """Return the file that is named, else the user's own where there is one; one that can not be seen counts too."""
+    """Return the policy file of ``--policy``, else the user's own, else None.
+
+    A user file that cannot be accessed counts as present, because it may contain rules.
+    """
     named: str | None = settings["policy"]
     own = config_file() if named is None else None
     if own is None:
@@ -86,31 +83,31 @@ def file_of(settings: Mapping[str, Any]) -> str | None:
         os.lstat(own)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:  # so it may well say something
+    except OSError:  # it may exist and contain rules
         return own
     return own
 
 
 def may_name_servers(settings: Mapping[str, Any], is_own: bool) -> bool:
-    """Tell whether the file in use may name servers, by a look that costs next to nothing."""
+    """Return whether the policy file in use may define MCP servers, without parsing it."""
     file = file_in_use(settings, is_own)
     if file is None:
         return False
-    if not Path(file).is_file():  # which whoever reads it tells of
+    if not Path(file).is_file():  # reading it later reports the error
         return True
     try:
         with Path(file).open("rb") as opened:
             text = opened.read(LONGEST)
     except OSError:
         return True
-    return b"mcp" in text or b"\\" in text  # as a key may be written with escapes
+    return b"mcp" in text or b"\\" in text  # a key may be written with escapes
 
 
 def file_in_use(settings: Mapping[str, Any], is_own: bool) -> str | None:
-    """Return the file whose servers count, or None.
+    """Return the policy file whose servers are used, or None.
 
     Args:
-        is_own: Whether the command is ours; that of a host takes no file that is not named.
+        is_own: Whether this is the ``neuroscript`` command; an application's command reads no file implicitly.
     """
     if "policy" not in settings:
         return None

@@ -1,4 +1,4 @@
-"""The engine of one command: made when it is needed, closed when the command ends, its broken plugins told of."""
+"""The engine of one command, created from its options and closed when the command ends."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MakeEngine = Callable[..., Engine]
 Mode = Literal["lax", "strict"]
 
 LONG: Final = 19
-"""How many digits no number of bytes has."""
+"""Digits from which a number of bytes is rejected."""
 
 RUNNING: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp", "worker", "runs")
-"""The commands that run tools as the words permit it."""
+"""The commands that run tools as far as the options permit it."""
 
 
 @contextmanager
@@ -44,17 +44,17 @@ def opened(
     asking: Callable[..., Any] | None = None,
     llm: LLM | None = None,
 ) -> Iterator[Engine]:
-    """Lend an engine as *options* describe it, and warn of each plugin that could not be loaded.
+    """Open an engine as *options* describe it, and warn about each plugin that could not be loaded.
 
     Args:
-        asking: Who is asked for approvals; None is whom *options* name.
-        llm: The model that is lent to tools which may use one.
+        asking: The approver; None means the one that *options* describe.
+        llm: The model provided to tools that may use one.
 
     Raises:
-        UsageError: The sandbox that they name does not exist, a trail can not be kept, or a number is none.
-        PluginError: A plugin that *options* name can not be loaded.
-        SandboxError: The sandbox that they name can not be used.
-        SpecError: A grant or a pattern is none, or the policy file is wrong.
+        UsageError: The sandbox does not exist, the audit log cannot be written, or a number is invalid.
+        PluginError: A plugin in *options* cannot be loaded.
+        SandboxError: The sandbox cannot be used.
+        SpecError: A grant, a pattern or the policy file is invalid.
     """
     settings = vars(options)
     policy = _policy(settings, output, asking)
@@ -87,10 +87,10 @@ def _warn_of_plugin(error: PluginError, output: Output) -> None:
 
 
 def _sandbox(settings: Mapping[str, Any]) -> str | None:
-    """Return the sandbox that the options name, if the command runs tools; it must exist unless they create it.
+    """Return the sandbox directory of the options if the command runs tools; it must exist unless ``--create`` is set.
 
     Raises:
-        UsageError: It does not exist, or `--create` has nothing to create.
+        UsageError: It does not exist, or ``--create`` is used without ``--sandbox``.
     """
     directory: str | None = settings.get("sandbox")
     creates = settings.get("create", False)
@@ -107,7 +107,7 @@ def _sandbox(settings: Mapping[str, Any]) -> str | None:
 
 
 def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of an engine that takes nothing but what is locked, where that is wanted."""
+    """Return the keyword arguments of an engine that loads only locked plugins, or none without ``--locked``."""
     if settings.get("locked") is None:
         return {}
     from neuroscript.config.lock_file import Lock
@@ -116,7 +116,7 @@ def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spilling(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of an engine that writes large results to files, where that is wanted."""
+    """Return the keyword arguments of an engine that writes large results to files, or none without ``--spill``."""
     given = settings.get("spill")
     if given is None:
         return {}
@@ -128,12 +128,12 @@ def _spilling(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
-    """Return the directories of plugins: the user's own, if there is one, and those that are named.
+    """Return the plugin directories: the user's own, if it exists, and those of ``--plugins-dir``.
 
-    What is locked are distributions, so with a lock the user's own directory is left out, for nobody names it.
+    A lock file covers only distributions, so ``--locked`` excludes the user's own directory.
 
     Args:
-        is_own: Whether the command is ours; that of a host loads what the host says.
+        is_own: Whether this is the ``neuroscript`` command; an application's command loads no directory implicitly.
     """
     is_wanted = is_own and settings.get("locked") is None and not os.environ.get(NO_AUTOLOAD)
     own = plugins_directory() if is_wanted else None
@@ -152,7 +152,7 @@ def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., A
 
 
 def _kept(settings: Mapping[str, Any], output: Output) -> AbstractContextManager[dict[str, Any]]:
-    """Open what is to be kept of calls; where none is made, nothing is."""
+    """Open the audit log and the recording of the command, or neither if the command makes no calls."""
     is_asked = any(settings.get(name) is not None for name in ("audit", "audit_key", "record"))
     if not is_asked or not _runs(settings):
         return nullcontext({})
@@ -162,18 +162,18 @@ def _kept(settings: Mapping[str, Any], output: Output) -> AbstractContextManager
 
 
 def _runs(settings: Mapping[str, Any]) -> bool:
-    """Tell whether the command runs tools, or only looks at what would be: then it makes no sandbox."""
+    """Return whether the command runs tools; if it only predicts what would happen, it needs no sandbox."""
     return not settings.get("dry_run") and settings["command"] != "policy"
 
 
 def _warn(words: Iterable[str], output: Output) -> None:
     idle = ", ".join(map(shown, words))
     if idle:
-        output.say(f"warning: no tool here is touched by {idle}")
+        output.say(f"warning: no available tool matches {idle}")
 
 
 def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[TextIO | None]:
-    """Lend what answers come from: nothing, where the command itself reads the process's input."""
+    """Open the source of answers to prompts: an empty file if the command itself reads standard input."""
     if "-" in (settings.get("file"), settings.get("input_json"), settings.get("prompt")):
         from pathlib import Path
 
@@ -182,19 +182,19 @@ def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[Te
 
 
 def meant(engine: Engine, name: str) -> ToolImplementation | None:
-    """Return the tool that *name* means, now or since it had another one, or None."""
+    """Return the tool with a name or alias in any spelling, or None."""
     asked = from_wire(name)
     return engine.tools.get(engine.aliases.get(asked, asked))
 
 
 def found(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
-    """Return the tool that *name* means, whether or not it may be called.
+    """Return the tool with a name or alias, whether or not it may be called.
 
     Args:
-        is_own: Whether the command is ours; the command of a host loads what the host decides.
+        is_own: Whether this is the ``neuroscript`` command, not an application's own.
 
     Raises:
-        ToolNotFound: There is none; near names stand in it, and its notes say what else helps.
+        ToolNotFound: The tool is unknown; the error lists similar names, and its notes contain hints.
     """
     tool = meant(engine, name)
     if tool is None:
@@ -208,5 +208,5 @@ def found(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
 
 
 def old_names(engine: Engine, tool: ToolImplementation) -> list[str]:
-    """Return the names that a tool had before, by which it is still found."""
+    """Return the aliases of a tool: its former names, which still work."""
     return sorted(old for old, name in engine.aliases.items() if name == tool.name)

@@ -1,9 +1,7 @@
-"""The servers of MCP that a command's policy file names: which there are, and their tools for its engine.
+"""MCP servers that the policy file of a command defines, and their tools in its engine.
 
-They are started as programs, so a file that is only found counts where plugins that are only found do: in the user's
-own directory, where no other user can change it. Nothing of the working directory is read unless it is named.
-
-Source: issue "MCP", ``[mcp.NAME]`` in the configuration.
+Servers are started as programs. A policy file that is not named on the command line is therefore used only from the
+user's own directory, and only if no other user can change it. The working directory is never searched.
 """
 
 from __future__ import annotations
@@ -23,10 +21,10 @@ from neuroscript.io.text import shown_path
 
 
 def tables(settings: Mapping[str, Any], is_own: bool, output: Output) -> tuple[ServerTable, ...]:
-    """Return the servers that the file in use names; the user's own file, not named, is told of where it is broken.
+    """Return the servers in the policy file in use; an invalid file of the user's own produces a warning.
 
     Raises:
-        SpecError: The file that is named can not be read, or is wrong.
+        SpecError: The file of ``--policy`` cannot be read, or is invalid.
     """
     if not may_name_servers(settings, is_own):
         return ()
@@ -45,17 +43,17 @@ def tables(settings: Mapping[str, Any], is_own: bool, output: Output) -> tuple[S
 
 
 def _is_safe(file: str, output: Output) -> bool:
-    """Tell whether nobody else could have written a file that starts programs; if somebody could, say so."""
+    """Return whether only the user can write a file that starts programs; otherwise print a warning."""
     from neuroscript.io.private_files import exposure
 
     exposed = exposure(Path(file))
     if exposed is not None:
-        output.say(f"warning: {shown_path(file)}: no server in it is started: {exposed}")
+        output.say(f"warning: {shown_path(file)}: its MCP servers are not started: {exposed}")
     return exposed is None
 
 
 def lent(found: Iterable[ServerTable]) -> dict[str, str]:
-    """Return the secrets that servers take, by name: variables of the environment that a host may lend."""
+    """Return the secrets that servers need, by name, from environment variables."""
     names = {name for each in found for name in each.secrets}
     if not names:
         return {}
@@ -65,7 +63,7 @@ def lent(found: Iterable[ServerTable]) -> dict[str, str]:
 
 
 def join(engine: Engine, found: Iterable[ServerTable], output: Output) -> None:
-    """Add the tools of servers to an engine; say which can not be used, and which were accepted as they are now."""
+    """Add the tools of servers to an engine, and report unusable servers and newly accepted tools."""
     from neuroscript.interop.mcp.client.servers import add_server
 
     for table in found:
@@ -74,15 +72,15 @@ def join(engine: Engine, found: Iterable[ServerTable], output: Output) -> None:
         if error is not None:
             output.say(f"warning: {error}")
         if not is_known and os.path.lexists(table.accepted):
-            output.say(f"mcp.{table.name}: its tools are accepted as they are now, in {shown_path(table.accepted)}")
+            output.say(f"mcp.{table.name}: accepted its current tools in {shown_path(table.accepted)}")
 
 
 def accepting(settings: Mapping[str, Any], tool: str, output: Output) -> str:
-    """Return how a tool that is not what was accepted is looked at and accepted, or ``""`` where no file names it."""
+    """Return how to review and accept a changed tool, or ``""`` if no policy file defines its server."""
     group = tool.rpartition(".")[0]
     for table in tables(settings, True, output):
         if table.group == group:
             named = [] if settings["policy"] is None else ["--policy", settings["policy"]]
             words = shlex.join(["neuroscript", "mcp", "tools", table.name, *named])
-            return f"see what is different with: {words}; and accept it with the same and --accept"
+            return f"review the changes with: {words}; accept them by adding --accept"
     return ""

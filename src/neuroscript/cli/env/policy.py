@@ -1,9 +1,7 @@
-"""What may run, as the words of the command and a file state it together.
+"""The execution policy of a command, from its options and a policy file.
 
-On the command line the user is the host. What is granted, denied, trusted and preapproved adds up; of what is allowed,
-only that runs which both allow, so that ``--allow`` always means "only these".
-
-Source: issue "Authority", policy as a file.
+On the command line the user is the host. Grants, denials, trust and preapprovals of the two sources add up. A tool must
+be allowed by both, so ``--allow`` always means "only these".
 """
 
 from __future__ import annotations
@@ -19,30 +17,30 @@ from neuroscript.engine.engine import Engine
 from neuroscript.policy.execution_policy import ExecutionPolicy
 
 FLAGS: Final = {"allow": "allow", "deny": "deny", "grants": "grant", "preapproved": "preapproved"}
-"""The fields of a policy that words state, and their options without the dashes."""
+"""The fields of a policy that options set, and the names of these options without dashes."""
 
 
 def stated(settings: Mapping[str, Any], approver: Callable[..., Any] | None = None) -> ExecutionPolicy:
-    """Return what may run.
+    """Return the execution policy of a command.
 
     Args:
         settings: The options of a command by name.
-        approver: Who is asked about the calls that have to be approved; None where nobody can be.
+        approver: The approver of calls that require approval; None if there is none.
 
     Raises:
-        SpecError: A pattern or a grant is none, or the file is wrong.
-        UsageError: A profile is named, and there is no file.
+        SpecError: A pattern, a grant or the file is invalid.
+        UsageError: There is a profile, and no file.
     """
     words: dict[str, Any] = {field: tuple(settings[flag]) for field, flag in FLAGS.items() if settings[flag]}
     file = file_of(settings)
     if file is None:
         if settings["profile"] is not None:
-            raise UsageError("--profile names a part of a policy file, and there is none; name it with --policy")
+            raise UsageError("--profile needs a policy file; add --policy FILE")
         return ExecutionPolicy(**words, trusted=settings["trusted"], approver=approver)
     from neuroscript.config.policy_file import load_policy
 
     base = load_policy(file, profile=settings["profile"])
-    ExecutionPolicy(**words)  # what is wrong with the words is said of them alone
+    ExecutionPolicy(**words)  # report errors in the options before those of the merged policy
     together = attrs.evolve(
         base,
         deny=(*base.deny, *words.get("deny", ())),
@@ -55,7 +53,7 @@ def stated(settings: Mapping[str, Any], approver: Callable[..., Any] | None = No
 
 
 def without_effect(settings: Mapping[str, Any], engine: Engine) -> Iterator[str]:
-    """Yield the words, with their options, that mean nothing for the tools that are there."""
+    """Yield the options, with their values, that match none of the available tools."""
     words = {field: settings[flag] for field, flag in FLAGS.items() if settings[flag]}
     if not words:
         return

@@ -1,4 +1,4 @@
-"""Plugins of files loaded anew when they change, while a command goes on; what can not be loaded changes nothing."""
+"""Reload local plugins when their files change; a plugin that cannot be loaded keeps its previous tools."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from neuroscript.errors import PluginError, RegistryError
 from neuroscript.io.text import shown_path
 
 PAUSE: Final = 0.2
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 
 def watcher(options: Namespace, is_own: bool) -> Watcher:
-    """Return what watches the plugins that *options* bring; it is to be there before they are loaded.
+    """Return a watcher of the plugins that *options* load from files; create it before the plugins are loaded.
 
     Args:
-        is_own: Whether the command is ours, and so loads the plugins of the user's own directory.
+        is_own: Whether this is the ``neuroscript`` command, which also loads the user's own plugin directory.
 
     Raises:
-        UsageError: They bring none that are read from files.
+        UsageError: The options load no plugin from a file.
     """
     plugins, folders = files(vars(options)), directories(vars(options), is_own)
     if not plugins and not folders:
-        raise UsageError("--watch is for plugins of files; name one with -p, or a directory with --plugins-dir")
+        raise UsageError("--watch needs a local plugin; add -p FILE or --plugins-dir DIR")
     return Watcher(plugins, folders)
 
 
 def wait(watcher: Watcher, engine: Engine, output: Output) -> None:
-    """Wait until plugins have changed and at least one of them has been loaded anew; tell of each."""
+    """Wait until at least one changed plugin has been reloaded, and report each reload and failure."""
     is_new = False
     while not is_new:
         sleep(PAUSE)
@@ -47,17 +47,17 @@ def _reloaded(path: str, engine: Engine, output: Output) -> bool:
     try:
         _load(path, engine)
     except PluginError as error:
-        output.say(f"{error}; its tools are what they were")
+        output.say(f"{error}; its previous tools remain")
         return False
     except RegistryError as error:
-        output.say(f"{shown_path(path)}: {error}; its tools are what they were")
+        output.say(f"{shown_path(path)}: {error}; its previous tools remain")
         return False
-    output.say(f"loaded {shown_path(path)} anew")
+    output.say(f"reloaded {shown_path(path)}")
     return True
 
 
 def _load(path: str, engine: Engine) -> None:
-    """Load a plugin anew, or for the first time where it was broken, or not there, until now."""
+    """Reload a plugin, or load it if it was missing or could not be loaded before."""
     try:
         engine.reload_plugin(path)
     except PluginError as error:

@@ -1,4 +1,4 @@
-"""The tools that a command tells of: by the indexes of what is installed, or of an engine where more brings them."""
+"""The tools that a command describes, from the indexes of installed distributions or from an engine."""
 
 from __future__ import annotations
 
@@ -17,20 +17,17 @@ from neuroscript.io.user_cache import plugins_directory
 
 
 class Gathered(NamedTuple):
-    """Tools in the order of their names, and old names with those that they have now.
-
-    Each tool is a `ToolInfo`.
-    """
+    """Tools sorted by name, each a `ToolInfo`, and a mapping from aliases to canonical names."""
 
     tools: list[Any]
     aliases: dict[str, str]
 
 
 def gathered(options: Namespace, output: Output, make_engine: Any) -> Gathered:
-    """Return the tools whose canonical names match the pattern, all without one; whether they may be called or not.
+    """Return the tools whose canonical names match the pattern, or all without one, including those that may not run.
 
     Raises:
-        UsageError: None does.
+        UsageError: No tool matches.
     """
     found = (
         _of_indexes(options, output) if is_indexed(options, make_engine) else _of_engine(options, output, make_engine)
@@ -43,7 +40,7 @@ def gathered(options: Namespace, output: Output, make_engine: Any) -> Gathered:
 
 
 def is_indexed(options: Namespace, make_engine: Any) -> bool:
-    """Tell whether nothing but installed distributions brings tools, and no engine has to look at them."""
+    """Return whether all tools come from installed distributions, so that their indexes suffice."""
     settings = vars(options)
     if make_engine is not None or settings.get("locked") is not None:
         return False
@@ -53,7 +50,7 @@ def is_indexed(options: Namespace, make_engine: Any) -> bool:
 
 
 def indexed(settings: Mapping[str, Any], output: Output) -> Iterator[tuple[IndexedTool, str, list[str]]]:
-    """Yield each tool of installed distributions, as its index tells of it, with the distribution and its old names."""
+    """Yield each indexed tool of installed distributions, with its distribution and its aliases."""
     from neuroscript.discovery.catalog import offered
 
     keywords = choice(settings)
@@ -70,12 +67,12 @@ def indexed(settings: Mapping[str, Any], output: Output) -> Iterator[tuple[Index
 
 
 def matches(name: str, pattern: str | None) -> bool:
-    """Tell whether the name of a tool is meant by a pattern; None means each."""
+    """Return whether the name of a tool matches a pattern; None matches every name."""
     return pattern is None or fnmatchcase(name, pattern.lower())
 
 
 def nothing(pattern: str | None, names: Iterable[str]) -> str:
-    """Return what is said where no tool of *names* is meant by a pattern."""
+    """Return the message for a pattern that matches none of *names*."""
     from neuroscript.cli.terminal.tool_hints import no_match
 
     return no_match(pattern, tuple(names))
@@ -92,7 +89,7 @@ def _of_indexes(options: Namespace, output: Output) -> Gathered:
         try:
             tools.append(ToolInfo(spec_from_data(tool.spec), ToolPolicy(**tool.policy), origin))
         except (SpecError, TypeError):
-            output.say(f"warning: {origin}: {tool.name} is not what its index says; it is left out")
+            output.say(f"warning: {origin}: {tool.name} does not match its index and is skipped")
         aliases |= dict.fromkeys(old, tool.name)
     return Gathered(tools, aliases)
 

@@ -1,1 +1,1 @@
-"""``neuroscript mcp``: tools served and used over MCP."""
+"""``neuroscript mcp``: serve tools over MCP, and inspect MCP servers."""

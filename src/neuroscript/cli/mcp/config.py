@@ -1,4 +1,4 @@
-"""``neuroscript mcp config``: the JSON by which a client starts the server."""
+"""``neuroscript mcp config``: the JSON configuration with which a client starts the server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from neuroscript.interop.mcp import CLIENTS, snippet
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """Print what a client has to be told, and on stderr where."""
+    """Print the configuration for a client, and on stderr the file that it belongs in."""
     words = ["-m", "neuroscript", "mcp", "serve"]
     words += [] if options.name == NAME else ["--name", options.name]
     data = snippet(options.client, options.name, sys.executable, [*words, *options.words])
     output.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-    output.say(f"this belongs into {CLIENTS[options.client][1]}")
+    output.say(f"add this to {CLIENTS[options.client][1]}")
     return OK

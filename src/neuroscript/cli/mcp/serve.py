@@ -1,7 +1,4 @@
-"""``neuroscript mcp serve``: tools for clients of MCP, over the standard streams or over HTTP.
-
-Source: issue "MCP", serving; MCP 2025-11-25, "Transports".
-"""
+"""``neuroscript mcp serve``: serve tools to MCP clients over stdin and stdout, or over HTTP."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ from neuroscript.engine.engine import Engine
 from neuroscript.interop.mcp.addresses import is_loopback
 
 LEAVING: Final = 10.0
-"""Seconds that the engine has to close, with the servers whose tools it has, when somebody ends the process."""
+"""Seconds for the engine and its MCP servers to close when the process receives a signal."""
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Serve the tools until the client goes, or somebody ends it.
+    """Serve the tools until the client disconnects or the process receives a signal.
 
     Raises:
-        UsageError: The SDK is not installed, an address can not be used, or a token is missing.
+        UsageError: The SDK is not installed, an address cannot be used, or a token is missing.
     """
     try:
         from neuroscript.interop.mcp import ask_client, serve
@@ -49,20 +46,20 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 
 def _token(options: Namespace) -> str:
-    """Return the token that clients have to say, or ``""``."""
+    """Return the token that clients must send, or ``""``."""
     if options.http is None:
         if options.token_from is not None or options.origin:
-            raise UsageError("--token-from and --origin are for HTTP; give --http too")
+            raise UsageError("--token-from and --origin need HTTP; add --http")
         return ""
     from neuroscript.interop.mcp.server.http import TOKEN, UNFIT
 
     token = os.environ.get(options.token_from, "").strip() if options.token_from is not None else ""
     if options.token_from is not None and not token:
-        raise UsageError("the variable that --token-from names is not set, or empty")
+        raise UsageError("the variable in --token-from is not set, or is empty")
     if token and not TOKEN.fullmatch(token):
         raise UsageError(UNFIT)
     if not token and not is_loopback(options.http[0]):
-        raise UsageError("an address that others can reach needs a token; name its variable with --token-from")
+        raise UsageError("an address that other machines can reach requires a token; add --token-from VARIABLE")
     return token
 
 
@@ -70,7 +67,7 @@ def _over_streams(service: Any, engine: Engine) -> None:
     leaving: list[Thread] = []
 
     def ended(number: int, frame: FrameType | None) -> None:
-        if leaving:  # who tells it again does not want to wait
+        if leaving:  # a second signal: exit without waiting
             os._exit(128 + number)
         leaving.append(Thread(target=_left, args=(engine, number)))
         leaving[0].start()
@@ -82,7 +79,7 @@ def _over_streams(service: Any, engine: Engine) -> None:
 
 
 def _left(engine: Engine, number: int) -> None:
-    """Close the engine, and end the process: the thread that reads the standard input can not be stopped."""
+    """Close the engine and exit the process, because the thread that reads standard input cannot be stopped."""
     closing = Thread(target=engine.close, daemon=True)
     closing.start()
     closing.join(LEAVING)
@@ -108,7 +105,7 @@ def _bound(host: str, port: int) -> socket.socket:
         bound = socket.socket(family, kind)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        bound.listen()  # from now on clients are not refused, but wait
+        bound.listen()  # clients that connect before the server runs wait instead of being refused
     except OSError as error:
-        raise UsageError(f"can not serve at that address ({type(error).__name__})") from None
+        raise UsageError(f"cannot serve at that address ({type(error).__name__})") from None
     return bound

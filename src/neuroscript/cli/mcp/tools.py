@@ -1,4 +1,4 @@
-"""``neuroscript mcp tools``: the tools of a server, what is different from what was accepted, and ``--accept``."""
+"""``neuroscript mcp tools``: show the tools of a server, compare them with the accepted ones, and accept changes."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from neuroscript.io.text import first, one_line, shown, shown_path
 from neuroscript.names import word_of
 
 GROUP: Final = "mcp"
-"""The group of tools that are only looked at, unless another one is named."""
+"""The default of ``--group``."""
 
 CLAIMS: Final = {"readOnlyHint": "reads only", "destructiveHint": "destroys", "idempotentHint": "idempotent"}
-"""What a server may say of a tool, in our words."""
+"""The annotations of a tool that are shown, with their display names."""
 
 
 def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
-    """Tell of the tools of a server, and return the exit code: 0 where all are as accepted, or are accepted now.
+    """Print the tools of a server, and return 0 if they match the accepted tools or are accepted now, otherwise 1.
 
     Args:
-        options: ``name``, that of a server in the policy file ``policy``, or None; else ``server``, the program and its
-            arguments, or ``url``; ``group``; ``file``, that of what was accepted, or None, and one that is not there
-            yet holds nothing; ``accept``, whether to write it anew; ``timeout`` in seconds; ``json``.
+        options: Either ``name``, a server in the policy file ``policy``, or ``server``, a command line, or ``url``;
+            with the latter two ``group`` and ``file``, the file with the accepted tools, which need not exist yet.
+            Also ``accept``, ``timeout`` in seconds and ``json``.
 
     Raises:
-        UsageError: There is no such server; the file can not be written, or there is none to write.
-        SpecError: The file can not be read, or the options name no server.
-        PluginError: The server can not be asked.
+        UsageError: The server is unknown, or the file is missing or cannot be written.
+        SpecError: The file cannot be read, or the options do not select a server.
+        PluginError: The server cannot be reached.
     """
     table = _table(options, make_engine is None, output)
     if options.accept and not table.accepted:
-        raise UsageError("--accept needs a file to write")
+        raise UsageError("--accept needs a file to write; add --file FILE")
     old = read(table.accepted) if table.accepted and os.path.lexists(table.accepted) else {}
     with looked_at(table, lent([table])) as server:
         now, skipped = server.definitions, server.skipped
@@ -61,13 +61,13 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
 
 
 def _table(options: Namespace, is_own: bool, output: Output) -> ServerTable:
-    """Return what is stated of the server, by the file or by the options."""
+    """Return the settings of the server, from the policy file or from the options."""
     timed = {} if options.timeout is None else {"timeout": options.timeout}
     if options.name is None:
         places = {"command": tuple(options.server), "url": options.url, "accepted": options.file or ""}
         return ServerTable("", options.group or GROUP, **places, **timed)
     if options.server or options.url or options.group or options.file:
-        raise UsageError("NAME says which server; give it alone, or a program or --url, --group and --file")
+        raise UsageError("NAME cannot be combined with --url, --group, --file or a command line")
     found = {each.name: each for each in tables(vars(options), is_own, output)}
     if options.name not in found:
         raise UsageError(_unknown(options, found, is_own))
@@ -76,15 +76,15 @@ def _table(options: Namespace, is_own: bool, output: Output) -> ServerTable:
 
 def _unknown(options: Namespace, found: Iterable[str], is_own: bool) -> str:
     if file_in_use(vars(options), is_own) is None:
-        return "a server by its name stands in a policy file, and there is none; name it with --policy"
-    return f"no server is called {shown(options.name)} in the policy file{did_you_mean(options.name, found)}"
+        return "NAME is a server in a policy file, but there is no policy file; add --policy FILE"
+    return f"unknown server {shown(options.name)} in the policy file{did_you_mean(options.name, found)}"
 
 
 def _write(file: str, now: Mapping[str, Definition]) -> None:
     try:
         write(file, now)
     except (OSError, ValueError) as error:
-        raise UsageError(f"can not write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
 
 
 def _gone(found: Sequence[Difference]) -> list[str]:
@@ -108,7 +108,7 @@ def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str
 
 
 def _claims(definition: Definition) -> list[str]:
-    """Return what a server says of a tool."""
+    """Return the properties that a server claims for a tool."""
     said = definition.data.get("annotations", {})
     return [word for key, word in CLAIMS.items() if said.get(key) is True]
 
@@ -120,7 +120,7 @@ def _blocks(
     table: ServerTable,
     accepts: bool,
 ) -> Iterator[Rows]:
-    """Yield what a person reads: the tools, what differs, what can not be taken, and what can be done."""
+    """Yield the readable output: the tools, those that cannot be used, the differences and the next step."""
     rows = [
         (cell(each["tool"], "name"), cell(", ".join(each["claims"])), cell(each["description"]))
         for each in _data(now, found, table.group)
@@ -129,14 +129,14 @@ def _blocks(
         yield Rows(tuple(rows))
     if skipped:
         yield EMPTY
-        yield from (line(f"can not be taken: {each}", "bad") for each in first(skipped, LISTED))
+        yield from (line(f"cannot be used: {each}", "bad") for each in first(skipped, LISTED))
     if found:
         yield EMPTY
         yield from (line(str(each), "bad" if each.kind == "changed" else "mended") for each in found)
     yield EMPTY
     yield line(_summary(len(now), len(found), table.accepted, accepts))
     if found and not accepts:
-        yield line("read what is new, and take it with --accept")
+        yield line("review the changes, then accept them with --accept")
 
 
 def _summary(count: int, changed: int, accepted: str, accepts: bool) -> str:
@@ -147,5 +147,5 @@ def _summary(count: int, changed: int, accepted: str, accepts: bool) -> str:
     if accepts:
         return f"{tools} written to {file}"
     if not changed:
-        return f"{tools}, all as in {file}"
-    return f"{tools}; {changed} not as in {file}"
+        return f"{tools}, unchanged from {file}"
+    return f"{tools}; {changed} changed from {file}"

@@ -1,4 +1,4 @@
-"""The words of ``neuroscript worker`` and ``neuroscript runs``: plans that outlive their processes."""
+"""Options of ``neuroscript worker`` and ``neuroscript runs``, the commands for durable runs."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ from neuroscript.workflow.durable.heartbeat import LEASE
 URL: Final = "sqlite:///FILE or postgresql://USER@HOST/NAME"
 
 WORKER: Final = """\
-Takes calls out of the queue of a database and makes them, under the authority that the options give, until
-it is ended; then those that it is making are waited for. Any number of workers may share a database. What
-one has not ended that dies is taken over by the others once its lease is over: run again where the tool is
-idempotent or pure, or the plan says so, else given up as in doubt."""
+Takes calls from the queue in a database and runs them, with the authority of its options, until it is
+stopped; it then finishes the calls in progress. Any number of workers can share a database. When a worker
+dies, the others take over its calls after its lease expires: a call is run again if its tool is idempotent
+or pure, or if the plan permits it; otherwise it is marked as in doubt."""
 
 RUNS: Final = """\
-A run that nobody drives any more, and that has not ended, is shown as interrupted: resume goes on with it.
-What a run was given and gives stands in the database as it is."""
+A run that has not ended and has no live process is shown as interrupted; continue it with resume. The
+database stores the inputs and outputs of a run unencrypted."""
 
 RESUME: Final = """\
-Goes on with a run where it was: what has ended is not run again. The tools of its plan have to be there,
-so give the options that it was begun with. Writes what the plan gives, and exits, as run does; of a run
-that has ended it writes what that gave."""
+Continues a run; calls that have ended are not run again. The tools of the plan must be available, so pass
+the options that the run was started with. Prints the output and exits as run does. If the run has already
+ended, prints its output."""
 
 CANCEL: Final = """\
-Nothing further of the run begins; calls that are being made end as they do."""
+No further call of the run starts. Calls in progress are not stopped."""
 
 
 def add_worker(commands: Any, layout: Any) -> None:
-    """Add the command of workers to the *commands* of the parser."""
-    parser = add_subparser(commands, layout, "worker", "make the calls of durable runs", description=WORKER)
+    """Add ``worker`` to the *commands* of the parser."""
+    parser = add_subparser(commands, layout, "worker", "run the calls of durable runs", description=WORKER)
     parser.add_argument("url", metavar="URL", help=URL)
     parser.add_argument(
         "--parallel",
         metavar="N",
         type=count,
-        help="how many calls each worker of the database makes at once; kept there",
+        help="concurrent calls in each worker of the database, which stores the number; default 16",
     )
     _add_lease(parser)
-    parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
+    parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_world(parser, None)
     add_keeping(parser)
 
 
 def add_runs(commands: Any, layout: Any) -> None:
-    """Add the command of runs with its actions to the *commands* of the parser."""
-    parser = add_subparser(commands, layout, "runs", "look at durable runs, and go on with them", description=RUNS)
+    """Add ``runs`` with its actions to the *commands* of the parser."""
+    parser = add_subparser(commands, layout, "runs", "list, show, resume or cancel durable runs", description=RUNS)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     for add in ACTIONS.values():
         add(actions, layout)
 
 
 def _add_list(actions: Any, layout: Any) -> None:
-    parser = add_subparser(actions, layout, "list", "list the runs of a database", json_help="an array of the runs")
+    parser = add_subparser(actions, layout, "list", "list the runs in a database", json_help="print a JSON array")
     parser.add_argument("url", metavar="URL", help=URL)
 
 
 def _add_show(actions: Any, layout: Any) -> None:
-    parser = add_subparser(actions, layout, "show", "show the calls of a run", json_help="the run and its calls")
+    parser = add_subparser(actions, layout, "show", "show a run and its calls", json_help="print them as JSON")
     _add_run(parser)
 
 
 def _add_resume(actions: Any, layout: Any) -> None:
     parser = add_subparser(
-        actions, layout, "resume", "go on with a run", json_help="the trace in one line", description=RESUME
+        actions, layout, "resume", "continue a run", json_help="print the trace as one line of JSON", description=RESUME
     )
     _add_run(parser)
-    parser.add_argument("--save", metavar="FILE", help="write the trace down, as JSON, also where the plan fails")
-    parser.add_argument("--no-work", action="store_true", help="make no calls here; wait for workers to make them")
+    parser.add_argument("--save", metavar="FILE", help="write the trace to a file as JSON, even if the plan fails")
+    parser.add_argument("--no-work", action="store_true", help="run no calls in this process; wait for workers")
     _add_lease(parser)
-    parser.add_argument("--strict", action="store_true", help="take exact types alone, and repair nothing")
+    parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_model(parser)
     add_world(parser, None)
     add_keeping(parser)
@@ -82,7 +82,7 @@ def _add_resume(actions: Any, layout: Any) -> None:
 
 def _add_cancel(actions: Any, layout: Any) -> None:
     parser = add_subparser(
-        actions, layout, "cancel", "have nothing further of a run begin", json_help="the run", description=CANCEL
+        actions, layout, "cancel", "cancel a run", json_help="print the run as JSON", description=CANCEL
     )
     _add_run(parser)
 
@@ -98,7 +98,7 @@ def _add_lease(parser: Any) -> None:
         metavar="SECONDS",
         type=seconds,
         default=LEASE,
-        help=f"be taken for dead after so long a silence; {LEASE:g} if not given",
+        help=f"seconds without a heartbeat after which others consider this process dead; default {LEASE:g}",
     )
 
 
@@ -108,4 +108,4 @@ ACTIONS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
     "resume": _add_resume,
     "cancel": _add_cancel,
 }
-"""What can be done with runs."""
+"""The actions of ``runs``."""

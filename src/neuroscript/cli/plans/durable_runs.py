@@ -1,7 +1,4 @@
-"""``neuroscript runs``: the runs that a database keeps, what became of their calls, and going on with one.
-
-Source: issue "Beyond one machine".
-"""
+"""``neuroscript runs``: list, show, resume and cancel the durable runs in a database."""
 
 from __future__ import annotations
 
@@ -25,14 +22,14 @@ from neuroscript.workflow.trace.trace import Trace
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Do what is asked about runs, and return the exit code.
+    """Run an action of ``runs`` and return the exit code.
 
     Raises:
         UsageError: DBOS is not installed.
-        SpecError: The database can not be used, there is no such run, or nothing can be done with it.
+        SpecError: The database cannot be used, the run is unknown, or its state does not permit the action.
     """
     try:
-        from neuroscript.workflow.durable import inspection as lookout
+        from neuroscript.workflow.durable import inspection
 
         if options.action == "resume":
             from neuroscript.workflow.durable import resume
@@ -40,14 +37,14 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         raise UsageError(str(error)) from None
     match options.action:
         case "list":
-            return _listed(lookout.list_runs(options.url), options, output)
+            return _listed(inspection.list_runs(options.url), options, output)
         case "cancel":
-            _show(options, output, lookout.cancel(options.url, options.run))
+            _show(options, output, inspection.cancel(options.url, options.run))
         case "show":
-            _show(options, output, *lookout.show_run(options.url, options.run))
+            _show(options, output, *inspection.show_run(options.url, options.run))
         case _:
-            drive, plan = partial(_resumed, resume, options), lookout.plan_of(options.url, options.run)
-            is_made_here = not options.no_work and lookout.show_run(options.url, options.run)[0].ended is None
+            drive, plan = partial(_resumed, resume, options), inspection.plan_of(options.url, options.run)
+            is_made_here = not options.no_work and inspection.show_run(options.url, options.run)[0].ended is None
             return driven(plan, drive, options, output, make_engine, is_made_here=is_made_here)
     return OK
 
@@ -89,7 +86,7 @@ def _call_row(call: Any) -> tuple[Cell, ...]:
     item = "" if call.item is None else f"[{call.item}]"
     words = [cell(f"{call.node}{item}", "name"), cell(call.tool), cell(call.status, _style(call.status))]
     again = f"attempt {call.number}" if call.number > 1 else ""
-    taken = f"begun {call.begun} times" if call.begun > 1 else ""
+    taken = f"started {call.begun} times" if call.begun > 1 else ""
     seconds = "" if call.seconds is None else f"{call.seconds:.3f} s"
     return (*words, cell(seconds, "dim"), cell(", ".join(filter(None, (again, taken)))))
 

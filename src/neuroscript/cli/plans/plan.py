@@ -1,7 +1,4 @@
-"""``neuroscript plan``: a goal in words into a plan that a model makes, checked and not run.
-
-Source: issue "Plans", a planner.
-"""
+"""``neuroscript plan``: have a model make a plan for a goal, and validate it without running it."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ from neuroscript.workflow.plan.planner import planned
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Have a model make a plan, write it, and return the exit code.
+    """Have a model make a plan, print it, and return the exit code.
 
     Raises:
-        UsageError: There is no goal, or it can not be read.
-        LLMError: There is no model, or it gives no answer.
+        UsageError: The goal is empty or cannot be read.
+        LLMError: There is no model, or it does not answer.
     """
     goal = text_of(STDIN) if options.goal == STDIN else options.goal
     if not goal.strip():
@@ -37,7 +34,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         except SpecError as error:
             waiting.stop()
             for problem in error.problems:
-                output.say(f"no plan: {problem}")
+                output.say(f"no valid plan: {problem}")
             return USAGE
         finally:
             waiting.stop()

@@ -1,9 +1,7 @@
-"""What a terminal shows while a plan runs: each node that does, for how long, and how many are done.
+"""Progress of a plan on a terminal: the running nodes with their seconds, and how many are done.
 
-It is drawn below whatever tools write there, gives way to it and to questions, and is gone when the plan has ended.
-Nothing is drawn where nobody looks; a terminal that can not be steered gets a line for each node that has ended.
-
-Source: issue "Plans", a live progress display.
+The display stays below the output of tools, is hidden during prompts, and is removed when the plan ends. Nothing is
+drawn if stderr is not a terminal. A terminal without cursor control gets one line for each finished node.
 """
 
 from __future__ import annotations
@@ -23,25 +21,25 @@ from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step
 
 TICK: Final = 0.1
-"""Seconds between two looks at the clock."""
+"""Seconds between two updates of the display."""
 
 USUAL: Final = (80, 24)
-"""The columns and rows of a terminal that does not tell them."""
+"""Columns and rows assumed for a terminal that does not report its size."""
 
 
 def display_of(plan: Plan) -> Display | None:
-    """Return what shows a run on the terminal of the sentences, or None where there is none."""
+    """Return the display of a run, or None if stderr is not a terminal."""
     return Display(sys.stderr, len(plan.nodes)) if is_terminal(sys.stderr) else None
 
 
 class Display:
-    """The lines of a run on a terminal.
+    """The progress lines of a run on a terminal.
 
-    One that can not be steered gets a line for each node that has ended.
+    A terminal without cursor control gets one line for each finished node.
 
     Args:
-        stream: Where they are drawn.
-        total: How many nodes there are.
+        stream: The stream of the terminal.
+        total: The number of nodes.
     """
 
     def __init__(self, stream: TextIO, total: int) -> None:
@@ -57,7 +55,7 @@ class Display:
         self._is_steered = os.environ.get("TERM", "dumb") not in ("", "dumb")
 
     def watch(self, step: Step) -> None:
-        """Take a step of the run; what it changes is seen at the next tick."""
+        """Record a step of the run; the display shows it at the next tick."""
         if not self._is_steered:
             if step.kind == "finished":
                 self._write(f"{step.node} {step.code}, {step.done} of {step.total} done\n")
@@ -72,7 +70,7 @@ class Display:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Draw the lines as long as this lasts; what is written to a terminal meanwhile stands above them."""
+        """Show the display during the context; other output to the terminal appears above it."""
         if not self._is_steered:
             yield
             return
@@ -89,7 +87,7 @@ class Display:
                 self._erase()
 
     def asked_by(self, approver: Approver | None) -> Approver | None:
-        """Return what asks as an approver does, and has the terminal to itself meanwhile."""
+        """Return an approver that hides the display while it asks."""
         if approver is None:
             return None
 
@@ -110,7 +108,7 @@ class Display:
             self._is_away = False
 
     def above(self, stream: TextIO, text: str) -> int:
-        """Write a text to a stream of the same terminal, where the lines stand; they are drawn again below it."""
+        """Write a string to a stream of the same terminal; the display is redrawn below it."""
         with self._lock:
             self._erase()
             if text:
@@ -121,7 +119,7 @@ class Display:
 
     def _tick(self) -> None:
         while not self._over.wait(TICK):
-            if not TERMINAL.acquire(blocking=False):  # a question stands there
+            if not TERMINAL.acquire(blocking=False):  # a prompt is on the terminal
                 continue
             try:
                 with self._lock:
@@ -138,7 +136,7 @@ class Display:
         self._drawn = lines
 
     def _lines(self) -> list[str]:
-        """Return what is to be seen, no wider and no higher than the terminal."""
+        """Return the lines of the display, no wider and no higher than the terminal."""
         (columns, rows), now = self._size(), monotonic()
         room = max(1, rows - 3)
         running = list(self._running.items())
@@ -149,10 +147,10 @@ class Display:
         return [line[: max(1, columns - 1)] for line in lines]
 
     def _size(self) -> tuple[int, int]:
-        """Return the columns and the rows of the terminal, which the output need not go to."""
+        """Return the columns and rows of the terminal, which stdout may not be connected to."""
         try:
             size = os.get_terminal_size(self._stream.fileno())
-        except (OSError, ValueError):  # nobody looks any more
+        except (OSError, ValueError):  # the terminal has been closed
             return USUAL
         return size.columns or USUAL[0], size.lines or USUAL[1]
 
@@ -165,7 +163,7 @@ class Display:
         return f"\x1b[{len(self._drawn)}A\r\x1b[J" if self._drawn else ""
 
     def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # nobody looks any more
+        with suppress(OSError, ValueError):  # the terminal has been closed
             self._stream.write(text)
             self._stream.flush()
 
@@ -175,19 +173,19 @@ def _name(node: str, item: int | None) -> str:
 
 
 def _line(name: str, seconds: str, room: int) -> str:
-    """Return the line of a call; where it is too long its name is cut, for by its seconds one sees that it goes on."""
+    """Return the line of a call, with its name cut to fit, because the running seconds must remain visible."""
     return f"  {name[: max(1, room - 2 - len(seconds))]}{seconds}"
 
 
 class Above:
-    """A stream to a terminal whose texts stand above the lines of a display; in all else it is that stream."""
+    """A proxy of a terminal stream that writes above the display."""
 
     def __init__(self, stream: TextIO, display: Display) -> None:
         self._stream = stream
         self._display = display
 
     def write(self, text: str) -> int:
-        """Write a text."""
+        """Write a string above the display."""
         return self._display.above(self._stream, text)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,7 +1,4 @@
-"""``neuroscript run``: a plan from a file, its inputs from words, and what it gives.
-
-Source: issue "Plans", command line.
-"""
+"""``neuroscript run``: run a plan from a file with inputs from options, and print its output."""
 
 from __future__ import annotations
 
@@ -34,23 +31,23 @@ from neuroscript.workflow.runner import run as run_plan
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
 Drive = Callable[[Engine, Watch | None], Trace]
-"""Runs a plan with the tools of an engine, tells who watches of its steps, and returns what it has done."""
+"""A function that runs a plan with the tools of an engine, reports its steps to a watcher, and returns its trace."""
 
 PATIENCE: Final = 5.0
-"""Seconds that an interrupted run is given to tell how far it came."""
+"""Seconds to wait for the trace of an interrupted run."""
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Run a plan, write what it gives or say why it failed, and return the exit code.
+    """Run a plan, print its output or its errors, and return the exit code.
 
     Raises:
-        UsageError: A file can not be read or written, an input is no ``KEY=VALUE``, or DBOS is not installed.
-        SpecError: The plan is wrong, or the database can not be used.
-        ArgumentError: The inputs do not fit.
+        UsageError: A file cannot be read or written, an input is not ``KEY=VALUE``, or DBOS is not installed.
+        SpecError: The plan is invalid, or the database cannot be used.
+        ArgumentError: The inputs are invalid.
         LLMError: There is no model for its synthesis.
     """
     if options.run_id is not None and options.durable is None:
-        raise UsageError("--run-id is for durable runs; give --durable too")
+        raise UsageError("--run-id needs --durable; add --durable URL")
     plan = _plan(options.file)
     inputs = given(plan, options)
     if options.check:
@@ -78,13 +75,13 @@ def driven(
     *,
     is_made_here: bool = True,
 ) -> int:
-    """Have a plan run, write what it gives or say why it failed, and return the exit code.
+    """Run a plan with *drive*, print its output or its errors, and return the exit code.
 
     Args:
-        drive: Runs it.
-        name: What the run is called, where that is to be told before anything of it can be lost.
-        left: Where its trace is found when it is interrupted; that of a durable one stands in its database.
-        is_made_here: Whether this process makes the calls, so that it could show the traceback of a tool.
+        drive: The function that runs the plan.
+        name: The id of a durable run, which is printed before the run starts.
+        left: The queue with the trace of an interrupted run; a durable run stores its trace in the database.
+        is_made_here: Whether this process runs the calls, so that it can show the traceback of a tool.
     """
     display = display_of(plan)
     with (
@@ -102,7 +99,7 @@ def driven(
             raise
     try:
         return _told(plan, trace, options, output, is_made_here)
-    finally:  # also where nobody takes the output
+    finally:  # even if the output cannot be written
         _save(trace, options.save)
 
 
@@ -111,11 +108,11 @@ def _plan(name: str) -> Plan:
         return load_plan(name)
     text = text_of(STDIN)
     read = plan_of_json if text.lstrip()[:1] == "{" else plan_of_toml
-    return read(text, source="the standard input")
+    return read(text, source="standard input")
 
 
 def _model(plan: Plan, options: Namespace) -> AbstractContextManager[Any]:
-    """Return the model that is lent to the plan, where it needs one or the words name one."""
+    """Return the model for the plan, if the plan needs one or an option names one."""
     if not plan.synthesis and options.model is None and options.base_url is None:
         return nullcontext()
     from neuroscript.cli.chat.conversation import reached
@@ -124,7 +121,7 @@ def _model(plan: Plan, options: Namespace) -> AbstractContextManager[Any]:
 
 
 def _asking(display: Display | None, options: Namespace, output: Output) -> Approver | None:
-    """Return who is asked for approvals where something is drawn on the terminal; None is whom the words name."""
+    """Return an approver that works with the progress display, or None for the approver of the options."""
     if display is None:
         return None
     from neuroscript.cli.env.approvers import approver
@@ -132,28 +129,28 @@ def _asking(display: Display | None, options: Namespace, output: Output) -> Appr
     return display.asked_by(approver(vars(options), output))
 
 
-# What it is given
+# The inputs
 
 
 def given(plan: Plan, options: Namespace) -> dict[str, Any]:
-    """Return the inputs of a plan by name, as the words or a file give them.
+    """Return the inputs of a plan by name, from ``--input`` or ``--input-json``.
 
     Raises:
-        UsageError: They are given both ways, or can not be read.
-        ArgumentError: One is given twice.
+        UsageError: Both options are used, or the inputs cannot be read.
+        ArgumentError: An input occurs twice.
     """
     if options.input_json is None:
         return _of_words(plan, options.input)
     if options.input:
-        raise UsageError("the inputs are words (--input) or a file (--input-json), not both")
+        raise UsageError("pass the inputs with --input or with --input-json, not both")
     if options.input_json == STDIN == options.file:
-        raise UsageError("the plan and its inputs can not both come from the standard input")
+        raise UsageError("the plan and its inputs cannot both come from standard input")
     title = "--input-json" if is_json_text(options.input_json) else shown_path(options.input_json)
     try:
         text = json_of(options.input_json)
         data = parsed(text)
     except NotJSON as error:
-        hints = [f"{title} is no JSON: {error.hint}", *quote_hints(text)]
+        hints = [f"{title} is not JSON: {error.hint}", *quote_hints(text)]
         raise UsageError("; ".join(hints)) from None
     if not isinstance(data, dict):
         raise UsageError(f"{title}: expected an object of inputs, got {type_name(data)}")
@@ -161,7 +158,7 @@ def given(plan: Plan, options: Namespace) -> dict[str, Any]:
 
 
 def _of_words(plan: Plan, words: list[str]) -> dict[str, str]:
-    keys = sorted((arg.name for arg in plan.inputs), key=len, reverse=True)  # for a key may hold "=" itself
+    keys = sorted((arg.name for arg in plan.inputs), key=len, reverse=True)  # a name may contain "=" itself
     pairs: list[tuple[str, str]] = []
     for word in words:
         key = next((key for key in keys if word.startswith(f"{key}=")), word.partition("=")[0])
@@ -181,12 +178,12 @@ def _of_words(plan: Plan, words: list[str]) -> dict[str, str]:
 
 
 def _here(plan: Plan, inputs: Mapping[str, Any], options: Namespace, left: SimpleQueue[Trace]) -> Drive:
-    """Return what runs a plan in this process."""
+    """Return the function that runs a plan in this process only."""
     return lambda engine, watch: run_plan(engine, plan, inputs, parallel=options.parallel, watch=watch, left=left.put)
 
 
 def _durably(plan: Plan, inputs: Mapping[str, Any], options: Namespace, name: str) -> Drive:
-    """Return what runs a plan so that it can be gone on with."""
+    """Return the function that runs a plan durably, so that it can be resumed."""
     try:
         from neuroscript.workflow.durable import run_durably
     except ModuleNotFoundError as error:
@@ -197,19 +194,19 @@ def _durably(plan: Plan, inputs: Mapping[str, Any], options: Namespace, name: st
 
 
 def _advise(failed: list[NodeTrace], output: Output, is_made_here: bool) -> None:
-    """Say what the user can type so that the calls which failed may run."""
+    """Print the options that permit the refused calls, and how to see the traceback of a failed tool."""
     for sentence in dict.fromkeys(advice(error) for error in output.refusals if action(error)):
         output.say(sentence)
     has_traceback = is_made_here and any(node.error and node.error["code"] == "tool.failed" for node in failed)
     if has_traceback and not output.shows_tracebacks:
-        output.say("--traceback shows where a tool failed")
+        output.say("add --traceback to see where a tool failed")
 
 
 def _save_what_is(left: SimpleQueue[Trace], file: str, output: Output) -> None:
     try:
         _save(left.get(timeout=PATIENCE), file)
     except Empty:
-        output.say("the trace could not be saved: the run does not end")
+        output.say("cannot save the trace: the run has not ended")
 
 
 def _save(trace: Trace, file: str | None) -> None:
@@ -220,10 +217,10 @@ def _save(trace: Trace, file: str | None) -> None:
     try:
         save_trace(trace, file)
     except (OSError, ValueError) as error:
-        raise UsageError(f"can not write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
 
 
-# What is told
+# The output
 
 
 def _told_of_check(problems: tuple[str, ...], options: Namespace, output: Output) -> int:
@@ -239,11 +236,11 @@ def _told_of_check(problems: tuple[str, ...], options: Namespace, output: Output
 def _title(options: Namespace) -> str:
     from pathlib import Path
 
-    return "the standard input" if options.file == STDIN else shown(Path(options.file).name)
+    return "standard input" if options.file == STDIN else shown(Path(options.file).name)
 
 
 def _told(plan: Plan, trace: Trace, options: Namespace, output: Output, is_made_here: bool) -> int:
-    """Write the output of a plan and the answer to it, say what failed, and return the exit code."""
+    """Print the output of a plan, or its answer if it has one, and its errors; return the exit code."""
     if options.json:
         from neuroscript.workflow.trace.file import trace_to_data
 
@@ -258,7 +255,7 @@ def _told(plan: Plan, trace: Trace, options: Namespace, output: Output, is_made_
     failed = [node for node in trace.nodes if node.status == "failed"]
     for node in failed:
         assert node.error is not None
-        went_on = "" if node.name in halted else " (the plan went on)"
+        went_on = "" if node.name in halted else " (the plan continued)"
         output.say(f"{node.name}: {node.error['message']}{went_on}")
     _advise(failed, output, is_made_here)
     if trace.error is None:

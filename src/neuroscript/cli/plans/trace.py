@@ -1,7 +1,4 @@
-"""The words of ``neuroscript trace``: what is asked about what a run of a plan has done.
-
-``neuroscript trace``: what a run of a plan has done, as text and as a picture, and what differs between two runs.
-"""
+"""``neuroscript trace``: show the trace of a plan as text or as a picture, and compare two traces."""
 
 from __future__ import annotations
 
@@ -29,35 +26,45 @@ ACTIONS: Final = ("show", "diff")
 
 
 TRACE: Final = """\
-A trace is the file of JSON in which a run of a plan is kept: how each node has ended, what it was given
-and gave, in which attempts, and when."""
+A trace is a JSON file that records the run of a plan: the status, inputs, output, attempts and times of
+each node."""
 
 
 SHOW: Final = """\
-Shows how the plan ended, a row for each node, and what the plan gave. --svg draws its graph and its
+Shows how the plan ended, one row for each node, and the output of the plan. --svg draws its graph and
 times instead; - is stdout."""
 
 
 DIFF: Final = """\
-Tells what is not as it was: the plan, and of each node how it ended, what it was given, what it gave and
-in how many attempts. Times are told where they are far apart, and are no difference. Exits 0 where the
-two runs did the same, 1 where they did not, 2 where a file can not be read or is wrong."""
+Compares the plans, and the status, inputs, output and attempts of each node. Times that are far apart
+are listed but do not count as a difference. Exits 0 if the runs are the same, 1 if they differ, 2 if a
+file cannot be read or is invalid."""
 
 
 def add_trace(commands: Any, layout: Any) -> None:
     """Add the command with its actions to the *commands* of the parser."""
-    parser = add_subparser(commands, layout, "trace", "look at what a run of a plan has done", description=TRACE)
+    parser = add_subparser(commands, layout, "trace", "show or compare traces of plans", description=TRACE)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     show = add_subparser(
-        actions, layout, "show", "show what each node has done", json_help="all of it", description=SHOW
+        actions,
+        layout,
+        "show",
+        "show the nodes and the output of a run",
+        json_help="print the trace as one line of JSON",
+        description=SHOW,
     )
-    show.add_argument("--svg", metavar="OUT", help="write a picture of the graph with its times to this file")
-    show.add_argument("file", metavar="FILE", help="a trace; - is stdin")
+    show.add_argument("--svg", metavar="OUT", help="draw the graph and its times to this SVG file")
+    show.add_argument("file", metavar="FILE", help="the trace; - is stdin")
     diff = add_subparser(
-        actions, layout, "diff", "tell what differs between two runs", json_help="each difference", description=DIFF
+        actions,
+        layout,
+        "diff",
+        "show the differences between two runs",
+        json_help="print the differences as JSON",
+        description=DIFF,
     )
-    diff.add_argument("a", metavar="A", help="the trace of the one run")
-    diff.add_argument("b", metavar="B", help="the trace of the other, later one; either may be -, stdin")
+    diff.add_argument("a", metavar="A", help="the trace of the first run; - is stdin")
+    diff.add_argument("b", metavar="B", help="the trace of the second run; - is stdin")
 
 
 STDOUT: Final = "-"
@@ -67,11 +74,11 @@ STYLES: Final[Mapping[str, Style]] = {"succeeded": "good", "failed": "bad", "ski
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Do what is asked with one trace or with two, and return the exit code.
+    """Show a trace or compare two, and return the exit code.
 
     Raises:
-        UsageError: Nothing is asked, the standard input can not be read, or a file can not be written.
-        SpecError: A file can not be read, or is no trace, with everything that is wrong with it.
+        UsageError: There is no action, standard input cannot be read, or a file cannot be written.
+        SpecError: A file cannot be read or is not a trace; the error lists every problem.
     """
     match options.action:
         case "show":
@@ -79,11 +86,11 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         case "diff":
             return _diff(options, output)
         case _:
-            raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript trace --help)")
+            raise UsageError(f"expected an action: {', '.join(ACTIONS)} (see neuroscript trace --help)")
 
 
 def _loaded(file: str) -> Trace:
-    return trace_of_json(text_of(STDIN), source="the standard input") if file == STDIN else load_trace(file)
+    return trace_of_json(text_of(STDIN), source="standard input") if file == STDIN else load_trace(file)
 
 
 def _show(trace: Trace, options: Namespace, output: Output) -> int:
@@ -100,13 +107,13 @@ def _draw(trace: Trace, options: Namespace, output: Output) -> None:
     try:
         text = trace_svg(trace)
     except ValueError as error:
-        raise UsageError(f"the picture can not be drawn: {error}") from None
+        raise UsageError(f"cannot draw the picture: {error}") from None
     if options.svg == STDOUT:
         output.json({"file": STDOUT, "text": text}) if options.json else output.write(text)
         return
     file = Path(options.svg)
-    if _is_other(file):  # whoever may would put a file in the place of a device
-        raise UsageError(f"can not write {shown_path(options.svg)}: it is no file")
+    if _is_other(file):  # an atomic write would replace a device by a file
+        raise UsageError(f"cannot write {shown_path(options.svg)}: not a regular file")
     write([Written(file, text)])
     if options.json:
         output.json({"file": options.svg, "nodes": len(trace.nodes)})
@@ -115,7 +122,7 @@ def _draw(trace: Trace, options: Namespace, output: Output) -> None:
 
 
 def _is_other(file: Path) -> bool:
-    """Tell whether there is something else than a file; where nothing can be, writing says why."""
+    """Return whether a path exists and is not a regular file; other errors appear when it is written."""
     with suppress(OSError):
         return file.exists() and not file.is_file()
     return False
@@ -137,12 +144,12 @@ def _cells(row: Row) -> tuple[Cell, ...]:
     return cell(row.name, "name"), cell(row.status, style), *facts, what
 
 
-# What differs
+# Differences
 
 
 def _diff(options: Namespace, output: Output) -> int:
     if options.a == options.b == STDIN:
-        raise UsageError("only one of the two traces can be read from the standard input")
+        raise UsageError("only one of the two traces can be read from standard input")
     found = trace_diff(*_both(options, output))
     differing = [each for each in found if not each.is_time]
     if options.json:
@@ -153,7 +160,7 @@ def _diff(options: Namespace, output: Output) -> int:
 
 
 def _both(options: Namespace, output: Output) -> list[Trace]:
-    """Return the two traces; of two files that are wrong, the faults of both are told."""
+    """Return the two traces; if both files are invalid, report the problems of both."""
     traces, errors = [], []
     for file in (options.a, options.b):
         try:
@@ -178,4 +185,4 @@ def _difference_blocks(found: tuple[TraceDifference, ...], count: int) -> Iterat
             tuple((cell(each.path, "name"), cell(each.text, styles[each.is_time])) for each in found), wrapped=False
         )
         yield EMPTY
-    yield line(counted(count, "difference") if count else "the two runs did the same")
+    yield line(counted(count, "difference") if count else "no differences")

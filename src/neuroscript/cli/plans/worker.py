@@ -1,7 +1,4 @@
-"""``neuroscript worker``: makes the calls of durable runs until somebody ends it.
-
-Source: issue "Beyond one machine".
-"""
+"""``neuroscript worker``: run the calls of durable runs until the process is stopped."""
 
 from __future__ import annotations
 
@@ -15,15 +12,15 @@ from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import Output
 
 LOOK: Final = 0.2
-"""Seconds between two looks whether somebody has ended the worker."""
+"""Seconds between two checks whether the worker should stop."""
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Make calls until the process is told to end, and return the exit code.
+    """Run calls until the process receives SIGTERM, and return the exit code.
 
     Raises:
         UsageError: DBOS is not installed.
-        SpecError: The database can not be used.
+        SpecError: The database cannot be used.
     """
     try:
         from neuroscript.workflow.durable.worker import Worker
@@ -33,21 +30,21 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     told = _told_to_end()
     with opened(make_engine, output, options) as engine, output.tools_aside():
         with Worker(engine, options.url, parallel=options.parallel, lease=options.lease) as worker:
-            output.say(f"worker {worker.id} makes calls")
+            output.say(f"worker {worker.id} started")
             try:
                 while not told.is_set() and not worker.wait(LOOK):
                     pass
             finally:
                 if not worker.is_lost:
-                    output.say(f"worker {worker.id} takes no further calls, and ends with those that it makes")
+                    output.say(f"worker {worker.id} is stopping; waiting for the calls in progress")
         if worker.is_lost:
-            output.say(f"worker {worker.id} was taken for dead, for it was not heard of for {options.lease:g} s")
+            output.say(f"worker {worker.id} lost its lease: no heartbeat for {options.lease:g} s")
             return FAILED
     return OK
 
 
 def _told_to_end() -> Event:
-    """Return what is set once the process is asked to end as a service is; an interrupt is one as everywhere."""
+    """Return an event that SIGTERM sets; Ctrl-C raises `KeyboardInterrupt` as usual."""
     told = Event()
     if current_thread() is main_thread():
         signal.signal(signal.SIGTERM, lambda *_: told.set())

@@ -1,4 +1,4 @@
-"""``neuroscript plugins``: what is installed, and whether an engine takes it."""
+"""``neuroscript plugins``: list, show and check installed plugins."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ INDENT: Final = 2
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Carry out one action, and return the exit code.
+    """Run an action of ``plugins`` and return the exit code.
 
     Raises:
-        UsageError: There is no such action, or no such plugin.
+        UsageError: There is no action, or the plugin is unknown.
     """
     if options.action is None:
-        raise UsageError(f"an action is missing: {', '.join(ACTIONS)} (see neuroscript plugins --help)")
+        raise UsageError(f"expected an action: {', '.join(ACTIONS)} (see neuroscript plugins --help)")
     found = known()
     keywords = choice(vars(options))
     warn(keywords.get("without", []), output)
@@ -57,20 +57,20 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 def _taken(
     found: Sequence[Distribution], keywords: dict[str, Any]
 ) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
-    """Return the distributions that the user's engine would load, in order, and the names that mean none."""
+    """Return the distributions that a command would load, in order, and an error for each unknown name."""
     only = keywords.get("plugins")
     return chosen(found, [] if only == "none" else only, keywords.get("without", ()))
 
 
 def named(found: Sequence[Distribution], name: str) -> Distribution:
-    """Return the distribution that *name* means, or raise a `UsageError` with names that are spelt alike."""
+    """Return the distribution with a name in any spelling, or raise a `UsageError` with similar names."""
     for each in found:
         if each.key == normalised(name):
             return each
     short = [each.name for each in found if each.key == normalised(f"neuroscript-{name}")]
     alike = short or near(name, [each.name for each in found])
     hint = f"; did you mean {' or '.join(map(shown, alike))}?" if alike else ""
-    raise UsageError(f"no plugin is called {shown(name)}{hint}")
+    raise UsageError(f"unknown plugin {shown(name)}{hint}")
 
 
 def _list(found: Sequence[Distribution], taken: Sequence[Distribution], options: Namespace, output: Output) -> int:
@@ -84,7 +84,7 @@ def _list(found: Sequence[Distribution], taken: Sequence[Distribution], options:
         ]
         show([Rows(tuple(rows), wrapped=False)], output)
     else:
-        output.say("nothing is installed that offers tools; the distribution neuroscript-std brings the first ones")
+        output.say("no plugins are installed; install neuroscript-std to get started")
     return OK
 
 
@@ -153,7 +153,7 @@ def _blocks(reports: Sequence[Any], broken: int) -> Iterator[Rows]:
         yield Rows(tuple(rows))
         yield EMPTY
     plugins = f"{len(reports)} plugin{'s' * (len(reports) != 1)}"
-    yield line(f"{plugins}: {len(reports) - broken} can be used, {broken} can not")
+    yield line(f"{plugins}: {len(reports) - broken} usable, {broken} unusable")
 
 
 def _style(each: Any) -> Any:
@@ -161,8 +161,8 @@ def _style(each: Any) -> Any:
 
 
 def _told(each: Any) -> str:
-    """Return the reason, or what a sound distribution brings."""
+    """Return the reason of a problem, or what a usable distribution provides."""
     if each.reason:
         return str(each.reason)
     counts = ((len(each.tools), "tool"), (len(each.hooks), "hook"))
-    return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "brings nothing"
+    return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"

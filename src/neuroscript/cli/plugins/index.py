@@ -1,4 +1,4 @@
-"""``neuroscript index``: write what a distribution ships of its tools, so that no engine has to load it first."""
+"""``neuroscript index``: write the tool index of a distribution, so that engines need not load it first."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from neuroscript.io.user_cache import read_json
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """Write the index of an installed distribution, or look whether the one that is there is what it would be.
+    """Write the index of an installed distribution, or with ``--check`` only check that it is current.
 
     Raises:
-        UsageError: There is no such distribution, no place for its index, or it can not be written.
-        PluginError: An engine could not use the distribution.
+        UsageError: The distribution is unknown or has no package for its index, or the index cannot be written.
+        PluginError: The distribution cannot be used.
     """
     distribution = named(known(), options.name)
     if is_computed(distribution):
-        raise UsageError(f"{distribution} computes its toolsets; an index of them is made where they are used")
+        raise UsageError(f"{distribution} computes its toolsets, so it cannot have an index in its package")
     (report,) = probed([distribution], LIMIT)
     if not report.is_usable:
         raise report.error()
@@ -39,18 +39,18 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     if options.json:
         output.json({"file": str(file), "tools": len(report.tools), "was_current": is_current})
     elif options.check:
-        output.write(f"{shown_path(str(file))} {'is current' if is_current else 'is not what the code says'}\n")
+        output.write(f"{shown_path(str(file))} {'is current' if is_current else 'does not match the code'}\n")
     else:
         output.write(f"{shown_path(str(file))}: {len(report.tools)} tools\n")
     return FAILED if options.check and not is_current else OK
 
 
 def _place(distribution: Distribution, report: Report) -> Path:
-    """Return where the index belongs: in the package, with which it is shipped."""
+    """Return the path of the index in the package that ships it."""
     for root in report.roots:
         if os.path.isdir(root):  # noqa: PTH112
             return Path(root, FILE)
-    raise UsageError(f"{distribution} has no package to put its index in; name a file with --output")
+    raise UsageError(f"{distribution} has no package for its index; add --output FILE")
 
 
 def _write(file: Path, index: Any) -> None:
@@ -59,4 +59,4 @@ def _write(file: Path, index: Any) -> None:
     try:
         write_whole(file, f"{json.dumps(index, indent=1)}\n")
     except OSError as error:
-        raise UsageError(f"can not write {shown_path(str(file))}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {shown_path(str(file))}: {reason_of(error)}") from None

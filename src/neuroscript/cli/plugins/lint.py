@@ -1,4 +1,4 @@
-"""``neuroscript lint``: what the sources of a toolset tell."""
+"""``neuroscript lint``: check the source code of a toolset."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from neuroscript.publishing.lint.check import Linted, lint
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Tell what is found, and return the exit code.
+    """Print the findings and return the exit code.
 
     Raises:
-        UsageError: There is no such path, or no file of Python in it.
+        UsageError: The path does not exist, or contains no Python file.
     """
     try:
         found = lint(Path(options.path))
     except FileNotFoundError:
-        raise UsageError(f"{shown_path(options.path)}: there is no file of Python") from None
+        raise UsageError(f"{shown_path(options.path)}: no Python file found") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{shown_path(options.path)} can not be read: {reason_of(error)}") from None
+        raise UsageError(f"cannot read {shown_path(options.path)}: {reason_of(error)}") from None
     if options.json:
         data = [attrs.asdict(each) for each in found.findings]
         output.json({"ok": not data, "files": found.files, "tools": found.tools, "findings": data})

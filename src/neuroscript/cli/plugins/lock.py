@@ -1,4 +1,4 @@
-"""``neuroscript plugins lock`` and ``diff``: what is installed, pinned in a file, and what is not as it was then."""
+"""``neuroscript plugins lock`` and ``diff``: pin the installed plugins in a lock file, and compare with it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ INDENT: Final = 2
 
 @attrs.frozen
 class Found:
-    """One distribution that differs.
+    """A distribution that differs from the lock file.
 
     Attributes:
-        state: ``"changed"``, ``"new"`` where it is not in the file, ``"missing"``, or ``"unusable"``.
-        old: What is locked of it, or None.
-        new: What is installed of it, or None where that is missing or can not be used.
-        differences: Of one that is in both places.
-        error: Why it can not be used.
+        state: ``"changed"``, ``"new"`` if it is not in the file, ``"missing"``, or ``"unusable"``.
+        old: The locked distribution, or None.
+        new: The installed distribution, or None if it is missing or unusable.
+        differences: The differences of a changed distribution.
+        error: Why it is unusable, or None.
     """
 
     state: str
@@ -44,16 +44,16 @@ class Found:
 def lock(
     taken: Sequence[Distribution], without: Collection[str], names: Collection[str], options: Namespace, output: Output
 ) -> int:
-    """Write down what is installed, and return the exit code.
+    """Write the installed distributions to the lock file, and return the exit code.
 
     Args:
-        taken: What the user's engine would load.
-        without: What it leaves out.
-        names: The keys of those that are locked anew; what else the file holds stays in it. None means all of them.
+        taken: The distributions that a command would load.
+        without: The excluded distributions and entry points.
+        names: The keys of the distributions to update; the other entries of the file remain. Empty means all.
 
     Raises:
-        UsageError: The file can not be written.
-        SpecError: *names* are given, and what is there is no lock file.
+        UsageError: The file cannot be written.
+        SpecError: There are *names*, and the existing file is not a lock file.
     """
     pins, errors = _pinned(taken, without)
     chosen = [each for each in pins if not names or each.key in names]
@@ -73,7 +73,7 @@ def lock(
 
 
 def _kept(file: str, names: Collection[str]) -> list[Pinned]:
-    """Return what stays in the file."""
+    """Return the entries of the file that remain."""
     if not names or not os.path.lexists(file):
         return []
     return [each for each in Lock.read(file).distributions if each.key not in names]
@@ -83,7 +83,7 @@ def _write(lock: Lock, file: str) -> None:
     try:
         lock.write(file)
     except (OSError, ValueError) as error:
-        raise UsageError(f"can not write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
 
 
 def _locked_data(chosen: Sequence[Pinned], broken: Sequence[PluginError]) -> dict[str, Any]:
@@ -113,15 +113,15 @@ def diff(
     options: Namespace,
     output: Output,
 ) -> int:
-    """Tell what is not as the file says, and return the exit code: 0 where nothing differs, else 1.
+    """Print the differences from the lock file, and return 0 if there are none, otherwise 1.
 
     Args:
-        found: All that is installed.
-        taken: What of it the user's engine would load; the rest is not looked at.
-        without: What it leaves out.
+        found: All installed distributions.
+        taken: The distributions that a command would load; the others are not compared.
+        without: The excluded distributions and entry points.
 
     Raises:
-        SpecError: The file can not be read, or is no lock file.
+        SpecError: The file cannot be read, or is not a lock file.
     """
     lock = Lock.read(options.file)
     left_out = {each.key for each in found} - {each.key for each in taken}
@@ -174,11 +174,11 @@ def _blocks(differing: Sequence[Found], file: str) -> Iterator[Rows]:
             yield Rows(tuple(_row(one) for one in each.differences), indent=INDENT)
         yield EMPTY
     if not differing:
-        yield line(f"all is as it is in {shown_path(file)}")
+        yield line(f"no differences from {shown_path(file)}")
         return
     differences = [one for each in differing for one in each.differences]
-    verb = "is" if len(differing) == 1 else "are"
-    text = f"{_some(len(differing), 'distribution')} {verb} not as in {shown_path(file)}"
+    verb = "differs" if len(differing) == 1 else "differ"
+    text = f"{_some(len(differing), 'distribution')} {verb} from {shown_path(file)}"
     yield line(f"{text}: {counts_of(differences)}" if differences else text)
 
 
@@ -201,7 +201,7 @@ def _row(difference: Difference) -> tuple[Cell, ...]:
 
 
 def _pinned(taken: Sequence[Distribution], without: Collection[str]) -> tuple[list[Pinned], dict[str, PluginError]]:
-    """Return what the distributions bring, and by its key each that an engine does not take."""
+    """Return the pins of the usable distributions, and the errors of the others by key."""
     keys = {str(each): each.key for each in taken}
     pins: list[Pinned] = []
     errors: dict[str, PluginError] = {}

@@ -1,4 +1,4 @@
-"""``neuroscript new``: a distribution to begin with."""
+"""``neuroscript new``: create a new distribution."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from neuroscript.publishing.scaffold import create, named
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Write the distribution, say what comes next, and return the exit code.
+    """Write the distribution, print the next step, and return the exit code.
 
     Raises:
-        UsageError: No kind is named, or it can not be written.
-        SpecError: It can not be called so, or not be written there; with every reason.
+        UsageError: There is no kind, or the files cannot be written.
+        SpecError: A name or the directory is invalid; the error lists every problem.
     """
     if options.kind is None:
-        raise UsageError(f"a kind is missing: {', '.join(KINDS)} (see neuroscript new --help)")
+        raise UsageError(f"expected a kind: {', '.join(KINDS)} (see neuroscript new --help)")
     directory = None if options.directory is None else Path(options.directory)
     try:
         root = create(options.name, directory, group=options.group, author=options.author)
@@ -30,7 +30,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         raise
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
         where = shown_path(options.directory or options.name)
-        raise UsageError(f"{where} can not be written: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {where}: {reason_of(error)}") from None
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
     names = named(options.name, options.group)
     if options.json:

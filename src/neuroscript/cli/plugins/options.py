@@ -1,4 +1,4 @@
-"""The words of ``neuroscript plugins``: what is asked about what is installed."""
+"""Options of ``neuroscript plugins`` and ``neuroscript index``."""
 
 from __future__ import annotations
 
@@ -12,44 +12,45 @@ from neuroscript.discovery.package_index import FILE
 ACTIONS: Final = ("list", "show", "check", "lock", "diff")
 
 PLUGINS: Final = """\
-A plugin is an installed distribution that offers toolsets or hooks. list and show read what is
-installed, and import nothing of it. NEUROSCRIPT_PLUGINS=NAME,… lets only these be loaded, of which
-@coding is a bundle, NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD=1 none, -p no:NAME all but that one."""
+A plugin is an installed distribution with toolsets or hooks. list and show read its metadata and import
+nothing. NEUROSCRIPT_PLUGINS=NAME,… enables only these plugins; @coding is a bundle of several.
+NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD=1 disables all others, and -p no:NAME disables one."""
 
 CHECK: Final = """\
-Loads each plugin in a process of its own, and tells of each whether an engine takes it, and why not.
-Exits 1 where one can not be used, else 0."""
+Loads each plugin in a separate process, and prints whether it can be used, and if not, why. Exits 1 if
+a plugin cannot be used, otherwise 0."""
 
 LOCK: Final = """\
-Writes down the distributions that are installed, their versions, and the whole definition of each of
-their tools; --locked then takes nothing else. Exits 1, and writes nothing, where one can not be used."""
+Writes the installed distributions, their versions and the full definitions of their tools to a lock
+file. With --locked, a command loads nothing else. If a plugin cannot be used, exits 1 and writes nothing."""
 
 DIFF: Final = """\
-Tells what is not as it was when it was locked, and whether that is compatible or breaks something.
-Exits 0 where nothing differs, 1 where something does, 2 where the file can not be read or is wrong."""
+Shows the differences between the lock file and the installed plugins, and whether each is compatible or
+breaking. Exits 0 if nothing differs, 1 if something does, 2 if the file cannot be read or is invalid."""
 
 
 INDEX: Final = """\
-Loads an installed distribution in a process of its own, and writes down its tools in its package,
-with which they are to be shipped: an engine then knows them, and loads them when they are called.
-A project that is built by hatchling needs no such file, but the hook: [tool.hatch.build.hooks.neuroscript]"""
+Loads an installed distribution in a separate process, and writes an index of its tools to its package.
+Ship the index with the package: an engine then knows the tools and loads the code when one is called.
+A project that is built with hatchling can use the build hook [tool.hatch.build.hooks.neuroscript] instead."""
 
 
 def add_inspection(commands: Any, layout: Any) -> None:
-    """Add the command with its actions to the *commands* of the parser."""
-    parser = add_subparser(commands, layout, "plugins", "look at what is installed", description=PLUGINS)
+    """Add ``plugins`` with its actions to the *commands* of the parser."""
+    help = "list, check and lock installed plugins"
+    parser = add_subparser(commands, layout, "plugins", help, description=PLUGINS)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-    _action(actions, layout, "list", "list the plugins", "an array of names, versions and entry points")
-    show = _action(actions, layout, "show", "show all of one plugin", "the same, and where it lies")
+    _action(actions, layout, "list", "list the plugins", "print a JSON array of names, versions and entry points")
+    show = _action(actions, layout, "show", "show the details of a plugin", "print a JSON object with its entry points")
     show.add_argument("name", metavar="NAME", help="a distribution, in any spelling")
-    check = _action(actions, layout, "check", "load each plugin, apart", "what came of each, and of all", CHECK)
-    check.add_argument("names", nargs="*", metavar="NAME", help="distributions; all that are chosen, if none is named")
-    check.add_argument("--seconds", metavar="N", type=_seconds, help="how long each may take; 10 if not given")
-    lock = _action(actions, layout, "lock", "write down what is installed", "what was locked, or why not", LOCK)
-    lock.add_argument("names", nargs="*", metavar="NAME", help="lock only these anew, and leave the others in the file")
-    lock.add_argument("--output", metavar="FILE", default=LOCK_FILE, help=f"the file; {LOCK_FILE} if not given")
-    diff = _action(actions, layout, "diff", "tell what changed since", "each change and its kind, and the counts", DIFF)
-    diff.add_argument("file", nargs="?", metavar="FILE", default=LOCK_FILE, help=f"{LOCK_FILE} if not given")
+    check = _action(actions, layout, "check", "check that plugins can be loaded", "print the results as JSON", CHECK)
+    check.add_argument("names", nargs="*", metavar="NAME", help="distributions to check; default: all enabled ones")
+    check.add_argument("--seconds", metavar="N", type=_seconds, help="time limit of each plugin; default 10")
+    lock = _action(actions, layout, "lock", "write the lock file", "print the locked plugins or the errors", LOCK)
+    lock.add_argument("names", nargs="*", metavar="NAME", help="update only these and leave the others unchanged")
+    lock.add_argument("--output", metavar="FILE", default=LOCK_FILE, help=f"the lock file; default {LOCK_FILE}")
+    diff = _action(actions, layout, "diff", "compare with the lock file", "print the changes and their counts", DIFF)
+    diff.add_argument("file", nargs="?", metavar="FILE", default=LOCK_FILE, help=f"the lock file; default {LOCK_FILE}")
 
 
 def add_index(commands: Any, layout: Any) -> None:
@@ -58,13 +59,13 @@ def add_index(commands: Any, layout: Any) -> None:
         commands,
         layout,
         "index",
-        "write what a distribution ships of its tools",
-        json_help="the file, how many tools it tells of, and whether it was current",
+        "write the tool index of a distribution",
+        json_help="print the file, the number of tools, and whether the file was current",
         description=INDEX,
     )
     parser.add_argument("name", metavar="NAME", help="an installed distribution, in any spelling")
-    parser.add_argument("--output", metavar="FILE", help=f"the file; {FILE} in the package if not given")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the file is not current")
+    parser.add_argument("--output", metavar="FILE", help=f"write to this file; default {FILE} in the package")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is not current")
 
 
 def _action(actions: Any, layout: Any, name: str, help: str, json_help: str, description: str = "") -> Any:

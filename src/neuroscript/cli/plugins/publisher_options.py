@@ -1,4 +1,4 @@
-"""The words of ``neuroscript new`` and ``neuroscript lint``: what the publishers of toolsets ask for."""
+"""Options of ``neuroscript new`` and ``neuroscript lint``, the commands for toolset authors."""
 
 from __future__ import annotations
 
@@ -7,37 +7,36 @@ from typing import Any, Final
 from neuroscript.cli.terminal.arguments import add_subparser
 
 KINDS: Final = ("toolset",)
-"""What can be new."""
+"""The kinds of projects that ``new`` creates."""
 
 NEW: Final = """\
-NAME is the distribution, in any spelling: acme-weather becomes a directory of that name with
-pyproject.toml, a package acme_weather with two tools, tests that hold them to every law, a README and
-a file for CI. pip install -e '.[test]' and pytest pass in it as it is. Nothing is written unless all
-of it can be."""
+NAME is the name of the distribution, in any spelling. acme-weather creates a directory of that name with
+pyproject.toml, a package acme_weather with two tools, tests with all contract checks, a README and a CI
+file. pip install -e '.[test]' and pytest work in it at once. Either all files are written or none."""
 
 LINT: Final = """\
-PATH is a file of Python, the directory of a package, or that of a distribution, with pyproject.toml.
-Its sources are read, and nothing of it is imported or run: plugins check and the laws of
-neuroscript.testing do that. A line that ends in # neuroscript: ignore[lint.outside] is meant to be so.
-Exits 1 when something is found, else 0."""
+PATH is a Python file, the directory of a package, or the directory of a distribution with
+pyproject.toml. lint only reads the source code; to load and run the tools, use plugins check and the
+contract checks of neuroscript.testing. To ignore a finding, end the line with
+# neuroscript: ignore[lint.outside]. Exits 1 if there are findings, otherwise 0."""
 
 
 def add_new(commands: Any, layout: Any) -> None:
-    """Add ``new`` with what it can write to the *commands* of the parser."""
-    parser = add_subparser(commands, layout, "new", "begin a distribution with tools")
+    """Add ``new`` with its kinds to the *commands* of the parser."""
+    parser = add_subparser(commands, layout, "new", "create a new distribution with tools")
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="kinds")
     toolset = add_subparser(
         kinds,
         layout,
         "toolset",
-        "write a complete distribution",
-        json_help="its directory, its names and its files",
+        "create a distribution with a toolset",
+        json_help="print its directory, names and files as JSON",
         description=NEW,
     )
-    toolset.add_argument("--directory", metavar="DIR", help="make this directory; else NAME in the working directory")
-    toolset.add_argument("--group", metavar="WORD", help="the group of its tools; else the name of the package")
-    toolset.add_argument("--author", metavar="AUTHOR", default="", help="who wrote it: 'Ada <ada@example.org>'")
-    toolset.add_argument("name", metavar="NAME", help="what it is called, as in acme-weather")
+    toolset.add_argument("--directory", metavar="DIR", help="directory to create; default ./NAME")
+    toolset.add_argument("--group", metavar="WORD", help="group of the tools; default: the name of the package")
+    toolset.add_argument("--author", metavar="AUTHOR", default="", help="the author, such as 'Ada <ada@example.org>'")
+    toolset.add_argument("name", metavar="NAME", help="name of the distribution, such as acme-weather")
 
 
 def add_lint(commands: Any, layout: Any) -> None:
@@ -46,8 +45,10 @@ def add_lint(commands: Any, layout: Any) -> None:
         commands,
         layout,
         "lint",
-        "find faults in the sources of a toolset",
-        json_help="the findings, and how much was read",
+        "find problems in the source code of a toolset",
+        json_help="print the findings and counts as JSON",
         description=LINT,
     )
-    parser.add_argument("path", metavar="PATH", help="a file, a package or a distribution; . is this directory")
+    parser.add_argument(
+        "path", metavar="PATH", help="a Python file, a package or a distribution; . is the working directory"
+    )

@@ -1,7 +1,4 @@
-"""``neuroscript policy check``: rules that have no effect, and tools that can never run.
-
-Source: issue "Authority", policy as a file.
-"""
+"""``neuroscript policy check``: rules that have no effect, and tools that can never run."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ Tools = Mapping[str, ToolImplementation]
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Tell what is wrong with the policy of the options, and return 1 if a rule has no effect, else 0."""
+    """Print the findings about the policy, and return 1 if a rule has no effect, otherwise 0."""
     file = file_of(vars(options))
     with opened(make_engine, output, options) as engine:
         names = frozenset(engine.tools)
@@ -39,7 +36,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.json:
         output.json({"file": file, "profile": options.profile, **attrs.asdict(found)})
     else:
-        title = "the options alone" if file is None else file
+        title = "no policy file, only options" if file is None else file
         title = title if options.profile is None else f"{title}, profile {options.profile}"
         show(_blocks(title, found, names), output)
     return FAILED if found.idle else OK
@@ -50,9 +47,9 @@ class Idle:
     """A rule that has no effect.
 
     Attributes:
-        where: What it is part of, such as ``deny``.
-        rule: Its text.
-        text: Why.
+        where: The field that contains it, such as ``deny``.
+        rule: The rule.
+        text: The reason.
     """
 
     where: str
@@ -66,11 +63,11 @@ class Never:
 
     Attributes:
         tool: Its canonical name.
-        code: Of the refusal of each call, or ``""`` where that is the ledger's to say.
-        rule: What decides it.
-        need: What it needs and can not have, or ``""``.
-        text: Why.
-        remedy: What would let it run, or ``""``.
+        code: The error code of every call, or ``""`` if a limit refuses it.
+        rule: The rule that decides.
+        need: The capability that is never granted, or ``""``.
+        text: The reason.
+        remedy: What would permit it, or ``""``.
     """
 
     tool: str
@@ -83,10 +80,10 @@ class Never:
 
 @attrs.frozen
 class Found:
-    """What is to be said of a policy.
+    """The findings about a policy.
 
     Attributes:
-        tools: How many tools there are.
+        tools: The number of tools.
         idle: The rules without effect.
         never: The tools that can never run.
     """
@@ -97,10 +94,10 @@ class Found:
 
 
 def looked_at(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})) -> Found:
-    """Return what is to be said of *policy* where there are these *tools*.
+    """Return the findings about *policy* with these *tools*.
 
     Args:
-        aliases: Old names, and the canonical names that they mean.
+        aliases: The canonical name for each alias.
     """
     refusals = (
         never(policy, tool, [old for old, now in aliases.items() if now == name])
@@ -129,11 +126,11 @@ def _patterns(layer: ExecutionPolicy) -> Iterator[tuple[str, Iterable[str]]]:
 def _unused(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
     needs = [need for tool in tools.values() for need in tool.policy.capabilities]
     for layer in policy.layers:
-        yield from (Idle("grants", str(grant), "covers nothing that a tool needs") for grant in layer.unused(needs))
+        yield from (Idle("grants", str(grant), "no tool needs it") for grant in layer.unused(needs))
 
 
 def _vain(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
-    """Yield the patterns of *allow* that match tools of which none can run, whatever is stated within that policy."""
+    """Yield the patterns of ``allow`` that match tools, none of which can ever run."""
     for layer in policy.layers:
         running = [name for name, tool in tools.items() if never(layer, tool) is None]
         for pattern in layer.allow:
@@ -143,10 +140,10 @@ def _vain(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
 
 
 def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] = ()) -> Never | None:
-    """Return why no call of a tool can run, whatever its arguments are, or None.
+    """Return why no call of a tool can run with any arguments, or None.
 
     Args:
-        old: Names that it had before.
+        old: The aliases of the tool.
     """
     denials = (policy.denial(name, tool.name) for name in old)
     refusal = policy.verdict(tool.name, tool.policy) or next((each for each in denials if each is not None), None)
@@ -155,7 +152,7 @@ def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] 
     for layer in policy.layers:
         rule = _zero(layer, tool.name)
         if rule:
-            return Never(tool.name, "", rule, "", "is limited to no call at all")
+            return Never(tool.name, "", rule, "", "is limited to 0 calls")
     for need, layer in product(_needs(tool), policy.layers):
         if not any(may_cover(grant, need) for grant in layer.grants):
             return Never(tool.name, "policy.capability", "grants", need, f"needs {need}, which no grant can cover")
@@ -163,7 +160,7 @@ def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] 
 
 
 def _zero(layer: ExecutionPolicy, name: str) -> str:
-    """Return the limit that is zero calls of a tool, or ``""``."""
+    """Return the limit that permits zero calls of a tool, or ``""``."""
     if layer.limits is None:
         return ""
     if layer.limits.calls == 0:
@@ -172,7 +169,7 @@ def _zero(layer: ExecutionPolicy, name: str) -> str:
 
 
 def _needs(tool: ToolImplementation) -> Iterator[str]:
-    """Yield the single needs that each call of a tool has; of a list that may be empty, a call may have none."""
+    """Yield the needs of every call of a tool; needs from a list are omitted, because the list may be empty."""
     spec = tool.spec
     last = spec.args[-1] if spec.variadic else None
     lists = [arg.name for arg in spec.args if arg.type in ELEMENTS or arg is last]
@@ -200,7 +197,7 @@ def _blocks(title: str, found: Found, names: Collection[str]) -> Iterator[Rows]:
 
 
 def _never_blocks(refused: Iterable[Never], names: Collection[str]) -> Iterator[Rows]:
-    """Yield each tool with its reason, and those that are only not allowed, as most are, by their names or groups."""
+    """Yield each tool with its reason; tools that are merely not allowed are many, so they share one line."""
     others = {each.tool for each in refused if each.code == "policy.not_allowed"}
     rows = [(cell(each.tool, "name"), cell(_why(each))) for each in refused if each.tool not in others]
     if rows:
@@ -208,7 +205,7 @@ def _never_blocks(refused: Iterable[Never], names: Collection[str]) -> Iterator[
     if others:
         allowed = {_group(name) for name in names if name not in others}
         told = dict.fromkeys(name if _group(name) in allowed else f"{_group(name)}.*" for name in sorted(others))
-        yield line(f"no pattern of allow matches {', '.join(told)}", indent=INDENT)
+        yield line(f"not matched by any allow pattern: {', '.join(told)}", indent=INDENT)
 
 
 def _group(name: str) -> str:
@@ -223,4 +220,4 @@ def _in_numbers(found: Found) -> str:
     never, idle = len(found.never), len(found.idle)
     tools = f"{found.tools} tool{'s' * (found.tools != 1)}"
     rules = f"{idle} rules have" if idle != 1 else "1 rule has"
-    return f"{tools}: {found.tools - never} can run, {never} never; {rules} no effect"
+    return f"{tools}: {found.tools - never} can run, {never} cannot; {rules} no effect"

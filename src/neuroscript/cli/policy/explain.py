@@ -1,7 +1,4 @@
-"""``neuroscript policy explain``: what each gate says of a call, and which rule decides.
-
-Source: issue "Authority", policy as a file; contract section 2.
-"""
+"""``neuroscript policy explain``: the outcome of each check for a call, and the rule that decides."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from neuroscript.spec.binding import arguments_of, bound
 from neuroscript.tools.tool import ToolImplementation
 
 Word = Literal["passes", "refuses", "asks", "open"]
-"""What a gate says; *open* where that depends on arguments that are not known."""
+"""The outcome of a check; ``open`` means that it depends on arguments."""
 
 STYLES: Final[dict[Word, Style]] = {"passes": "good", "refuses": "bad", "asks": "mended", "open": "dim"}
 INDENT: Final = 2
@@ -40,13 +37,13 @@ INDENT: Final = 2
 
 @attrs.frozen
 class Gate:
-    """What one gate says of a call, whatever the others say.
+    """The outcome of one check for a call, independent of the other checks.
 
     Attributes:
-        name: Of the gate.
-        says: Whether it lets the call pass.
-        rule: What decides: a pattern, grants, or a word.
-        text: Why.
+        name: The name of the check.
+        says: The outcome.
+        rule: The rule that decides: a pattern, grants or a keyword.
+        text: The reason.
     """
 
     name: str
@@ -56,10 +53,10 @@ class Gate:
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Show what each gate says of a call, and what becomes of it, and return 0, for it could be told.
+    """Print the outcome of each check for a call and the decision about it, and return 0.
 
     Raises:
-        ToolNotFound: There is no such tool.
+        ToolNotFound: The tool is unknown.
     """
     text = file_arguments(options)
     with opened(make_engine, output, options) as engine:
@@ -77,7 +74,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 
 def _call(tool: ToolImplementation, options: Namespace, text: str | None) -> ToolCall | ToolResult | None:
-    """Return the call that is asked about, or None where it is the tool, whatever its arguments are."""
+    """Return the call to explain, or None to explain the tool without arguments."""
     if text is not None:
         return ToolCall(tool.name, text)
     if tool.spec.args and not options.words and not options.values:
@@ -101,12 +98,12 @@ def _outcome(engine: Engine, tool: ToolImplementation, call: ToolCall | ToolResu
 def _sentence(decision: Decision) -> str:
     if not decision.allowed:
         return f"{decision.tool}: can never run: {decision.text}"
-    asks = ", and each call is asked about" if decision.asks else ""
-    return f"{decision.tool}: may run, as far as its arguments permit{asks}"
+    asks = "; each call asks for approval" if decision.asks else ""
+    return f"{decision.tool}: may run, depending on its arguments{asks}"
 
 
 Values = tuple[Any, ...] | ArgumentError | None
-"""The exact values of a call, or why it has none, or None where no call is asked about."""
+"""The converted arguments of a call, or the error in them, or None without a call."""
 
 
 def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict: bool) -> Values:
@@ -123,12 +120,12 @@ def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict
 
 
 def explained(policy: ExecutionPolicy, tool: ToolImplementation, values: Values, decision: Decision) -> Iterator[Gate]:
-    """Yield what each gate says, in the order in which a call meets them.
+    """Yield the outcome of each check, in the order of the call pipeline.
 
     Args:
-        decision: What becomes of the call, which alone knows what is used up of the limits.
+        decision: The decision about the call, which takes the used part of the limits into account.
     """
-    yield Gate("found", "passes", text="there is such a tool")
+    yield Gate("found", "passes", text="the tool exists")
     yield _trust(policy, tool)
     yield _deny(policy, tool)
     yield _allow(policy, tool)
@@ -140,9 +137,9 @@ def explained(policy: ExecutionPolicy, tool: ToolImplementation, values: Values,
 
 def _trust(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
     if not tool.policy.requires_trust:
-        return Gate("trust", "passes", text="requires none")
+        return Gate("trust", "passes", text="not required")
     if all(layer.trusted for layer in policy.layers):
-        return Gate("trust", "passes", "trusted", "requires trust, and has it")
+        return Gate("trust", "passes", "trusted", "required and granted")
     return Gate("trust", "refuses", "trust", "requires trust")
 
 
@@ -163,14 +160,14 @@ def _allow(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
 
 def _fits(values: Values) -> Gate:
     if values is None:
-        return Gate("fits", "open", text="no arguments were given")
+        return Gate("fits", "open", text="depends on the arguments")
     if isinstance(values, ArgumentError):
         return Gate("fits", "refuses", "arguments", str(values).removeprefix(f"{values.tool}: "))
-    return Gate("fits", "passes", text="the arguments fit")
+    return Gate("fits", "passes", text="the arguments are valid")
 
 
 def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) -> Iterator[Gate]:
-    """Yield a gate for each need, filled from the values where there are any."""
+    """Yield a check for each need, with the arguments filled in if there are any."""
     if not tool.templates:
         yield Gate("needs", "passes", text="nothing")
     for template in tool.templates:
@@ -188,10 +185,10 @@ def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hi
         yield Gate("needs", "refuses", "arguments", str(error))
         return
     if not needs:
-        yield Gate("needs", "passes", text=f"nothing (of {template.text})")
+        yield Gate("needs", "passes", text=f"nothing (from {template.text})")
     for need in (each for whole in needs for each in singles(whole)):
         covering = [_first(layer.grants, need) for layer in policy.layers]
-        said = f"{filled_text(need, is_hidden=is_hidden)} (of {template.text})"
+        said = f"{filled_text(need, is_hidden=is_hidden)} (from {template.text})"
         if None in covering:
             yield Gate("needs", "refuses", "grants", f"{said}, which no grant covers")
         else:
@@ -212,13 +209,13 @@ def _template(policy: ExecutionPolicy, text: str) -> Gate:
 
 def _approval(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
     if not tool.policy.requires_approval:
-        return Gate("approval", "passes", text="requires none")
+        return Gate("approval", "passes", text="not required")
     approvers = policy.approvers(tool.name)
     if approvers is None:
-        return Gate("approval", "refuses", "approval", "each call is to be approved, and nobody here can do that")
+        return Gate("approval", "refuses", "approval", "required for each call, but there is no approver")
     if approvers:
-        return Gate("approval", "asks", "approval", "each call is to be approved")
-    return Gate("approval", "passes", "preapproved", "needs not be asked about")
+        return Gate("approval", "asks", "approval", "required for each call")
+    return Gate("approval", "passes", "preapproved", "preapproved")
 
 
 def _limits(policy: ExecutionPolicy, tool: ToolImplementation, decision: Decision) -> Gate:
@@ -230,7 +227,7 @@ def _limits(policy: ExecutionPolicy, tool: ToolImplementation, decision: Decisio
 
 
 def _counting(limits: Limits, name: str) -> Iterator[str]:
-    """Yield the limits that count for a tool."""
+    """Yield the limits that apply to a tool."""
     if name in limits.tool_calls:
         yield f"tool_calls {limits.tool_calls[name]}"
     yield from (f"rates {pattern} {limits.rates[pattern]}" for pattern in limits.rates_of(name))

@@ -1,1 +1,1 @@
-"""What every command uses: output, input and exit codes."""
+"""Output, input, argument parsing and exit codes for all commands."""

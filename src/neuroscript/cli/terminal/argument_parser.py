@@ -1,4 +1,4 @@
-"""An argparse parser that raises, and errors that name the nearest command, action or option."""
+"""An argparse parser that raises its errors, and suggestions for misspelled commands, actions and options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.io.text import shown
 
 LONGEST: Final = 200
-"""How many characters of a sentence are shown; it may repeat words of the caller."""
+"""Characters of a message that are shown, because a message may repeat arguments of the user."""
 
 OTHER_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("describe", "info", "inspect"), "show"),
@@ -18,22 +18,22 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
     "invoke": "call",
     "version": "--version",
 }
-"""Words that users of other command lines type, and what they mean here."""
+"""Command names of other tools, and their equivalents here."""
 
 
 class HelpAsked(Exception):
-    """The user asked for help, which is the text of this exception."""
+    """The user asked for help; the message is the help text."""
 
 
 class NothingAsked(UsageError):
-    """There are no words at all; the text is the help."""
+    """The command was called without arguments; the message is the help text."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser that raises where others print and exit."""
+    """An argparse parser that raises instead of printing and exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise a `UsageError` with *message* and where to read on."""
+        """Raise a `UsageError` with *message* and a reference to the help."""
         cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
         raise UsageError(f"{cut} (see {self.prog} --help)")
 
@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Return the options, and raise a `UsageError` with the first word that this parser does not know."""
+        """Return the options, or raise a `UsageError` with the first unknown argument."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             option = next((word for word in unknown if word.startswith("-")), None)
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
         return found, []
 
     def unknown_option(self, word: str) -> str:
-        """Return what is said of an option that this parser does not know, without its value."""
+        """Return the message for an unknown option, without its value."""
         option = word.partition("=")[0]
         return f"unknown option {option}{near_option(option, self._option_string_actions)}"
 
@@ -67,16 +67,16 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(
                 action, f"expected one of {', '.join(choices)}{did_you_mean(str(value), choices)}"
             )
-        hint = did_you_mean(str(value), choices) or f"; there are {', '.join(choices)}"
+        hint = did_you_mean(str(value), choices) or f"; choose from {', '.join(choices)}"
         what = str(action.metavar or action.dest).lower()
         raise argparse.ArgumentError(None, f"unknown {what} {value}{hint}")
 
 
 def unknown_command(word: str, commands: Sequence[str], todo: str = "call") -> UsageError:
-    """Return the error for a word that is no command.
+    """Return the error for an unknown command.
 
     Args:
-        todo: The command that takes a tool, if the word looks like one.
+        todo: The command to suggest if *word* looks like the name of a tool.
     """
     name = shown(word)
     if "." in word.strip(".") or "__" in word.strip("_"):
@@ -87,11 +87,11 @@ def unknown_command(word: str, commands: Sequence[str], todo: str = "call") -> U
 
     other = OTHER_NAMES.get(word.lower())
     hint = did_you_mean(word, commands) if other is None else f"; did you mean {other}?"
-    return UsageError(f"no command is called {name}{hint} (see neuroscript --help)")
+    return UsageError(f"unknown command {name}{hint} (see neuroscript --help)")
 
 
 def near_option(option: str, known: Iterable[str]) -> str:
-    """Return a question that names the nearest of the known options, or ``""``; dashes are not compared.
+    """Return a suggestion with the most similar known option, or ``""``; leading dashes are not compared.
 
     >>> near_option("--jsn", ["--json", "--help"])
     '; did you mean --json?'

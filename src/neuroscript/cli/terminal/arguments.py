@@ -1,4 +1,4 @@
-"""One subcommand as argparse knows it: its help, its layout, and the options that every command has."""
+"""Add a subcommand with its help and the options that every command has."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ TRACEBACK: Final = "--traceback"
 def add_subparser(
     commands: Any, layout: Any, name: str, help: str, *, json_help: str = "", description: str = ""
 ) -> Any:
-    """Add a subcommand and return its parser, which is of the same class as the parser above.
+    """Add a subcommand and return its parser, which has the class of the parent parser.
 
     Args:
-        commands: What ``add_subparsers`` of the parser above returned.
-        layout: How its help is laid out.
-        help: What it does, as one line that begins in lower case; the description opens with it.
-        json_help: What it prints with ``--json``; without it there is no such option.
-        description: What else there is to say.
+        commands: The return value of ``add_subparsers`` of the parent parser.
+        layout: The formatter class of the help.
+        help: One line in lower case that says what the command does; it also opens the description.
+        json_help: The help of ``--json``; without it the command has no such option.
+        description: Further paragraphs of the description.
     """
     parser = commands.add_parser(
         name,
@@ -37,10 +37,10 @@ def add_subparser(
 
 
 def seconds(text: str) -> float:
-    """Return a number of seconds above 0.
+    """Return a string as a number of seconds above 0.
 
     Raises:
-        argparse.ArgumentTypeError: It is not such a number.
+        argparse.ArgumentTypeError: It is not a finite number above 0.
     """
     try:
         number = float(text)

@@ -1,7 +1,4 @@
-"""How a command ends: the number that the shell sees.
-
-Source: issue "The contract runs", command line.
-"""
+"""Exit codes of the command, and the code of each kind of error."""
 
 from __future__ import annotations
 
@@ -40,15 +37,15 @@ MODEL_CODES: Final = {
     **dict.fromkeys(("llm.turns", "llm.calls"), REFUSED),
     **dict.fromkeys(("llm.timeout", "llm.seconds"), TIMEOUT),
 }
-"""How a model's error ends a command, by its code; by any other one the model has failed."""
+"""Exit codes by the code of a model error; every other code means `FAILED`."""
 
 
 class UsageError(Exception):
-    """The words of the command are not such as it can be given, or its input can not be read."""
+    """The arguments of the command are invalid, or its input cannot be read."""
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the number that says what kind of error ended a command.
+    """Return the exit code for an error.
 
     >>> exit_code(ToolNotFound("maths.add"))
     2
@@ -83,11 +80,11 @@ def exit_code(error: BaseException) -> int:
 
 
 NUMBERS: Final = {21: FAILED, 3: USAGE, 4: ARGUMENTS, 1003: REFUSED, 37: REFUSED, 32: TIMEOUT}
-"""How an error of a call ends a command, by upstream's number for its kind."""
+"""Exit codes by the error number that a result contains."""
 
 
 def exit_code_of(error: Mapping[str, Any]) -> int:
-    """Return the same for an error of a call that is plain data.
+    """Return the exit code for an error of a call that is plain data.
 
     >>> exit_code_of({"code": "policy.denied", "number": 1003})
     4

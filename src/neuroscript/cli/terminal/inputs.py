@@ -1,6 +1,6 @@
-"""Files and the standard input of the command, read as bytes; what can not be read is a `UsageError`.
+"""Files and standard input that a command reads, and files that it generates.
 
-Files that a command writes for others: looked at before, whole when they are there, and written in one go.
+A file that cannot be read or written is a `UsageError`. Generated files are replaced atomically.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from neuroscript.io.text import shown, shown_path
 from neuroscript.io.text_files import open_at_once, write_whole
 
 LONGEST: Final = 16 * 1024 * 1024
-"""How many bytes a line of calls, or a file of arguments, may have."""
+"""Maximum bytes in a line of calls, or in a file of arguments."""
 
 
 STDIN: Final = "-"
@@ -33,18 +33,18 @@ class Input:
     """An open source of bytes.
 
     Attributes:
-        title: What people call it.
-        stream: Where the bytes come from.
+        title: Its name in messages.
+        stream: The stream to read from.
     """
 
     title: str
     stream: BinaryIO
 
     def line(self, most: int) -> bytes:
-        """Return the next bytes up to the end of a line, at most *most*; none at the end.
+        """Return the next line, at most *most* bytes of it, or ``b""`` at the end.
 
         Raises:
-            UsageError: They can not be read.
+            UsageError: The source cannot be read.
         """
         try:
             return self.stream.readline(most)
@@ -57,8 +57,8 @@ class Line:
     """One line of an input.
 
     Attributes:
-        number: Which one, from 1.
-        data: Its bytes without the end of the line, or None where they are more than `LONGEST`.
+        number: Its number, from 1.
+        data: Its bytes without the line ending, or None if there are more than `LONGEST`.
     """
 
     number: int
@@ -67,19 +67,19 @@ class Line:
 
 @contextmanager
 def reading(name: str, *, waits: bool = False) -> Iterator[Input]:
-    """Lend the file *name*, or the standard input for ``-``, which stays open.
+    """Open the file *name* for reading, or standard input for ``-``, which stays open.
 
     Args:
-        waits: Whether a named pipe waits for a process that writes to it. It is refused otherwise.
+        waits: Whether to wait for a process that writes to a named pipe. Otherwise named pipes are refused.
 
     Raises:
-        UsageError: It can not be opened.
+        UsageError: It cannot be opened.
     """
     if name == STDIN:
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
-            raise UsageError("the standard input is closed")
-        yield Input("the standard input", stream)
+            raise UsageError("standard input is closed")
+        yield Input("standard input", stream)
         return
     with _file(name, waits) as file:
         yield Input(shown(name), file)
@@ -93,10 +93,10 @@ def _file(name: str, waits: bool) -> BinaryIO:
 
 
 def lines(source: Input) -> Iterator[Line]:
-    """Yield the lines of a source that are not blank, as they come; of one that is too long no more than that is held.
+    """Yield the non-blank lines of a source as they arrive, without holding a line that is too long in memory.
 
     Raises:
-        UsageError: The source can not be read further.
+        UsageError: The source cannot be read.
     """
     number = 0
     while data := source.line(LONGEST + 1):
@@ -110,7 +110,7 @@ def lines(source: Input) -> Iterator[Line]:
 
 
 def is_json_text(word: str) -> bool:
-    """Tell whether a word is a JSON object or array itself, rather than the name of a file.
+    """Return whether an argument is a JSON object or array itself, rather than the name of a file.
 
     >>> is_json_text(' {"a": 1}'), is_json_text("./{a}"), is_json_text("-")
     (True, False, False)
@@ -119,7 +119,7 @@ def is_json_text(word: str) -> bool:
 
 
 def json_of(word: str) -> str:
-    """Return JSON text: the word itself if it is an object or an array, else the text of that file.
+    """Return JSON text: the argument itself if it is an object or an array, else the contents of that file.
 
     Raises:
         UsageError: The file cannot be read.
@@ -128,10 +128,10 @@ def json_of(word: str) -> str:
 
 
 def text_of(name: str) -> str:
-    """Return the whole text of a file, or of the standard input for ``-``.
+    """Return the contents of a file, or of standard input for ``-``.
 
     Raises:
-        UsageError: It can not be read, is longer than `LONGEST`, or is no UTF-8.
+        UsageError: It cannot be read, is longer than `LONGEST`, or is not UTF-8.
     """
     with reading(name) as source:
         try:
@@ -147,25 +147,25 @@ def text_of(name: str) -> str:
 
 
 def check_path(name: str) -> None:
-    """Raise a `UsageError` for a name that no file can have."""
+    """Raise a `UsageError` for a string that cannot be a path."""
     if not PATH.holds(name):
         raise UsageError(f"{shown(name)} is not a path that the system can open")
 
 
 def unreadable(title: str, error: OSError | ValueError) -> UsageError:
-    """Return the error for a source that can not be read."""
-    return UsageError(f"can not read {title}: {reason_of(error)}")
+    """Return the error for a source that cannot be read."""
+    return UsageError(f"cannot read {title}: {reason_of(error)}")
 
 
 class Written(NamedTuple):
-    """A file as it is to be."""
+    """The path and the intended contents of a generated file."""
 
     file: Path
     text: str
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number of things in words.
+    """Return a number with a noun, in the plural unless the number is 1.
 
     >>> counted(1, "page"), counted(2, "page")
     ('1 page', '2 pages')
@@ -174,19 +174,19 @@ def counted(number: int, what: str) -> str:
 
 
 def is_current(page: Written) -> bool:
-    """Tell whether a file is as it is to be already.
+    """Return whether a file already has its intended contents.
 
     Raises:
-        UsageError: Something is there that can not be read.
+        UsageError: The path exists and cannot be read.
     """
     return existing_text(page.file) == page.text
 
 
 def existing_text(file: Path) -> str | None:
-    """Return the text of a file, ``""`` where it is no UTF-8, or None where there is none.
+    """Return the contents of a file, ``""`` if it is not UTF-8, or None if it does not exist.
 
     Raises:
-        UsageError: Something is there that can not be read.
+        UsageError: The path exists and cannot be read.
     """
     try:
         with open(file, "rb", opener=open_at_once) as opened:
@@ -196,47 +196,47 @@ def existing_text(file: Path) -> str | None:
     except UnicodeDecodeError:
         return ""
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
-        raise UsageError(f"can not read {shown_path(str(file))}: {reason_of(error)}") from None
+        raise UsageError(f"cannot read {shown_path(str(file))}: {reason_of(error)}") from None
 
 
 def write(pages: Iterable[Written]) -> None:
-    """Write files, each whole or not at all; their directory is made.
+    """Write each file atomically, and create its directory.
 
     Raises:
-        UsageError: One can not be written.
+        UsageError: A file cannot be written.
     """
     for file, text in pages:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_whole(file, text, encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise UsageError(f"can not write {shown_path(str(file))}: {reason_of(error)}") from None
+            raise UsageError(f"cannot write {shown_path(str(file))}: {reason_of(error)}") from None
 
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Tell what is wrong with a file as a usage error; what is wrong with the output stays what it is."""
+    """Turn errors about the file *name* into usage errors; errors about the output pass unchanged."""
     check_path(name)
     try:
         yield
     except AuditError as error:
         raise UsageError(f"{shown(name)}: {error}") from None
-    except SpecError:  # which is a ValueError, and not about the file
+    except SpecError:  # a ValueError that is not about the file
         raise
     except (OSError, ValueError) as error:
         raise unreadable(shown(name), error) from None
 
 
 def key_of(name: str, output: Output) -> bytes:
-    """Return the key in a file, and say so where others may read it.
+    """Return the key in a file, and warn if other users can access it.
 
     Raises:
-        UsageError: It can not be read, or holds no key.
+        UsageError: The file cannot be read, or does not contain a key.
     """
     from neuroscript.audit.keys import read_key
 
     with readable(name):
         file = read_key(name)
     if not file.is_private:
-        output.say(f"{shown(name)}: others than its owner may read or write the key; 'chmod 600' mends that")
+        output.say(f"warning: {shown(name)}: other users can access the key; run chmod 600 on the file")
     return file.key

@@ -1,4 +1,4 @@
-"""The log of one command on stderr: warnings and errors of tools, and tracebacks where they were asked for."""
+"""The log of one command on stderr: warnings and errors of tools, and tracebacks if they are enabled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WARNING: Final = 30
 """The lowest level that is shown."""
 
 MAX_REFUSALS: Final = 20
-"""Refusals that are retained for a command which shows them at its end."""
+"""Maximum refusals stored for a command that reports them when it ends."""
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40, "exception": 40, "critical": 50}
 
@@ -33,7 +33,7 @@ def logger_for(output: Output) -> Any:
 
 
 class CommandLogger:
-    """What a command needs of a `logging.Logger`; control characters are escaped in what it writes."""
+    """The subset of `logging.Logger` that a command needs; it escapes control characters."""
 
     def __init__(self, output: Output, name: str = "") -> None:
         self._output = output

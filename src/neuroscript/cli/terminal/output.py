@@ -1,10 +1,7 @@
-"""What the command writes: results to one stream, sentences to the other, and both made safe to look at.
+"""Output of the command: results on stdout, messages on stderr, and blocks of rows laid out as plain text.
 
-Either stream may be closed, may lead to a reader that has gone, or may not know every character.
-
-What a person is shown, as blocks that know no terminal; laid out as plain text here, with colours in `styled`.
-
-Every text in a block has been made safe to look at by whoever put it there with `cell`.
+Either stream may be closed, lose its reader, or use an encoding without some characters. Control characters are escaped
+before they reach a terminal: `cell` escapes the strings of a block, and `rich_pages.styled` adds colours.
 """
 
 from __future__ import annotations
@@ -23,34 +20,34 @@ from neuroscript.errors import CallError, NeuroScriptError
 from neuroscript.io.text import escaped, is_terminal, json_text
 
 KEPT: Final = frozenset("\n\t")
-"""Characters of a text result that a terminal may see although they are not printable."""
+"""Characters of a string result that are not printable but are written to a terminal unchanged."""
 
 
 TRACEBACK: Final = "NEUROSCRIPT_TRACEBACK"
-"""The environment variable that has every command show tracebacks, as ``--traceback`` does."""
+"""The environment variable that enables tracebacks for every command, as ``--traceback`` does."""
 
 
 class OutputClosed(Exception):
-    """Nobody reads the results any more, and some are lost."""
+    """The reader of the results has gone, and some results are lost."""
 
 
 class OutputError(Exception):
-    """The results can not be written; its text says why."""
+    """The results cannot be written; the message says why."""
 
 
 EXPECTED: Final = (NeuroScriptError, UsageError, OutputError, KeyboardInterrupt)
-"""What ends a command without being a fault of anybody's code."""
+"""Exceptions that end a command without indicating a bug, so they need no traceback."""
 
 
 class Output:
-    """The two streams of a command.
+    """The two output streams of a command.
 
     Args:
-        results: Where results go; None where the process was started without.
-        sentences: Where errors and warnings go.
+        results: The stream for results; None if the process was started without stdout.
+        sentences: The stream for errors and warnings; None if the process was started without stderr.
 
     Attributes:
-        refusals: The refusals of calls, as far as the log of the command has received them, at most `MAX_REFUSALS`.
+        refusals: The refused calls that the logger has received, at most `MAX_REFUSALS`.
     """
 
     def __init__(self, results: TextIO | None, sentences: TextIO | None) -> None:
@@ -66,7 +63,7 @@ class Output:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person looks at the results."""
+        """Whether results go to a terminal."""
         try:
             return self.results is not None and self.results.isatty()
         except ValueError:  # it has been closed
@@ -74,15 +71,15 @@ class Output:
 
     @property
     def is_attended(self) -> bool:
-        """Whether the command stands at a terminal: one of the three streams of its process is one."""
+        """Whether a standard stream of the process is a terminal."""
         return any(map(is_terminal, (sys.stdin, self.results, self._sentences)))
 
     def write(self, text: str) -> None:
-        """Write *text* as it is, at once.
+        """Write *text* unchanged to the results, and flush.
 
         Raises:
-            OutputClosed: Nobody reads it any more.
-            OutputError: It can not be written for another reason.
+            OutputClosed: The reader has gone.
+            OutputError: It cannot be written for another reason.
         """
         if self.results is None:
             raise OutputClosed
@@ -98,31 +95,31 @@ class Output:
             raise OutputClosed from None
 
     def text(self, text: str) -> None:
-        """Write a text result: as it is, or with its control characters escaped where a person looks at it."""
+        """Write a string result, with its control characters escaped if results go to a terminal."""
         self.write(f"{visible(text) if self.is_terminal else text}\n")
 
     def json(self, data: Any) -> None:
-        """Write plain data as one line of JSON, in which every character that is not printable is an escape."""
+        """Write plain data as one line of JSON, with every non-printable character escaped."""
         self.write(f"{json_text(data, ascii_only=not self._knows_unicode)}\n")
 
     def say(self, sentence: str) -> None:
-        """Write one line about the command itself; where nobody can read it, nothing happens."""
+        """Write one message to stderr; do nothing if stderr is closed."""
         if self._sentences is not None:
             with suppress(OSError, ValueError):
                 self._sentences.write(f"neuroscript: {escaped(sentence)}\n")
 
     def serve(self) -> None:
-        """Show what a server would otherwise hide from the person who runs it: tracebacks and refusals."""
+        """Enable tracebacks and refusals on stderr, because the operator of a server cannot see its results."""
         self.is_server = self.shows_tracebacks = True
 
     def say_lines(self, text: str) -> None:
-        """Write lines about the command itself, such as a traceback."""
+        """Write several lines to stderr, such as a traceback."""
         if self._sentences is not None:
             with suppress(OSError, ValueError):
                 self._sentences.write(f"{visible(text)}\n")
 
     def say_traceback(self, error: BaseException) -> None:
-        """Write the traceback of a failure, if tracebacks were asked for; of one of our errors, that of its cause."""
+        """Write the traceback of a failure if tracebacks are enabled; for a `NeuroScriptError`, that of its cause."""
         cause = error.__cause__ if isinstance(error, NeuroScriptError) else error
         if self.shows_tracebacks and cause is not None and not isinstance(cause, EXPECTED):
             from neuroscript.io.tracebacks import traceback_text
@@ -130,14 +127,14 @@ class Output:
             self.say_lines(traceback_text(cause))
 
     def settle(self) -> None:
-        """Write out what tools left unwritten, or close what can not be written to: the interpreter would complain."""
+        """Flush both streams, and close a stream that fails, so that the interpreter reports nothing at exit."""
         for stream in (self.results, self._sentences):
             if stream is not None:
                 _settle(stream)
 
     @contextmanager
     def tools_aside(self, wanted: bool = True) -> Iterator[None]:
-        """Lead what tools print to the sentences, where it would stand between results that a program reads."""
+        """Redirect what tools print to stderr, so that it does not mix with machine-readable results."""
         if not wanted and self.results is not None:
             yield
             return
@@ -159,13 +156,13 @@ def _settle(stream: TextIO) -> None:
 
 
 def reason_of(error: OSError | ValueError) -> str:
-    """Return why the system refused something, without the paths that such errors hold."""
+    """Return the reason of a system error, without the paths that its message contains."""
     reason = error.strerror if isinstance(error, OSError) else None
     return (reason or type(error).__name__).lower()
 
 
 def visible(text: str) -> str:
-    """Return *text* with every character that is not printable as an escape, but with its lines and tabs.
+    """Return *text* with every non-printable character escaped, except newlines and tabs.
 
     >>> visible("a\\tb\\x1b[2J\\n")
     'a\\tb\\\\x1b[2J\\n'
@@ -179,7 +176,7 @@ Style = Literal["", "name", "dim", "good", "mended", "bad", "title"]
 
 
 WIDEST: Final = 100
-"""How many columns a page is wide at most; tables that are not wrapped may be wider."""
+"""Maximum width of a page in columns; tables that are not wrapped may be wider."""
 
 
 GAP: Final = 2
@@ -187,28 +184,28 @@ GAP: Final = 2
 
 
 WIDEST_COLUMN: Final = 48
-"""How wide a column of a table is at most where a program reads it; a longer cell pushes its own row alone."""
+"""Maximum width of a table column when a program reads it; a longer cell shifts only its own row."""
 
 
 NARROWEST: Final = 16
-"""How narrow a column may become that gives way to others."""
+"""Minimum width of a column that is shortened in favour of others."""
 
 
 class Cell(NamedTuple):
-    """A text in one style, which a layout without colours ignores."""
+    """A string in one style; plain text ignores the style."""
 
     text: str
     style: Style = ""
 
 
 class Rows(NamedTuple):
-    """Cells below each other; the last of a row is wrapped to what is left of the page.
+    """Rows of cells; the last cell of a row is wrapped to the remaining width of the page.
 
     Attributes:
-        rows: All of one length.
-        indent: Columns to the left of all of them.
-        widths: The least width of each column but the last, where columns of several blocks are to stand in line.
-        wrapped: Whether it is prose: never wider than `WIDEST`, and wrapped where a program reads it, too.
+        rows: The rows, all of the same length.
+        indent: Columns to the left of every row.
+        widths: The minimum width of each column but the last, to align the columns of several blocks.
+        wrapped: Whether it is prose, which is never wider than `WIDEST` and is wrapped for programs too.
     """
 
     rows: tuple[tuple[Cell, ...], ...]
@@ -217,14 +214,14 @@ class Rows(NamedTuple):
     wrapped: bool = True
 
     def fitted(self, width: int) -> int:
-        """Return how many of *width* columns the block takes: a page of prose is not read well where it is wide."""
+        """Return how many of *width* columns the block uses; wide prose is hard to read."""
         return min(width, WIDEST) if self.wrapped else width
 
     def columns(self, room: int) -> tuple[int, ...]:
-        """Return the width of each column but the last; the widest gives way where the last would have no place.
+        """Return the width of each column but the last, shortening the widest if the last would not fit.
 
         Args:
-            room: Columns of the page.
+            room: The width of the page in columns.
         """
         lengths = [[len(cell.text) for cell in row[:-1]] for row in self.rows]
         columns = [max(each) for each in zip(*lengths, self.widths or [0] * len(lengths[0]), strict=True)]
@@ -237,21 +234,21 @@ class Rows(NamedTuple):
 
 
 def cell(text: str, style: Style = "") -> Cell:
-    """Return a text from outside as a cell: control characters escaped, but lines kept, and tabs as blanks."""
+    """Return an untrusted string as a cell: control characters escaped, newlines unchanged, tabs as spaces."""
     return Cell(visible(text).expandtabs(4), style)
 
 
 def line(text: str, style: Style = "", *, indent: int = 0) -> Rows:
-    """Return a block of one text from outside."""
+    """Return a block with one untrusted string."""
     return Rows(((cell(text, style),),), indent=indent)
 
 
 EMPTY: Final = Rows(((Cell(""),),))
-"""A line that holds nothing apart."""
+"""An empty line between two blocks."""
 
 
 def aligned(block: Rows) -> Iterator[str]:
-    """Yield each row of a table as one line of plain text, however long it is.
+    """Yield each row of a table as one line of plain text of any length.
 
     >>> list(aligned(Rows(((Cell("a"), Cell("one")), (Cell("bcd"), Cell("two"))))))
     ['a    one', 'bcd  two']
@@ -282,7 +279,7 @@ def laid_out(block: Rows, width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    if len(text) <= room and "\n" not in text:  # as nearly all are
+    if len(text) <= room and "\n" not in text:  # nearly always
         return [text.rstrip()]
     from textwrap import wrap
 

@@ -1,4 +1,4 @@
-"""Pages to the results: with colours where a person looks at them and rich is installed, else as plain text."""
+"""Print blocks to stdout: with colours on a terminal if rich is installed, otherwise as plain text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from neuroscript.cli.terminal.output import WIDEST, Output, Rows, aligned, laid_
 
 
 def show(blocks: Iterable[Rows], output: Output) -> None:
-    """Write blocks to the results, with colours where a person looks at them and rich is installed."""
+    """Write blocks to stdout, with colours on a terminal if rich is installed."""
     if output.is_terminal:
         try:
             from neuroscript.cli.terminal.rich_pages import styled

@@ -1,4 +1,4 @@
-"""What a person at the command line can change so that a refused or failed call succeeds, as options to type."""
+"""Options that a user can add so that a refused or failed call succeeds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Refused = CallError | Decision
 
 
 def advice(error: Refused, *, shows_tracebacks: bool = True) -> str:
-    """Return what is wrong with a call and what to type to permit it, in one sentence, or ``""``.
+    """Return one message with the error of a call and the option that permits it, or ``""``.
 
     Args:
         shows_tracebacks: Whether the traceback of a failed tool is printed anyway.
@@ -21,7 +21,7 @@ def advice(error: Refused, *, shows_tracebacks: bool = True) -> str:
 
 
 def action(error: Refused, *, shows_tracebacks: bool = True) -> str:
-    """Return what to type to permit a call, or ``""`` if nothing that is typed helps."""
+    """Return the option that permits a call, or ``""`` if no option helps."""
     grants = getattr(error, "grants", ())
     match error.code:
         case "policy.capability" if grants:
@@ -29,11 +29,11 @@ def action(error: Refused, *, shows_tracebacks: bool = True) -> str:
         case "policy.trust":
             return "pass --trusted"
         case "policy.approval":
-            return f"answer at a terminal, or pass {options('--preapproved', [error.tool])}"
+            return f"approve it at a terminal, or pass {options('--preapproved', [error.tool])}"
         case "policy.not_allowed":
-            return f"add {quoted(error.tool)} to allow in the policy file, and to --allow if you pass that"
+            return f"add {quoted(error.tool)} to allow in the policy file, and to --allow if you use that option"
         case _ if not shows_tracebacks and getattr(error, "is_logged", False):
-            return "--traceback shows where"
+            return "add --traceback to see where"
     return ""
 
 
@@ -41,9 +41,9 @@ def _what(error: Refused) -> str:
     if error.code == "policy.capability":
         return error.remedy.removesuffix(f"; {_python_grants(error)}")
     if error.code == "policy.approval":
-        return f"{error.tool}: needs an approval"
+        return f"{error.tool}: needs approval"
     if error.code == "policy.not_allowed":
-        return f"{error.tool}: no pattern of allow matches it"
+        return f"{error.tool}: not matched by any allow pattern"
     return str(error) if isinstance(error, CallError) else f"{error.tool}: {error.text}"
 
 
@@ -61,6 +61,6 @@ def options(name: str, values: Sequence[str]) -> str:
 
 
 def quoted(word: str) -> str:
-    """Return a word in single quotes, as a shell reads it."""
+    """Return a string in single quotes for a shell."""
     inner = word.replace("'", "'\"'\"'")
     return f"'{inner}'"

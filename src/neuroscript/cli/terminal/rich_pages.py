@@ -1,4 +1,4 @@
-"""Pages with colours; the only one that knows rich, which is loaded for terminals alone."""
+"""Coloured pages with rich, which is imported only for terminals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ try:
     from rich.table import Table
     from rich.text import Text
 except ImportError as error:
-    raise missing("pages with colours need rich", "cli", error) from None
+    raise missing("coloured pages need rich", "cli", error) from None
 
 STYLES: Final[dict[Style, str]] = {
     "": "",
@@ -28,7 +28,7 @@ STYLES: Final[dict[Style, str]] = {
 
 
 def styled(blocks: Iterable[Rows], output: Output) -> str:
-    """Return blocks as text with colours for the terminal of *output*, as far as it and NO_COLOR permit them."""
+    """Return blocks as coloured text for the terminal of *output*, unless NO_COLOR is set."""
     console = Console(file=output.results, highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         for block in blocks:

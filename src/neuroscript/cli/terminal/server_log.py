@@ -1,4 +1,4 @@
-"""The log of a server on stderr: warnings of tools, refusals with what to grant, and tracebacks."""
+"""The log of a server on stderr: warnings of tools, refusals with the option that permits the call, and tracebacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from neuroscript.policy.refusals import Refusal
 
 
 class ServerHandler(logging.Handler):
-    """Writes messages as `CommandLogger` does, and refusals with the options to type."""
+    """A handler that writes messages like `CommandLogger`, and adds the required options to refusals."""
 
     def __init__(self, output: Output) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class ServerHandler(logging.Handler):
 
 
 def server_logger(output: Output) -> logging.Logger:
-    """Return the logger of this application, from level INFO on, with a handler that writes to *output*."""
+    """Return the logger of this application at level INFO, with a handler that writes to *output*."""
     logger = logging.getLogger(APPLICATION)
     logger.addHandler(ServerHandler(output))
     logger.setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""What a terminal shows while a model is waited for: a turning sign where rich is installed, else nothing."""
+"""A spinner on the terminal while a model is working, if rich is installed."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ TEXT: Final = "waiting for the model"
 
 @attrs.define
 class Waiting:
-    """A sign on the terminal that the sentences go to; it is gone before anything else is written there.
+    """A spinner on stderr, which must be stopped before anything else is written there.
 
     Attributes:
-        wanted: Whether there is to be one.
+        wanted: Whether the spinner is enabled.
     """
 
     wanted: bool
     _live: Any = None
 
     def start(self) -> None:
-        """Show it, where somebody looks."""
+        """Show the spinner if it is enabled and stderr is a terminal."""
         if self.wanted and self._live is None and is_terminal(sys.stderr):
             self._live = _sign()
             if self._live is not None:
                 self._live.start()
 
     def stop(self) -> None:
-        """Take it away, if it is there."""
+        """Remove the spinner if it is shown."""
         if self._live is not None:
             live, self._live = self._live, None
             live.stop()

@@ -1,4 +1,4 @@
-"""A command in a process of its own that has a time limit, and then is ended with all that it has started."""
+"""Run a program with a time limit, and kill it together with the processes that it started."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contextlib import suppress
 
 
 def ended(words: Sequence[str], seconds: float, settings: Mapping[str, str]) -> tuple[int | None, str, str]:
-    """Return how a command ended, and what it wrote to its two streams.
+    """Run a program and return its exit code and its output.
 
     Args:
-        seconds: How long it may take.
-        settings: Further variables of its environment.
+        seconds: The time limit.
+        settings: Additional environment variables.
 
     Returns:
-        Its exit code, or None where it had its time; and two texts.
+        The exit code, or None after a timeout, and the contents of stdout and stderr.
     """
     nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(  # noqa: S603

@@ -1,4 +1,4 @@
-"""What else there is to say about the name of a tool that is unknown: a group, or a distribution to install."""
+"""Hints for an unknown tool name: a group of tools, or a distribution to install."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from neuroscript.io.text import shown
 from neuroscript.names import from_wire
 
 STANDARD: Final = "std"
-"""The extra that brings the first tools, which need no grants."""
+"""The extra with the first tools, which need no grants."""
 
 
 def tool_hints(name: str, known: Collection[str], words: Sequence[str] = (), *, is_own: bool) -> list[str]:
-    """Return at most one sentence that helps the user who typed the unknown name of a tool.
+    """Return at most one hint for an unknown tool name.
 
     Args:
-        name: In any spelling.
+        name: The name, in any spelling.
         known: The canonical names of all tools.
-        words: The words after the name.
-        is_own: Whether the command is ours; the command of a host loads what the host decides.
+        words: The arguments after the name.
+        is_own: Whether this is the ``neuroscript`` command, not an application's own.
     """
     name = from_wire(name)
     if is_own and _is_absent(name, known):
@@ -39,7 +39,7 @@ def tool_hints(name: str, known: Collection[str], words: Sequence[str] = (), *, 
 
 
 def no_match(pattern: str | None, known: Collection[str]) -> str:
-    """Return what is said where a pattern matches none of the known tools."""
+    """Return the message for a pattern that matches none of the known tools."""
     if pattern is None:
         return _no_tools()
     name = pattern.lower().rstrip(".")
@@ -57,7 +57,7 @@ def no_match(pattern: str | None, known: Collection[str]) -> str:
 
 
 def _is_absent(name: str, known: Iterable[str]) -> bool:
-    """Tell whether a name is in a group of our own distributions of which no tool is known."""
+    """Return whether a name is in a group of this project's distributions that has no known tool."""
     return owner_of(name) is not None and not any(_group(each) == _group(name) for each in known)
 
 
@@ -74,7 +74,7 @@ def _standard_first(names: Iterable[str]) -> list[str]:
 
 
 def _no_tools() -> str:
-    return f"there are no tools; {EXTRAS[STANDARD]} brings the first ones: {mending(STANDARD)}"
+    return f"no tools are available; install {EXTRAS[STANDARD]} to get started: {mending(STANDARD)}"
 
 
 def _brings(name: str) -> str:
@@ -82,7 +82,7 @@ def _brings(name: str) -> str:
 
     owner = owner_of(name)
     extra = next(extra for extra, distribution in EXTRAS.items() if distribution == owner)
-    brings = f"{owner} brings the tools of {_group(name)} and is"
+    provides = f"{owner} provides the {_group(name)} tools and is"
     if any(each.key == owner for each in known()):
-        return f"{brings} installed, but it is not loaded: neuroscript plugins list"
-    return f"{brings} not installed: {mending(extra)}"
+        return f"{provides} installed but not loaded: neuroscript plugins list"
+    return f"{provides} not installed: {mending(extra)}"

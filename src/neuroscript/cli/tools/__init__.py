@@ -1,1 +1,1 @@
-"""Commands that show and export tools."""
+"""Commands that list, describe and export tools."""

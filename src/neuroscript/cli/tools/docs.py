@@ -1,4 +1,4 @@
-"""``neuroscript docs``: a page of Markdown for each group of tools."""
+"""``neuroscript docs``: write a Markdown page for each group of tools."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from neuroscript.io.text import shown_path
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """Write the pages, or look whether those that are there are current, and return the exit code.
+    """Write the pages, or with ``--check`` only check that they are current, and return the exit code.
 
     Raises:
-        UsageError: No tool matches, or a page can not be written; a file of somebody else stands in its place.
+        UsageError: No tool matches, a page cannot be written, or it would overwrite a file of another program.
     """
     if options.check and options.output is None:
-        raise UsageError("--check needs the directory that is to be looked at; name it with --output")
+        raise UsageError("--check needs the directory of the pages; add --output DIR")
     if options.output == "":
-        raise UsageError("the name of the directory is empty; name one with --output")
+        raise UsageError("--output: expected the name of a directory, got an empty string")
     directory = Path(options.output or "")
     pages = [*_pages(gathered(options, output, make_engine), directory)]
     if options.output is None:
@@ -54,12 +54,12 @@ def _print(pages: Sequence[Written], options: Namespace, output: Output) -> None
 
 
 def _left_over(directory: Path, pages: Sequence[Written]) -> Iterator[Path]:
-    """Yield the pages that an earlier run has written, of groups that are no longer there."""
+    """Yield the pages of an earlier run whose groups no longer exist."""
     files = {each.file for each in pages}
     try:
         found = sorted(directory.glob("*.md"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"can not read {shown_path(str(directory))}: {reason_of(error)}") from None
+        raise UsageError(f"cannot read {shown_path(str(directory))}: {reason_of(error)}") from None
     yield from (file for file in found if file not in files and file.is_file() and _is_ours(file))
 
 
@@ -71,7 +71,7 @@ def _refuse_others(pages: Sequence[Written]) -> None:
     for each in pages:
         if each.file.is_symlink() or (existing_text(each.file) is not None and not _is_ours(each.file)):
             where = shown_path(str(each.file))
-            raise UsageError(f"{where} was not written by neuroscript docs; move it, or name another directory")
+            raise UsageError(f"{where} was not written by neuroscript docs; move it, or choose another directory")
 
 
 def _tell(
@@ -87,7 +87,7 @@ def _tell(
         output.json({"directory": str(directory), **{key: [each.name for each in names[key]] for key in names}})
         return
     for file in left:
-        output.say(f"{shown_path(str(file))} is left over; there are no tools of that group, so remove it")
+        output.say(f"{shown_path(str(file))} is obsolete, because its group has no tools; delete it")
     if not options.check:
         output.text(f"{shown_path(str(directory))}: {counted(len(pages), 'page')}, {len(stale)} written")
         return

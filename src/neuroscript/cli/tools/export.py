@@ -1,4 +1,4 @@
-"""``neuroscript export``: tools as others read them."""
+"""``neuroscript export``: export tools as JSON Schema, as a prompt, or for the API of a model."""
 
 from __future__ import annotations
 
@@ -14,28 +14,26 @@ from neuroscript.spec.tool_spec import ToolSpec
 
 
 class Exported(NamedTuple):
-    """Tools in one format: as a text, and as plain data for programs."""
+    """Tools in one format, as a string and as plain data for ``--json``."""
 
     text: str
     data: Any
 
 
 Format = Callable[[Sequence[ToolSpec], Namespace], Exported]
-"""What writes tools in one format."""
+"""A function that exports tools in one format."""
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """Write the tools that match the pattern, all without one, and return the exit code.
+    """Print the tools that match the pattern, or all without one, and return the exit code.
 
     Raises:
-        UsageError: There is no such format, or no tool matches.
-        SpecError: A spec has an example for which JSON has no word.
+        UsageError: The format is unknown, or no tool matches.
+        SpecError: JSON cannot represent an example of a spec.
     """
     if options.format not in FORMATS:
         known = ", ".join(FORMATS)
-        raise UsageError(
-            f"no format is called {shown(options.format)}; there are {known} (see neuroscript export --help)"
-        )
+        raise UsageError(f"unknown format {shown(options.format)}; choose from {known} (see neuroscript export --help)")
     found = gathered(options, output, make_engine)
     exported = FORMATS[options.format]([tool.spec for tool in found.tools], options)
     if options.json:
@@ -68,7 +66,7 @@ def _jsonschema(specs: Sequence[ToolSpec], options: Namespace) -> Exported:
 
 
 def _for_api(neighbour: str, **options: Any) -> Format:
-    """Return what writes tools for one API, by the module of that neighbour, which is loaded when it is asked."""
+    """Return the function that exports tools for one API; its module is imported when it is called."""
 
     def exported(specs: Sequence[ToolSpec], _: Namespace) -> Exported:
         from importlib import import_module
@@ -92,4 +90,4 @@ FORMATS: Final[Mapping[str, Format]] = {
     "anthropic": _for_api("anthropic"),
     "gemini": _for_api("gemini"),
 }
-"""What tools can be exported as, and what writes them so."""
+"""The export formats and their functions."""

@@ -1,6 +1,6 @@
-"""``neuroscript list``: the tools there are, one in each line.
+"""``neuroscript list``: list the available tools, one per line.
 
-Where nothing but installed distributions brings them, their indexes say all that is shown: no engine is made.
+If all tools come from installed distributions, the command reads only their indexes and creates no engine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from neuroscript.cli.terminal.printing import show
 
 
 class Told(NamedTuple):
-    """What is told of a tool."""
+    """A listed tool."""
 
     name: str
     signature: str
@@ -26,20 +26,20 @@ class Told(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All but its name and its signature, in one line."""
+        """The notes and the description, in one line."""
         old = ", ".join(self.aliases)
         notes = [f"(deprecated: {self.deprecated})" * bool(self.deprecated), f"(alias: {old})" * bool(old)]
         return " ".join(filter(None, (*notes, self.description))).replace("\n", " ")
 
     @property
     def data(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """The tool as plain data."""
         data = self._asdict()
         return {key: value for key, value in data.items() if value or key not in ("deprecated", "aliases")}
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """List the tools whose canonical names match the pattern, all without one, and return the exit code."""
+    """List the tools whose canonical names match the pattern, or all without one, and return the exit code."""
     is_installed = is_indexed(options, make_engine)
     found = sorted(_indexed(vars(options), output) if is_installed else _registered(options, output, make_engine))
     tools = [tool for tool in found if matches(tool.name, options.pattern)]
@@ -54,7 +54,7 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
 
 
 def _indexed(settings: Mapping[str, Any], output: Output) -> Iterator[Told]:
-    """Yield the tools of installed distributions, as their indexes tell of them."""
+    """Yield the tools of installed distributions, from their indexes."""
     for tool, _, aliases in indexed(settings, output):
         description, deprecated = (str(tool.spec.get(key, "")) for key in ("description", "deprecated"))
         yield Told(tool.name, tool.signature, description, deprecated, aliases)

@@ -1,4 +1,4 @@
-"""``neuroscript show``: all of one tool, for a person who wants to call it."""
+"""``neuroscript show``: show the arguments, result, policy and examples of one tool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """Show one tool and return the exit code.
 
     Raises:
-        ToolNotFound: There is no such tool.
+        ToolNotFound: The tool is unknown.
     """
     with opened(make_engine, output, options) as engine:
         tool = found(engine, options.name, is_own=make_engine is None)
@@ -79,7 +79,7 @@ def _policy(policy: ToolPolicy) -> Iterator[tuple[Cell, Cell]]:
     needs = [*(["trust"] if policy.requires_trust else []), *policy.capabilities]
     needs.extend(["approval of each call"] if policy.requires_approval else [])
     yield cell("needs"), cell(", ".join(needs) or "nothing", "mended" if needs else "good")
-    yield cell("effects"), cell(", ".join(policy.effects) or "not said")
+    yield cell("effects"), cell(", ".join(policy.effects) or "not specified")
     if policy.timeout is not None:
         yield cell("timeout"), cell(f"{policy.timeout:g} s")
 
@@ -96,4 +96,4 @@ def _given(args: Any) -> str:
 def _outcome(example: Example) -> str:
     if example.error:
         return f"fails: {example.error}"
-    return "differs from call to call" if example.result is UNSET else f"gives {written(example.result)}"
+    return "result varies" if example.result is UNSET else f"returns {written(example.result)}"

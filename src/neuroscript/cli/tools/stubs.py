@@ -1,4 +1,4 @@
-"""``neuroscript stubs``: the types of the tools, for the type checker of whoever calls them from Python."""
+"""``neuroscript stubs``: write the types of the tools for type checkers of calling Python code."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ STDOUT = "-"
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """Write the stub, or look whether the one that is there is current, and return the exit code.
+    """Write the stub, or with ``--check`` only check that it is current, and return the exit code.
 
     Raises:
-        UsageError: No tool matches, or the file is none that can be written, or imported.
+        UsageError: No tool matches, or the file cannot be written or has an invalid name.
     """
     file = None if options.output == STDOUT else _file(options.output)
     if file is None and options.check:
-        raise UsageError("--check needs the file that is to be looked at; name it with --output")
+        raise UsageError("--check needs the stub file; add --output FILE")
     tools = gathered(options, output, make_engine).tools
     text = stub(tool.spec for tool in tools)
     if file is None:
@@ -47,5 +47,5 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
 def _file(name: str) -> Path:
     file = Path(name)
     if file.suffix != ".pyi" or not file.stem.isidentifier():
-        raise UsageError(f"{shown_path(name)} is no file that can be imported as a stub; name one like tools.pyi")
+        raise UsageError(f"{shown_path(name)} is not a valid stub file name; use a name such as tools.pyi")
     return file
