@@ -127,7 +127,7 @@ def test_chat_commands_print_to_stderr(server: ModelServer, tmp_path: Path) -> N
 
     assert (ran.code, ran.out, sent(server, 0)) == (2, "one\n", [("user", "/help")])
     assert ran.err.splitlines()[:6] == [
-        "neuroscript: math.sqrt  Give the square root of a number.",
+        "neuroscript: math.sqrt  Calculate the square root of a number.",
         "neuroscript: 10 tokens in, 3 out",
         "neuroscript: wrote 2 turns",
         "neuroscript: expected a file name: /save FILE",

@@ -34,7 +34,7 @@ def test_module_and_installed_command_are_the_same() -> None:
         pytest.param(["call", "math.add", "-1.5e3", "--", "-2"], Ran(0, "-1502.0\n"), id="numbers below 0"),
         pytest.param(
             ["call", "math.divide", "1", "0"],
-            Ran(1, err="neuroscript: math.divide: a division by 0 has no result\n"),
+            Ran(1, err="neuroscript: math.divide: division by zero\n"),
             id="a failure",
         ),
     ],

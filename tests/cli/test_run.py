@@ -19,7 +19,7 @@ GAVE: dict[str, tuple[tuple[str, ...], str, str]] = {
     "fallback.toml": (
         (),
         '{"instead": "THERE IS NO SUCH NUMBER"}\n',
-        "neuroscript: divided: math.divide: a division by 0 has no result (the plan continued)\n",
+        "neuroscript: divided: math.divide: division by zero (the plan continued)\n",
     ),
     "fan-out.toml": ((), "29 letters, the last word is line, md5 986f231beeaefac076dc907459c8aede\n", ""),
     "inputs.toml": (("--input", "days=3", "--input", "prices=[10, 2.5]"), "3 days cost 30.0 EUR\n", ""),
@@ -45,8 +45,8 @@ GAVE: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
     "trace.toml": (
         (),
-        '{"ends": ["succeeded", "failed"], "why": "quotient: math.divide: a division by 0 has no result"}\n',
-        "neuroscript: quotient: math.divide: a division by 0 has no result (the plan continued)\n",
+        '{"ends": ["succeeded", "failed"], "why": "quotient: math.divide: division by zero"}\n',
+        "neuroscript: quotient: math.divide: division by zero (the plan continued)\n",
     ),
 }
 """Inputs, output and messages of each example."""

@@ -1,4 +1,4 @@
-"""What the tests of the file tools use: the sandbox of the examples, and engines with grants for it."""
+"""Fixtures of the file tool tests: the sandbox of the examples, and engines with grants for it."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ EngineWith = Callable[..., Engine]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_neuroscript_setup(distribution: str) -> Setup | None:
-    """Return the sandbox that the examples count on."""
+    """Return the sandbox that the examples use."""
     return Setup(files={**FILES, EMPTY: None}) if distribution == "neuroscript-fs" else None
 
 
 @pytest.fixture
 def setup() -> Setup | None:
-    """The world of the examples."""
+    """The environment of the examples."""
     return pytest_neuroscript_setup("neuroscript-fs")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The directory that is the sandbox, with the files of the examples."""
+    """The sandbox directory, with the files of the examples."""
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
@@ -58,7 +58,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine_with(root: Path) -> Iterator[EngineWith]:
-    """Takes grants, and returns an engine over that sandbox which has found this distribution by its entry points."""
+    """Takes grants and returns an engine over the sandbox, which found this distribution through its entry points."""
     with ExitStack() as stack:
 
         def made(*grants: str) -> Engine:
@@ -70,5 +70,5 @@ def engine_with(root: Path) -> Iterator[EngineWith]:
 
 @pytest.fixture
 def engine(engine_with: EngineWith) -> Engine:
-    """An engine that grants all that can be asked of files."""
+    """An engine with all grants for files."""
     return engine_with("fs:*:*")

@@ -1,4 +1,4 @@
-"""The file tools, through an engine as a caller would use them: upstream's cases, what they change, what they refuse."""
+"""The file tools, called through an engine: upstream's cases, changes, refusals."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def paths(entries: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
-def test_upstreams_cases_hold(engine: Engine, root: Path, case: dict[str, Any]) -> None:
-    """The same results and the same files behind them; where upstream refuses, there is a code."""
+def test_upstream_cases(engine: Engine, root: Path, case: dict[str, Any]) -> None:
+    """Results and files are those of upstream; a refusal has a code."""
     for name in case.get("setup", {}).get("dirs", []):
         (root / name).mkdir()
     for name, content in case.get("setup", {}).get("files", {}).items():
@@ -68,8 +68,8 @@ def test_upstreams_cases_hold(engine: Engine, root: Path, case: dict[str, Any]) 
         assert content == (root / name).read_text()
 
 
-def test_what_is_written_is_read_again(engine: Engine, root: Path) -> None:
-    """As UTF-8, with the ends of lines as they are."""
+def test_read_returns_what_write_wrote(engine: Engine, root: Path) -> None:
+    """As UTF-8, with the original line endings."""
     text = "Grüße\r\n☃\n\rlast"
 
     engine.call("fs.write", ["a/b/c.txt", text])
@@ -80,16 +80,16 @@ def test_what_is_written_is_read_again(engine: Engine, root: Path) -> None:
     assert f"{text}\nmore" == engine.call("fs.read", ["a/b/c.txt"])
 
 
-def test_moving_takes_along_what_a_directory_holds(engine: Engine, root: Path) -> None:
-    """The old name is gone, the new one has the same content."""
+def test_move_includes_directory_content(engine: Engine, root: Path) -> None:
+    """The old path is gone, and the new one has the same content."""
     engine.call("fs.move", ["data", "empty/new"])
 
     assert not (root / "data").exists()
     assert "old\n" == (root / "empty/new/old/b.txt").read_text()
 
 
-def test_deleting_leaves_nothing(engine: Engine, root: Path) -> None:
-    """Of a file, an empty directory, and a link, which is not followed."""
+def test_delete_removes_entry(engine: Engine, root: Path) -> None:
+    """Files, empty directories and links, which are not followed."""
     (root / "link").symlink_to(root / "data" / "a.txt")
 
     assert ["OK"] * 3 == [engine.call("fs.delete", [name]) for name in ("notes.txt", "empty", "link")]
@@ -110,8 +110,8 @@ LINES = {
 
 
 @pytest.mark.parametrize(("args", "expected"), LINES.values(), ids=LINES)
-def test_a_file_is_read_in_parts(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
-    """By lines, so that no character is cut."""
+def test_read_range_of_lines(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
+    """Offset and limit count lines, so no character is split."""
     assert expected == engine.call("fs.read", ["data/a.txt", *args])
 
 
@@ -119,28 +119,28 @@ COUNTED = {"": 0, "\n": 1, "a": 1, "a\n": 1, "a\nb": 2, "\n\n": 2, "a\r\nb\r": 2
 
 
 @pytest.mark.parametrize(("text", "expected"), COUNTED.items(), ids=[repr(each[:9]) for each in COUNTED])
-def test_lines_are_counted_as_they_are_read(engine: Engine, text: str, expected: int) -> None:
-    """Line feeds, and one more for what stands behind the last of them."""
+def test_linecount_matches_read(engine: Engine, text: str, expected: int) -> None:
+    """A last line without a newline counts."""
     engine.call("fs.write", ["lines.txt", text])
 
     assert expected == engine.call("fs.linecount", ["lines.txt"])
 
 
-def test_what_is_no_text_is_not_read_as_one(engine: Engine, root: Path) -> None:
-    """The error says how much was read and where it ends to be UTF-8, and nothing of it."""
+def test_read_rejects_binary_files(engine: Engine, root: Path) -> None:
+    """The error contains the position of the first invalid byte, and no content."""
     (root / "mixed").write_bytes(b"fine\n\xc3\xa4\xff\n")
 
     with pytest.raises(ToolFailed) as caught:
         engine.call("fs.read", ["mixed"])
 
-    assert "fs.read: the file is no text in UTF-8: of 9 bytes, number 8 does not fit" == str(caught.value)
+    assert "fs.read: the file is not UTF-8 text: byte 8 of 9 is invalid" == str(caught.value)
     assert ("fs.not_text", "model") == (caught.value.code, caught.value.retry)
     assert "fine\n" == engine.call("fs.read", ["mixed", 0, 1])
 
 
 @pytest.mark.parametrize("line", ["x" * 1023 + "\n", "x" * 2**20], ids=["many lines", "one line"])
-def test_no_more_is_read_than_can_be_written_again(engine: Engine, root: Path, line: str) -> None:
-    """8 MiB in one call; a longer file is read in parts."""
+def test_read_is_limited_to_8_mib(engine: Engine, root: Path, line: str) -> None:
+    """A longer file can be read in parts."""
     whole = line * (8 * 2**20 // len(line))
     (root / "long").write_text(whole)
     assert whole == engine.call("fs.read", ["long"])
@@ -150,19 +150,19 @@ def test_no_more_is_read_than_can_be_written_again(engine: Engine, root: Path, l
     for args in ([], [0, 1 + line.count("\n") * 2**13]):
         with pytest.raises(ToolFailed) as caught:
             engine.call("fs.read", ["long", *args])
-    text = "there are more than 8388608 bytes to read; ask for fewer lines, with offset and limit"
+    text = "there are more than 8388608 bytes to read; read fewer lines with offset and limit"
     assert (text, "fs.too_large", "model") == (caught.value.text, caught.value.code, caught.value.retry)
 
 
-def test_a_digest_is_that_of_the_bytes(engine: Engine, root: Path) -> None:
-    """SHA-256, whatever the file holds."""
+def test_hash_is_sha256_of_the_bytes(engine: Engine, root: Path) -> None:
+    """For text and binary files."""
     (root / "bytes").write_bytes(bytes(range(256)) * 5000)
 
     assert hashlib.sha256(bytes(range(256)) * 5000).hexdigest() == engine.call("fs.hash", ["bytes"])
 
 
-def test_an_entry_has_one_shape(engine: Engine) -> None:
-    """Whichever tool shows it, in the same order of keys."""
+def test_entries_have_the_same_shape(engine: Engine) -> None:
+    """Every tool returns the same keys in the same order."""
     expected = {
         "name": "a.txt",
         "path": "data/a.txt",
@@ -179,8 +179,8 @@ def test_an_entry_has_one_shape(engine: Engine) -> None:
         assert entries == [engine.call("fs.stat", [each["path"]]) for each in entries]
 
 
-def test_entries_stand_in_the_order_of_their_paths(engine: Engine, root: Path) -> None:
-    """The same on every file system."""
+def test_entries_are_sorted_by_path(engine: Engine, root: Path) -> None:
+    """On every file system."""
     for name in ("data/old-er", "data/Z", "data/é", "data/old.txt"):
         (root / name).touch()
 
@@ -189,8 +189,8 @@ def test_entries_stand_in_the_order_of_their_paths(engine: Engine, root: Path) -
         assert "data/old-er" in paths(entries)
 
 
-def test_the_sandbox_itself_is_shown_unless_it_is_said(engine: Engine) -> None:
-    """Its entries have no directory before their names."""
+def test_default_path_is_the_sandbox(engine: Engine) -> None:
+    """The paths of its entries have no directory prefix."""
     top = ["SHA256SUMS", "data", "empty", "notes.txt", "photo.jpg"]
 
     assert top == paths(engine.call("fs.list"))
@@ -199,8 +199,10 @@ def test_the_sandbox_itself_is_shown_unless_it_is_said(engine: Engine) -> None:
     assert ["notes.txt"] == paths(engine.call("fs.glob", ["*.txt"]))
 
 
-def test_links_are_shown_and_not_entered(engine: Engine, root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Nor read, whether they lead out of the sandbox or not."""
+def test_links_are_listed_but_not_followed(
+    engine: Engine, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """They are not read either, whether they lead out of the sandbox or not."""
     outside = tmp_path_factory.mktemp("outside")
     (outside / "secret").write_text("secret")
     (root / "way-out").symlink_to(outside)
@@ -214,8 +216,8 @@ def test_links_are_shown_and_not_entered(engine: Engine, root: Path, tmp_path_fa
         assert outcome(engine, tool, name) in ("sandbox.symlink", "sandbox.notdir")
 
 
-def test_a_file_of_a_far_year_does_not_hide_the_others(engine: Engine, root: Path) -> None:
-    """Its moment has no text then; the number of seconds is still there."""
+def test_file_time_out_of_range_does_not_fail_the_listing(engine: Engine, root: Path) -> None:
+    """The entry has no RFC 3339 time, but still a timestamp."""
     os.utime(root / "notes.txt", (10**12, 10**12))
     if (root / "notes.txt").stat().st_mtime < 10**12:
         os.utime(root / "notes.txt", (0, -(10**11)))
@@ -252,10 +254,10 @@ CONFINED = {
 
 
 @pytest.mark.parametrize(("tool", "args", "expected"), CONFINED.values(), ids=CONFINED)
-def test_a_grant_for_a_directory_confines(
+def test_grant_is_limited_to_its_directory(
     engine_with: EngineWith, root: Path, tool: str, args: list[Any], expected: Any
 ) -> None:
-    """``fs:read:data/**`` lets data be read and shown, all that is below it, and nothing else."""
+    """``fs:read:data/**`` allows reading and listing data and everything below it, and nothing else."""
     (root / "data2").mkdir()
 
     came = outcome(engine_with("fs:read:data/**"), tool, *args)
@@ -264,8 +266,8 @@ def test_a_grant_for_a_directory_confines(
     assert expected == (paths(entries) if isinstance(entries, list) else came)
 
 
-def test_what_is_shown_is_all_that_the_path_holds(engine_with: EngineWith) -> None:
-    """So a grant for one level of a directory, or for some of its names, does not let it be shown."""
+def test_listing_needs_access_to_the_whole_directory(engine_with: EngineWith) -> None:
+    """A grant for one level, or for some names, is not enough to list a directory."""
     for grant in ("fs:read:data/*", "fs:read:data", "fs:read:data/*.txt", "fs:write:data/**"):
         assert "policy.capability" == outcome(engine_with(grant), "list", "data")
     assert "one\ntwo\nthree\n" == outcome(engine_with("fs:read:data/*.txt"), "read", "data/a.txt")
@@ -280,10 +282,10 @@ MOVED = {
 
 
 @pytest.mark.parametrize(("grants", "code"), MOVED.values(), ids=MOVED)
-def test_moving_deletes_here_and_writes_there(
+def test_move_needs_delete_and_write_grants(
     engine_with: EngineWith, root: Path, grants: list[str], code: str | None
 ) -> None:
-    """It needs both, and neither of the two paths is changed without."""
+    """Without both, neither path changes."""
     for name in ("inbox", "done"):
         (root / name).mkdir()
     (root / "inbox" / "a").touch()
@@ -298,8 +300,8 @@ def test_moving_deletes_here_and_writes_there(
 # Room
 
 
-def test_the_room_on_the_disk_is_told_without_saying_where(engine_with: EngineWith, root: Path) -> None:
-    """It needs to read the sandbox itself and nothing in it; a grant for a part of it is not enough."""
+def test_free_needs_a_grant_for_the_sandbox_only(engine_with: EngineWith, root: Path) -> None:
+    """A grant for a part of the sandbox is not enough."""
     came = engine_with("fs:read:.").call("fs.free")
 
     assert ["total_bytes", "free_bytes"] == list(came)
@@ -335,15 +337,15 @@ SANITIZED = {
 
 
 @pytest.mark.parametrize(("name", "expected"), SANITIZED.items(), ids=[repr(each[:12]) for each in SANITIZED])
-def test_a_name_is_made_of_a_text(engine: Engine, name: str, expected: str) -> None:
-    """By upstream's rules; devices of Windows are told whatever extension they have."""
+def test_sanitized_names_follow_upstream(engine: Engine, name: str, expected: str) -> None:
+    """Windows device names are recognized with any extension."""
     assert expected == engine.call("fs.sanitizefilename", [name])
     assert "OK" == engine.call("fs.write", [expected, "it can be written"])
 
 
 @given(st.text(st.sampled_from("._-aC0 /\\:é\x00~\nnoulpt19"), max_size=130) | st.text(max_size=20))
-def test_every_text_gives_one_valid_name(text: str) -> None:
-    """Short, plain, no device; and what is a name already stays as it is."""
+def test_sanitized_names_are_always_valid(text: str) -> None:
+    """Short, ASCII, no device name; a valid name does not change."""
     name = sanitizefilename(text)
 
     assert re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_])?", name)

@@ -1,4 +1,4 @@
-"""Files held to lists of digests, through an engine as a caller would: what is read, what is told, what is refused."""
+"""The fs.verify tool, called through an engine: supported lists, results, refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EngineWith = Callable[..., Engine]
 
 
 def code_of(engine: Engine, *args: str, retry: str = "host") -> str:
-    """Return the code of the error that a call ends in, and assert who can make the call succeed."""
+    """Return the error code of a call, and assert who can retry."""
     with pytest.raises(CallError) as caught:
         engine.call("fs.verify", args)
     assert caught.value.retry == retry
@@ -24,8 +24,8 @@ def code_of(engine: Engine, *args: str, retry: str = "host") -> str:
 
 @pytest.mark.parametrize("program", ["md5sum", "sha256sum", "sha512sum"])
 @pytest.mark.parametrize("mode", ["--text", "--binary"])
-def test_lists_that_others_wrote_are_read(engine: Engine, root: Path, program: str, mode: str) -> None:
-    """Those of the programs that everybody has; what is changed afterwards is told."""
+def test_lists_of_common_programs_are_supported(engine: Engine, root: Path, program: str, mode: str) -> None:
+    """A file that changes afterwards is reported."""
     (root / "empty" / "a b").write_bytes(b"\0")
     names = ["data/a.txt", "data/old/b.txt", "empty/a b", "notes.txt", "photo.jpg"]
     done = subprocess.run([program, mode, *names], cwd=root, capture_output=True, check=True)
@@ -43,8 +43,8 @@ DIGEST = hashlib.sha256(b"").hexdigest()
 ODD = ["a,b", "a*", "a?", "[a]", "{a}", "a b", " a", "*a", "a  b", "é", "fs:read", "dots...", "-"]
 
 
-def test_a_name_is_never_a_pattern(engine_with: EngineWith, root: Path) -> None:
-    """Whatever characters it has, it is that one file, below a directory of such a name too."""
+def test_names_are_not_patterns(engine_with: EngineWith, root: Path) -> None:
+    """A name with wildcard characters means that one file, also in a directory with such a name."""
     place = root / "d,{*}[x]"
     place.mkdir()
     for name in ODD:
@@ -65,15 +65,15 @@ NOT_BELOW = {
 
 
 @pytest.mark.parametrize(("name", "retry"), NOT_BELOW.items(), ids=NOT_BELOW)
-def test_a_list_leads_nowhere_but_below_its_directory(engine: Engine, root: Path, name: str, retry: str) -> None:
-    """Even if all of the sandbox may be read: a list is data, and its names are not the caller's."""
+def test_list_cannot_name_files_outside_its_directory(engine: Engine, root: Path, name: str, retry: str) -> None:
+    """Even if the whole sandbox is readable: the names come from data, not from the caller."""
     (root / "list").write_text(f"{DIGEST}  {name}\n")
 
     assert "policy.capability" == code_of(engine, "list", "data", retry=retry)
 
 
-def test_what_is_no_file_is_missing(engine: Engine, root: Path) -> None:
-    """A directory, a link, wherever it leads, and a name below a file."""
+def test_directories_and_links_count_as_missing(engine: Engine, root: Path) -> None:
+    """As does a name below a file."""
     (root / "link").symlink_to(root / "notes.txt")
     names = ["data", "link", "notes.txt/a", "notes.txt/", "nothing"]
     (root / "list").write_text("".join(f"{DIGEST}  {name}\n" for name in names))
@@ -94,19 +94,19 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
-def test_a_line_that_is_none_of_a_list_is_named(engine: Engine, root: Path, line: str) -> None:
-    """By its number and not by what it holds, whatever stands before it."""
+def test_invalid_line_is_reported_by_number(engine: Engine, root: Path, line: str) -> None:
+    """The error does not contain the line."""
     (root / "list").write_text(f"{DIGEST}  ../outside\n\n{line}\n")
 
     with pytest.raises(ToolFailed) as caught:
         engine.call("fs.verify", ["list", "data"])
 
-    text = "line 3: expected 32, 64 or 128 hexadecimal digits, two blanks and a name, got something else"
+    text = "line 3: expected 32, 64 or 128 hexadecimal digits, two spaces and a name, got something else"
     assert (f"fs.verify: {text}", "fs.bad_list", "model") == (str(caught.value), caught.value.code, caught.value.retry)
 
 
-def test_verifying_needs_the_list_and_the_directory(engine_with: EngineWith) -> None:
-    """Both, or nothing is read."""
+def test_verify_needs_grants_for_list_and_directory(engine_with: EngineWith) -> None:
+    """Without both, nothing is read."""
     args = ["SHA256SUMS", "data"]
 
     assert "policy.capability" == code_of(engine_with("fs:read:SHA256SUMS"), *args)

@@ -1,4 +1,4 @@
-"""What the tests of the git tools use: real repositories, engines with grants for them, and a server of git on loopback."""
+"""Fixtures of the git tool tests: real repositories, engines with grants, and a git server on loopback."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ Git = Callable[..., str]
 
 
 def run(folder: Path, *words: str, **more: str) -> str:
-    """Run plain git as a user would, and return what it says."""
+    """Run plain git like a user, and return its output."""
     env = {**os.environ, **ALONE, **WHO, **more}
     done = subprocess.run(["git", *words], cwd=folder, env=env, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
 def repository(folder: Path) -> Path:
-    """Make the repository of the examples: two branches, one changed file, one new one."""
+    """Create the repository of the examples: two branches, one changed file, one new file."""
     folder.mkdir(parents=True)
     run(folder, "init", "--quiet", "--initial-branch=main")
     run(folder, "config", "user.name", "Ada")
@@ -76,39 +76,39 @@ def repository(folder: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take away what git could learn of the user of this machine, and of its proxies."""
+    """Hide the user's git settings and proxies from git."""
     for name in [*WHO, "http_proxy", "https_proxy", "HTTPS_PROXY", "HTTP_PROXY"]:
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def git() -> Git:
-    """Takes a directory and words, runs plain git as a user would, and returns what it says."""
+    """Takes a directory and arguments, runs plain git like a user, and returns its output."""
     return run
 
 
 @pytest.fixture
 def make() -> Callable[[Path], Path]:
-    """Takes a directory that is not there, and makes the repository of the examples of it."""
+    """Takes a directory that does not exist, and creates the repository of the examples there."""
     return repository
 
 
 @pytest.fixture(scope="module")
 def plain() -> tuple[Git, Callable[[Path], Path]]:
-    """The functions of `git` and `make`, for fixtures of a module."""
+    """The functions of `git` and `make`, for module fixtures."""
     return run, repository
 
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Path], str]]:
-    """Takes a directory of bare repositories, and returns the URL of the one that is called a.git."""
+    """Takes a directory of bare repositories, and returns the URL of the one named a.git."""
     with ExitStack() as stack:
         yield lambda folder: f"{stack.enter_context(serving(folder, []))}/a.git"
 
 
 @pytest.fixture
 def alone() -> dict[str, str]:
-    """An environment in which git knows who works, and reads no settings of the machine."""
+    """An environment in which git has an author and reads no settings of the machine."""
     return {**os.environ, **ALONE, **WHO}
 
 
@@ -117,7 +117,7 @@ CREATE_RULESET: Final = 444
 
 
 def hide_landlock() -> None:
-    """Make the kernel look to this thread, and to all that it starts, as if it had no Landlock."""
+    """Make the kernel appear to have no Landlock, for this thread and everything that it starts."""
     libc = ctypes.CDLL(None, use_errno=True)
     rules = (
         (0x20, 0, 0, 0),
@@ -132,7 +132,7 @@ def hide_landlock() -> None:
 
 
 def run_without_landlock(function: Callable[[], Result]) -> Result:
-    """Call a function on a thread to which the kernel looks as if it had no Landlock."""
+    """Call a function on a thread for which the kernel appears to have no Landlock."""
     with ThreadPoolExecutor(1, initializer=hide_landlock) as executor:
         return executor.submit(function).result()
 
@@ -153,7 +153,7 @@ def without_landlock() -> Callable[[Callable[[], Any]], Any]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The directory that is the sandbox, with the repository of the examples."""
+    """The sandbox directory, with the repository of the examples."""
     repository(tmp_path / "box" / "work")
     (tmp_path / "box" / "notes").mkdir()
     return tmp_path / "box"
@@ -173,7 +173,7 @@ def engine_with(root: Path) -> Iterator[EngineWith]:
 
 @pytest.fixture
 def engine(engine_with: EngineWith) -> Engine:
-    """An engine that grants all that can be asked of repositories."""
+    """An engine with all grants for repositories."""
     return engine_with(*EVERYTHING)
 
 
@@ -183,7 +183,7 @@ RETRIES = {"git.network": "later"}
 
 @pytest.fixture
 def tool(engine: Engine) -> Tool:
-    """Takes the name of a tool and its arguments, and returns its result, or the code of its error."""
+    """Takes the name of a tool and its arguments, and returns its result or its error code."""
 
     def outcome(name: str, *args: Any, **named: Any) -> Any:
         try:
@@ -196,7 +196,7 @@ def tool(engine: Engine) -> Tool:
 
 
 class Backend(BaseHTTPRequestHandler):
-    """One request, given to ``git http-backend`` as a web server would."""
+    """Passes one request to ``git http-backend``, as a web server does."""
 
     served: Path
     seen: list[str]
@@ -240,12 +240,12 @@ class Backend(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def serving(folder: Path, seen: list[str]) -> Iterator[str]:
-    """Serve the bare repositories in a directory, and lend the URL of all of them."""
+    """Serve the bare repositories in a directory, and yield their URL."""
     handler = type("Served", (Backend,), {"served": folder, "seen": seen})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -259,13 +259,13 @@ def serving(folder: Path, seen: list[str]) -> Iterator[str]:
 
 @pytest.fixture
 def seen() -> list[str]:
-    """What the server of git was asked for."""
+    """The requests to the git server."""
     return []
 
 
 @pytest.fixture
 def remote(root: Path, tmp_path: Path, seen: list[str]) -> Iterator[str]:
-    """The URL of a bare repository with the commits of the examples, outside of the sandbox."""
+    """The URL of a bare repository with the commits of the examples, outside the sandbox."""
     served = tmp_path / "served"
     served.mkdir()
     run(served, "clone", "--quiet", "--bare", str(root / "work"), "a.git")
@@ -317,7 +317,7 @@ def examples(folder: Path) -> Iterator[Setup]:
 
 @pytest.fixture
 def setup(tmp_path: Path) -> Iterator[Setup]:
-    """The world of the examples."""
+    """The environment of the examples."""
     with examples(tmp_path) as setup:
         yield setup
 
@@ -328,7 +328,7 @@ LENT: Final = ExitStack()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_neuroscript_setup(distribution: str) -> Setup | None:
-    """Return the world of the examples; it is there until the tests have run."""
+    """Return the environment of the examples, which exists until the tests have run."""
     if distribution != "neuroscript-git":
         return None
     folder = LENT.enter_context(tempfile.TemporaryDirectory(prefix="neuroscript-git-tests-"))
@@ -336,5 +336,5 @@ def pytest_neuroscript_setup(distribution: str) -> Setup | None:
 
 
 def pytest_unconfigure() -> None:
-    """End what was lent."""
+    """Clean up the environment."""
     LENT.close()

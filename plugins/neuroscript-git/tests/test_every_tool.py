@@ -1,4 +1,4 @@
-"""What this distribution promises of its tools beyond the laws of the kit: their needs and their examples."""
+"""Requirements for the tools of this distribution beyond the contract checks: grants, examples, cross-references."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ every_tool: Final = pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 
 
 @every_tool
-def test_a_tool_says_when_another_one_is_better(tool: ToolImplementation) -> None:
-    """Its when_to_use names at least one other tool of the distribution, and none that the distribution does not have."""
+def test_when_to_use_names_other_tools(tool: ToolImplementation) -> None:
+    """It names at least one other tool of the distribution, and no unknown tool."""
     named = set(NAME.findall(tool.spec.when_to_use)) - {tool.name}
 
     assert named
@@ -31,8 +31,8 @@ def test_a_tool_says_when_another_one_is_better(tool: ToolImplementation) -> Non
 
 
 @every_tool
-def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
-    """Three examples at least, of which two go well, and one fails in any case."""
+def test_examples_show_successes_and_failures(tool: ToolImplementation) -> None:
+    """There are at least two successful calls and one that fails."""
     well = [example for example in tool.spec.examples if not example.error]
 
     assert len(tool.spec.examples) >= 3
@@ -41,8 +41,8 @@ def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
 
 
 @every_tool
-def test_a_tool_needs_grants_and_no_trust(tool: ToolImplementation) -> None:
-    """For the repository, for git, and for the host where there is one."""
+def test_tools_need_grants_but_no_trust(tool: ToolImplementation) -> None:
+    """For the repository, for git, and for the host of a remote."""
     needs = tool.policy
 
     assert not needs.requires_trust
@@ -53,10 +53,10 @@ def test_a_tool_needs_grants_and_no_trust(tool: ToolImplementation) -> None:
 
 @every_tool
 @pytest.mark.parametrize("lacking", ["fs:*:*", "shell:exec:*", "net:*:*"])
-def test_without_a_grant_a_tool_is_refused(
+def test_call_without_grants_is_refused(
     engine_with: Callable[..., Engine], tool: ToolImplementation, lacking: str
 ) -> None:
-    """By the engine, before the tool sees anything."""
+    """The engine refuses it before the tool runs."""
     if lacking.startswith("net") and "net" not in tool.policy.effects:
         return
     engine = engine_with(*({"fs:*:*", "shell:exec:*", "net:*:*"} - {lacking}))
@@ -65,7 +65,7 @@ def test_without_a_grant_a_tool_is_refused(
 
 
 def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
-    """Return the codes with which the first example of a tool is refused, by every door."""
+    """Return the error codes of the first example of a tool, from every entry point."""
     found = set()
     for door in DOORS.values():
         with pytest.raises(PolicyError) as caught:

@@ -1,4 +1,4 @@
-"""The git tools on real repositories, and with a real server of git on loopback."""
+"""The git tools on real repositories, and with a real git server on loopback."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Git = Callable[..., str]
 Tool = Callable[..., Any]
 
 
-def test_a_change_goes_its_way(tool: Tool, root: Path, git: Git) -> None:
-    """Staged, committed, and seen by plain git as it is told."""
+def test_change_is_staged_and_committed(tool: Tool, root: Path, git: Git) -> None:
+    """Plain git sees what the results describe."""
     tool("add", "work", ["a.txt", "new.txt"])
     came = tool("commit", "work", "Add more\n\nWith a body.")
 
@@ -30,8 +30,8 @@ def test_a_change_goes_its_way(tool: Tool, root: Path, git: Git) -> None:
     assert "With a body." == tool("log", "work")[0]["body"]
 
 
-def test_names_are_told_as_they_are(tool: Tool, root: Path, git: Git) -> None:
-    """Renamed files have both names; blanks, quotes and other scripts stay."""
+def test_file_names_are_returned_unchanged(tool: Tool, root: Path, git: Git) -> None:
+    """A renamed file has both names; spaces, quotes and other scripts are preserved."""
     git(root / "work", "mv", "b.txt", 'ü "b" c.txt')
     (root / "work" / "-x").write_text("")
 
@@ -43,8 +43,8 @@ def test_names_are_told_as_they_are(tool: Tool, root: Path, git: Git) -> None:
     assert [('ü "b" c.txt', "b.txt", "renamed")] == [(e["path"], e["old_path"], e["change"]) for e in changed]
 
 
-def test_a_conflict_is_told_and_can_be_given_up(tool: Tool, root: Path) -> None:
-    """Its paths are named, and reset ends the merge."""
+def test_conflict_is_reported_and_can_be_aborted(tool: Tool, root: Path) -> None:
+    """The result lists its paths, and reset ends the merge."""
     tool("reset", "work", "hard")
     (root / "work" / "b.txt").write_text("b\nless\n")
     tool("add", "work", ["b.txt"])
@@ -56,8 +56,8 @@ def test_a_conflict_is_told_and_can_be_given_up(tool: Tool, root: Path) -> None:
     assert "b\nless\n" == (root / "work" / "b.txt").read_text()
 
 
-def test_two_branches_are_merged(tool: Tool, root: Path) -> None:
-    """By a commit of both."""
+def test_branches_are_merged(tool: Tool, root: Path) -> None:
+    """With a merge commit."""
     tool("add", "work", ["."])
     tool("commit", "work", "On main")
 
@@ -68,7 +68,7 @@ def test_two_branches_are_merged(tool: Tool, root: Path) -> None:
     assert "b\nmore\n" == (root / "work" / "b.txt").read_text()
 
 
-def test_a_repository_is_cloned_pushed_to_and_pulled_from(tool: Tool, root: Path, remote: str, git: Git) -> None:
+def test_clone_push_and_pull(tool: Tool, root: Path, remote: str, git: Git) -> None:
     """Over http, which is granted here; plain git sees the same."""
     cloned = tool("clone", repository_url=remote, relative_path="deep/copy", protocol="http")
     assert ("main", "one\n") == (cloned["branch"], (root / "deep/copy/a.txt").read_text())
@@ -88,7 +88,7 @@ def test_a_repository_is_cloned_pushed_to_and_pulled_from(tool: Tool, root: Path
     assert "c\n" == (root / "work" / "c.txt").read_text()
 
 
-def test_what_is_not_here_is_not_replaced_there(tool: Tool, root: Path, remote: str, git: Git) -> None:
+def test_push_does_not_overwrite_remote_commits(tool: Tool, root: Path, remote: str, git: Git) -> None:
     """A push that would lose commits of the remote is refused."""
     git(root / "work", "remote", "add", "origin", remote)
     git(root / "work", "push", "--quiet", "origin", "topic:main")
@@ -98,10 +98,10 @@ def test_what_is_not_here_is_not_replaced_there(tool: Tool, root: Path, remote: 
     assert "git.rejected" == tool("push", relative_path="work", protocol="http")
 
 
-def test_only_the_granted_host_is_asked(
+def test_repository_url_does_not_grant_another_host(
     engine_with: Callable[..., Engine], root: Path, remote: str, git: Git, seen: list[str]
 ) -> None:
-    """A URL of the call that is not that of the remote grants nothing."""
+    """A URL argument that differs from that of the remote grants nothing."""
     git(root / "work", "remote", "add", "origin", remote)
     engine = engine_with("fs:*:**", "shell:exec:git*", "net:*:git.example.org")
     args = {"relative_path": "work", "protocol": "http", "repository_url": "http://git.example.org/a.git"}
@@ -125,8 +125,8 @@ def _code(engine: Engine, name: str, args: dict[str, Any]) -> str:
     return caught.value.code
 
 
-def test_a_protocol_has_to_be_granted(engine_with: Callable[..., Engine], remote: str, seen: list[str]) -> None:
-    """http is a need of its own."""
+def test_protocol_needs_a_grant(engine_with: Callable[..., Engine], remote: str, seen: list[str]) -> None:
+    """http needs a separate grant."""
     engine = engine_with("fs:*:**", "shell:exec:git,git-remote-https", "net:*:*")
 
     came = _code(engine, "clone", {"repository_url": remote, "relative_path": "copy", "protocol": "http"})
@@ -135,8 +135,8 @@ def test_a_protocol_has_to_be_granted(engine_with: Callable[..., Engine], remote
     assert [] == seen
 
 
-def test_no_redirect_is_followed(tool: Tool, root: Path, remote: str, seen: list[str]) -> None:
-    """What a server names in place of itself was granted by nobody; and nothing is left of the clone."""
+def test_redirects_are_not_followed(tool: Tool, root: Path, remote: str, seen: list[str]) -> None:
+    """The target of a redirect was not granted; nothing is left of the clone."""
     moved = remote.replace("/a.git", "/moved/a.git")
 
     assert "git.network" == tool("clone", repository_url=moved, relative_path="copy", protocol="http")
@@ -145,8 +145,8 @@ def test_no_redirect_is_followed(tool: Tool, root: Path, remote: str, seen: list
 
 
 @pytest.mark.alone
-def test_a_call_that_is_left_ends_git(engine: Engine, root: Path) -> None:
-    """A server that says nothing holds no thread: the timeout of the call ends the processes."""
+def test_timeout_stops_git(engine: Engine, root: Path) -> None:
+    """A server that does not respond blocks no thread: the timeout of the call stops the processes."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -168,7 +168,7 @@ def test_a_call_that_is_left_ends_git(engine: Engine, root: Path) -> None:
 
 
 def test_repository_of_100000_files(engine: Engine, root: Path, git: Git, alone: dict[str, str]) -> None:
-    """The list of its files is longer than a result may be, but only git.status and the like return it."""
+    """The list of its files is larger than a result can be, but only tools such as git.status return it."""
     work = root / "work"
     digest = git(work, "rev-parse", "HEAD:a.txt")
     names = (f"directory/of/files/number{index // 100}/file{index}.txt" for index in range(100_000))

@@ -1,4 +1,4 @@
-"""A repository full of traps: no tool springs one of them, while plain git, which is the control, springs them."""
+"""A repository full of traps: the tools trigger none of them, while plain git, the control, triggers them all."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def mark(marks: Path, name: str) -> Path:
 
 @pytest.fixture
 def marks(tmp_path: Path) -> Path:
-    """Where the traps leave their marks."""
+    """Where triggered traps leave their marks."""
     (tmp_path / "marks").mkdir()
     return tmp_path / "marks"
 
 
 @pytest.fixture
 def hostile(root: Path, marks: Path, git: Git, make: Callable[[Path], Path]) -> Path:
-    """The repository of the examples, which wants to be merged, with all the traps."""
+    """The repository of the examples with all traps, in a state that needs a merge."""
     work = root / "work"
     (work / "b.txt").write_text("b\nless\n")
     (work / ".gitattributes").write_text(ATTRIBUTES)
@@ -138,8 +138,8 @@ CALLS: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("what", CALLS)
-def test_no_tool_springs_a_trap(engine: Engine, hostile: Path, marks: Path, remote: str, git: Git, what: str) -> None:
-    """Each does what it is for, and nothing of the repository, and of the one within it, is executed."""
+def test_tools_trigger_no_trap(engine: Engine, hostile: Path, marks: Path, remote: str, git: Git, what: str) -> None:
+    """Every tool works, and git executes nothing from the repository or the one nested in it."""
     git(hostile, "config", "remote.origin.url", remote, **PLAIN)
     if what in ("merge", "pull"):
         engine.call("git.reset", ["work", "hard"])
@@ -153,15 +153,15 @@ def test_no_tool_springs_a_trap(engine: Engine, hostile: Path, marks: Path, remo
     assert not (hostile.parent / "notes" / "a.txt").exists()
 
 
-def test_every_tool_is_among_these(engine: Engine) -> None:
-    """But clone, for which there is no repository yet."""
+def test_table_covers_every_tool(engine: Engine) -> None:
+    """Except clone, which needs no existing repository."""
     assert {f"git.{what.partition('_')[0]}" for what in CALLS} | {"git.clone"} == set(engine.tools)
 
 
-def test_a_clone_of_a_hostile_repository_springs_no_trap(
+def test_clone_of_hostile_repository_triggers_no_trap(
     engine: Engine, hostile: Path, marks: Path, remote: str, tmp_path: Path, root: Path
 ) -> None:
-    """Its attributes and submodules come along, and name nothing."""
+    """Its attributes and submodules are cloned, but name no programs."""
     bare = tmp_path / "served" / "b.git"
     shutil.copytree(hostile / ".git" / "objects", bare / "objects")
     shutil.copytree(hostile / ".git" / "refs", bare / "refs")
@@ -206,10 +206,10 @@ CONTROLS: Final[tuple[tuple[tuple[str, ...], set[str]], ...]] = (
 @pytest.mark.parametrize(
     ("words", "expected"), CONTROLS, ids=lambda each: "-".join(each)[:40] if isinstance(each, tuple) else ""
 )
-def test_plain_git_springs_them(
+def test_plain_git_triggers_the_traps(
     hostile: Path, marks: Path, git: Git, alone: dict[str, str], words: tuple[str, ...], expected: set[str]
 ) -> None:
-    """The traps are traps, so that a tool that springs none has kept clear of them."""
+    """This proves that the traps work."""
     if "merge" in words:
         git(hostile, "reset", "--hard", "--quiet", **PLAIN)
     if "away" in words:

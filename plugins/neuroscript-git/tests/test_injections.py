@@ -1,4 +1,4 @@
-"""Texts that would be options, programs, other files or other places: none of them gets to git."""
+"""Arguments that look like options, programs or paths elsewhere: none of them reaches git as such."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def code(engine: Engine, tool: str, **args: Any) -> str:
 
 
 def state(root: Path) -> dict[str, bytes]:
-    """Return what each file of the sandbox holds."""
+    """Return the content of each file of the sandbox."""
     return {str(each.relative_to(root)): each.read_bytes() for each in root.rglob("*") if each.is_file()}
 
 
 @pytest.mark.parametrize("text", REFS, ids=ascii)
-def test_no_ref_is_anything_else(engine: Engine, root: Path, text: str) -> None:
-    """Refused by its letters, wherever a branch or a commit may stand, and nothing has changed."""
+def test_refs_are_validated(engine: Engine, root: Path, text: str) -> None:
+    """Invalid branches and commits are refused by their characters, and nothing changes."""
     before = state(root)
     calls = [
         ("diff", {"commit1": text or "-"}),
@@ -86,8 +86,8 @@ def test_no_ref_is_anything_else(engine: Engine, root: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", PATHS, ids=ascii)
-def test_no_path_is_anything_else(engine: Engine, root: Path, text: str) -> None:
-    """Refused by its letters, or taken for the name of a file that is not there, and nothing has changed."""
+def test_paths_are_validated(engine: Engine, root: Path, text: str) -> None:
+    """They are refused by their characters or treated as missing files, and nothing changes."""
     before = state(root)
     codes = {code(engine, tool, relative_path="work", paths=[text]) for tool in ("add", "rm")}
 
@@ -97,8 +97,8 @@ def test_no_path_is_anything_else(engine: Engine, root: Path, text: str) -> None
 
 
 @pytest.mark.parametrize("text", URLS, ids=ascii)
-def test_no_url_is_anything_else(engine: Engine, root: Path, text: str) -> None:
-    """Refused before git sees it, and no directory is made."""
+def test_urls_are_validated(engine: Engine, root: Path, text: str) -> None:
+    """They are refused before git runs, and no directory is created."""
     came = code(engine, "clone", repository_url=text, relative_path="copy")
 
     assert came in ("arg.url", "git.bad_url")
@@ -106,23 +106,23 @@ def test_no_url_is_anything_else(engine: Engine, root: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["-u", "--all", "ext::sh", "../work", "a..b", "a.lock", "", "a b", "https://host/a"])
-def test_no_remote_is_anything_else(engine: Engine, text: str) -> None:
-    """A remote is named, and never a place itself."""
+def test_remotes_are_validated(engine: Engine, text: str) -> None:
+    """A remote is a name, never a URL or a path."""
     assert "git.bad_remote" == code(engine, "pull", relative_path="work", remote_name=text)
     assert "git.bad_remote" == code(engine, "push", relative_path="work", remote_name=text)
 
 
 @pytest.mark.parametrize("text", ["--amend", "-F/etc/passwd", "--author=x <y@z>", "$(touch pwned)", "# no comment"])
-def test_a_message_is_a_message(engine: Engine, root: Path, git: Git, text: str) -> None:
-    """Whatever it says."""
+def test_message_is_never_an_option(engine: Engine, root: Path, git: Git, text: str) -> None:
+    """Whatever it contains."""
     assert "ok" == code(engine, "commit", relative_path="work", commit_message=text, allow_empty=True)
     assert text == git(root / "work", "log", "-1", "--format=%B")
     assert "2" == git(root / "work", "rev-list", "--count", "HEAD")
 
 
 @pytest.mark.parametrize("text", ["a <b@c>", "a\nb", 'a"b', "a\\b", "a" * 256])
-def test_an_author_is_an_author(engine: Engine, text: str) -> None:
-    """Nothing that would end its field."""
+def test_author_cannot_end_its_field(engine: Engine, text: str) -> None:
+    """Characters that delimit the field are refused."""
     args = {"relative_path": "work", "commit_message": "x", "allow_empty": True}
     assert "git.bad_author" == code(engine, "commit", author_name=text, **args)
 
@@ -164,8 +164,8 @@ def leads_by_index(work: Path) -> None:
     "lead",
     [leads_by_file, leads_by_link, leads_by_linked_objects, leads_by_linked_head, leads_by_alternates, leads_by_index],
 )
-def test_a_repository_that_leads_elsewhere_is_refused(engine: Engine, root: Path, lead: Callable[[Path], None]) -> None:
-    """By every tool that opens one."""
+def test_repository_with_outside_parts_is_refused(engine: Engine, root: Path, lead: Callable[[Path], None]) -> None:
+    """By every tool that opens a repository."""
     lead(root / "work")
     calls: dict[str, dict[str, Any]] = {
         "diff": {},
@@ -185,15 +185,15 @@ def test_a_repository_that_leads_elsewhere_is_refused(engine: Engine, root: Path
     assert {"git.unsafe"} == {code(engine, tool, relative_path="work", **args) for tool, args in calls.items()}
 
 
-def test_a_repository_above_is_not_found(engine: Engine, root: Path, git: Git) -> None:
-    """A directory without a repository is none, whatever stands above it, even outside of the sandbox."""
+def test_parent_directories_are_not_searched(engine: Engine, root: Path, git: Git) -> None:
+    """Even a repository outside the sandbox is not found."""
     git(root.parent, "init", "--quiet")
 
     assert "git.no_repository" == code(engine, "status", repo_path="notes")
 
 
-def test_no_git_below_the_sandbox_is_run(engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where PATH names a directory there first."""
+def test_git_in_the_sandbox_is_not_run(engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if PATH lists its directory first."""
     program = root / "notes" / "git"
     program.write_text("#!/bin/sh\ntouch pwned\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The second lock: under Landlock, git can execute only itself and the programs that come with it."""
+"""The second line of defence: under Landlock, git can execute only itself and the programs that come with it."""
 
 from __future__ import annotations
 

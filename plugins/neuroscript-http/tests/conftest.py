@@ -1,4 +1,4 @@
-"""A small network for the tests: servers on loopback, names that lead where a test says, and engines over it.
+"""A small network for the tests: servers on loopback, names that resolve as a test says, and engines over it.
 
 The two functions that a host may replace are replaced: names are resolved by a table, and a connection to a public
 address is made to a server on loopback. All between them is what users have.
@@ -34,7 +34,7 @@ Answering = Callable[[socket.socket, bytes], None]
 
 
 class Server:
-    """A web server on loopback: answers each path by its bytes, or by a function that gets the connection."""
+    """A web server on loopback: answers each path with bytes, or with a function that gets the connection."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.requests: list[bytes] = []
@@ -45,7 +45,7 @@ class Server:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def answer(self, path: str, status: int = 200, body: bytes = b"", **headers: str) -> None:
-        """Answer a path whole; ``content_type`` is the header content-type."""
+        """Answer a path with a complete body; ``content_type`` is the content-type header."""
         lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         if status not in (204, 304):
             lines.append(f"content-length: {len(body)}")
@@ -53,7 +53,7 @@ class Server:
         self.answers[path] = head.encode("latin-1") + body
 
     def drip(self, path: str, pieces: Sequence[bytes], pause: float) -> None:
-        """Answer a path piece by piece, with seconds between them."""
+        """Answer a path in pieces, with seconds between them."""
 
         def answering(connection: socket.socket, request: bytes) -> None:
             for piece in pieces:
@@ -63,7 +63,7 @@ class Server:
         self.answers[path] = answering
 
     def sent(self, at: int = -1) -> str:
-        """Return a request as it came, in lower case."""
+        """Return a received request, in lower case."""
         return self.requests[at].decode("latin-1").lower()
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ def _request(connection: socket.socket) -> bytes:
 
 
 def answering(server: Server) -> Server:
-    """Have a server answer what the examples ask for."""
+    """Configure the responses that the examples request."""
     server.answer("/items", 200, ITEMS, content_type="application/json")
     server.answer("/items/7", 204)
     return server
@@ -124,7 +124,7 @@ def led_to(server: Server) -> Callable[[Engine, str, Any], Any]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_neuroscript_setup(distribution: str) -> Setup | None:
-    """Return the network of the examples; its server is there as long as the process."""
+    """Return the network of the examples; its server runs as long as the process."""
     return Setup(prepare=led_to(answering(Server()))) if distribution == "neuroscript-http" else None
 
 
@@ -158,7 +158,7 @@ class World:
 
     @property
     def network(self) -> Network:
-        """What the tools get."""
+        """The network of the tools."""
         return Network(self._resolve, self._connect, lambda: self.known)
 
     def _resolve(self, host: str, port: int) -> list[str]:
@@ -177,7 +177,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for the hosts below example.com and its key, which sign themselves."""
+    """A self-signed certificate for the hosts below example.com, and its key."""
     folder = tmp_path_factory.mktemp("certificates")
     names = "subjectAltName=DNS:*.example.com,DNS:example.com"
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -188,7 +188,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def world(certificates: Path) -> Iterator[World]:
-    """The network of one test: ``api.example.com`` answers ``/items`` by both schemes."""
+    """The network of one test: ``api.example.com`` answers ``/items`` over http and https."""
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     serving.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
     known = ssl.create_default_context(cafile=str(certificates / "cert.pem"))
@@ -203,7 +203,7 @@ EngineWith = Callable[..., Engine]
 
 @pytest.fixture
 def engine_with(world: World, tmp_path: Path) -> Iterator[EngineWith]:
-    """Takes grants and limits, and returns an engine over that network."""
+    """Takes grants and limits, and returns an engine over the network."""
     with ExitStack() as stack:
 
         def engine(*grants: str, **limits: Any) -> Engine:
@@ -217,5 +217,5 @@ def engine_with(world: World, tmp_path: Path) -> Iterator[EngineWith]:
 
 @pytest.fixture
 def engine(engine_with: EngineWith) -> Engine:
-    """An engine that grants the hosts below example.com, and all files of the sandbox."""
+    """An engine with grants for the hosts below example.com and all files of the sandbox."""
     return engine_with(*GRANTS)

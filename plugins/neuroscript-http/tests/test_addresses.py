@@ -1,4 +1,4 @@
-"""Tricks with addresses, names, redirects and a second answer of the resolver: none gets through."""
+"""Attacks with addresses, names, redirects and DNS rebinding: none succeeds."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ RETRIES = {"http.private": "never", "http.bad_url": "model", "arg.url": "model",
 
 
 @pytest.mark.parametrize("url", URLS.values(), ids=URLS)
-def test_no_trick_with_a_url_reaches_anything(engine_with: EngineWith, world: Any, url: str) -> None:
-    """Nothing is resolved and nothing connected, though the host grants every place."""
+def test_invalid_urls_are_refused(engine_with: EngineWith, world: Any, url: str) -> None:
+    """Nothing is resolved or connected, even though all hosts are granted."""
     engine = engine_with(*EVERYWHERE)
 
     for call in ((url,), (url, "a.txt")):
@@ -128,8 +128,8 @@ ANSWERS: Final = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_no_name_leads_to_an_address_that_is_not_public(engine_with: EngineWith, world: Any, answer: list[str]) -> None:
-    """Not even where the host grants private addresses, for it grants them by their addresses, and no name is one."""
+def test_names_never_resolve_to_private_addresses(engine_with: EngineWith, world: Any, answer: list[str]) -> None:
+    """Even if private addresses are granted, because grants contain addresses and never names."""
     world.names["trick.example.com"] = [answer]
     engine = engine_with(*EVERYWHERE, "lan:*:*")
 
@@ -137,13 +137,13 @@ def test_no_name_leads_to_an_address_that_is_not_public(engine_with: EngineWith,
         with pytest.raises(ToolFailed) as caught:
             engine.call_named("http.get", {"url": "http://trick.example.com/", "private": private})
         assert ("http.private", "never") == (caught.value.code, caught.value.retry)
-    text = "an address of trick.example.com:80 is not a public one, and so no request is sent there"
+    text = "an address of trick.example.com:80 is not public, so no request is sent"
     assert text == caught.value.text
     assert [] == world.reached
 
 
-def test_a_second_answer_of_the_resolver_is_never_asked_for(engine: Engine, world: Any) -> None:
-    """The connection goes to the address that was looked at: a name that is rebound later leads nowhere else."""
+def test_dns_rebinding_has_no_effect(engine: Engine, world: Any) -> None:
+    """The connection uses the address that was checked."""
     world.names["api.example.com"] = [["93.184.215.14"], ["127.0.0.1"]]
 
     assert 200 == engine.call("http.get", ["http://api.example.com/items"])["status"]
@@ -153,8 +153,8 @@ def test_a_second_answer_of_the_resolver_is_never_asked_for(engine: Engine, worl
     assert "host: api.example.com\r\n" in world.plain.sent()
 
 
-def test_each_hop_is_looked_at_again(engine: Engine, world: Any) -> None:
-    """A name that is rebound between a redirect and its target is refused there."""
+def test_each_hop_is_checked(engine: Engine, world: Any) -> None:
+    """A name that is rebound between a redirect and its target is refused."""
     world.names["api.example.com"] = [["93.184.215.14"], ["127.0.0.1"]]
     world.plain.answer("/moved", 302, location="/items")
 
@@ -165,10 +165,8 @@ def test_each_hop_is_looked_at_again(engine: Engine, world: Any) -> None:
     assert [("93.184.215.14", 80)] == world.reached
 
 
-ELSEWHERE: Final = (
-    "api.example.com:80 redirects to a host or port that the call does not name; name its URL in redirects"
-)
-UNREADABLE: Final = "api.example.com:80 redirects to what is no URL that every client reads alike"
+ELSEWHERE: Final = "api.example.com:80 redirects to a host or port that is not in redirects; add its URL there"
+UNREADABLE: Final = "api.example.com:80 redirects to an invalid or ambiguous URL"
 
 LOCATIONS: Final = {
     "loopback": ("http://127.0.0.1/", ELSEWHERE),
@@ -188,8 +186,8 @@ LOCATIONS: Final = {
 
 
 @pytest.mark.parametrize(("location", "text"), LOCATIONS.values(), ids=LOCATIONS)
-def test_a_redirect_leads_nowhere_else(engine_with: EngineWith, world: Any, location: str, text: str) -> None:
-    """The call has asked for one place, so a redirect to another is refused, whatever the host grants."""
+def test_redirect_to_another_host_is_refused(engine_with: EngineWith, world: Any, location: str, text: str) -> None:
+    """The call names one host, so a redirect to another is refused, whatever is granted."""
     world.plain.answer("/moved", 302, location=location)
     engine = engine_with(*EVERYWHERE)
 
@@ -200,8 +198,8 @@ def test_a_redirect_leads_nowhere_else(engine_with: EngineWith, world: Any, loca
     assert [("93.184.215.14", 80)] == world.reached
 
 
-def test_a_redirect_to_what_is_named_and_not_granted_is_not_sent(engine_with: EngineWith, world: Any) -> None:
-    """What a call names is a need of it, so it is refused before its first request."""
+def test_redirect_target_without_grant_is_refused(engine_with: EngineWith, world: Any) -> None:
+    """All hosts that a call names need grants, so it is refused before the first request."""
     with pytest.raises(PolicyError):
         engine_with("net:read:api.example.com").call_named(
             "http.get", {"url": "http://api.example.com/a", "redirects": ["http://other.example.com/"]}
@@ -210,8 +208,8 @@ def test_a_redirect_to_what_is_named_and_not_granted_is_not_sent(engine_with: En
     assert [] == world.reached
 
 
-def test_a_redirect_to_loopback_is_refused_where_it_was_asked_for(engine_with: EngineWith, world: Any) -> None:
-    """The place is granted and named, and its address is still a private one."""
+def test_redirect_to_loopback_is_refused(engine_with: EngineWith, world: Any) -> None:
+    """The host is granted and named, but its address is private."""
     world.plain.answer("/moved", 302, location="http://127.0.0.1:80/")
     engine = engine_with(*EVERYWHERE)
 
@@ -222,10 +220,8 @@ def test_a_redirect_to_loopback_is_refused_where_it_was_asked_for(engine_with: E
     assert [("93.184.215.14", 80)] == world.reached
 
 
-def test_a_private_address_is_reached_where_the_host_grants_it_and_the_call_names_it(
-    engine_with: EngineWith, world: Any
-) -> None:
-    """Both, and by its address."""
+def test_private_address_needs_grant_and_argument(engine_with: EngineWith, world: Any) -> None:
+    """Both are needed, and the URL must contain the address."""
     place = f"127.0.0.1:{world.plain.port}"
     url = f"http://{place}/items"
     named = {"url": url, "private": [place]}
@@ -245,8 +241,8 @@ def test_a_private_address_is_reached_where_the_host_grants_it_and_the_call_name
     assert 2 == len(world.plain.requests)
 
 
-def test_a_private_address_of_ipv6_is_reached_as_well(engine_with: EngineWith, world: Any) -> None:
-    """In a grant its bracket is escaped, for it would be a glob."""
+def test_private_ipv6_address_needs_grant_and_argument(engine_with: EngineWith, world: Any) -> None:
+    """Its bracket is escaped in a grant, where it would start a glob."""
     world.routes[8080] = world.plain.port
     engine = engine_with("net:read:[::1]:8080", r"lan:reach:\[::1]:8080")
 
@@ -258,7 +254,7 @@ def test_a_private_address_of_ipv6_is_reached_as_well(engine_with: EngineWith, w
 
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "0.0.0.0", "[::ffff:127.0.0.1]", "224.0.0.1"])
-def test_some_addresses_are_never_reached(engine_with: EngineWith, world: Any, host: str) -> None:
+def test_some_addresses_are_never_allowed(engine_with: EngineWith, world: Any, host: str) -> None:
     """Whatever is granted."""
     engine = engine_with("net:*:*", "lan:*:*")
 
@@ -285,8 +281,8 @@ REACHES: Final = {
 
 
 @pytest.mark.parametrize(("address", "reach"), REACHES.items(), ids=REACHES)
-def test_the_reach_of_an_address_is_known(address: str, reach: Reach) -> None:
-    """By the registries of special addresses; what is not known to be public is not."""
+def test_addresses_are_classified(address: str, reach: Reach) -> None:
+    """By the registries of special addresses; an unknown address is not public."""
     assert reach == reach_of(address)
 
 
@@ -300,13 +296,13 @@ SAME: Final = {
 
 
 @pytest.mark.parametrize(("url", "expected"), SAME.items(), ids=SAME)
-def test_a_url_has_one_spelling(url: str, expected: str) -> None:
-    """And that one is its own."""
+def test_urls_are_normalized(url: str, expected: str) -> None:
+    """A normalized URL does not change."""
     assert expected == target_of(url).url == target_of(expected).url
 
 
-def test_the_network_of_the_system_resolves_and_connects() -> None:
-    """By the functions that every host has who gives no others."""
+def test_default_network_resolves_and_connects() -> None:
+    """With the functions that are used without a custom network."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert "127.0.0.1" in addresses_of("localhost", port)

@@ -1,4 +1,4 @@
-"""What this distribution promises of its tools beyond the laws of the kit: their needs and their examples."""
+"""Requirements for the tools of this distribution beyond the contract checks: grants, examples, cross-references."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ every_tool: Final = pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 
 
 @every_tool
-def test_a_tool_says_when_another_one_is_better(tool: ToolImplementation) -> None:
-    """Its when_to_use names at least one other tool of the distribution, and none that the distribution does not have."""
+def test_when_to_use_names_other_tools(tool: ToolImplementation) -> None:
+    """It names at least one other tool of the distribution, and no unknown tool."""
     named = set(NAME.findall(tool.spec.when_to_use)) - {tool.name}
 
     assert named
@@ -31,8 +31,8 @@ def test_a_tool_says_when_another_one_is_better(tool: ToolImplementation) -> Non
 
 
 @every_tool
-def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
-    """At least two examples go well, whose results the server decides, and one fails."""
+def test_examples_show_successes_and_failures(tool: ToolImplementation) -> None:
+    """There are at least two successful calls and one that fails."""
     well = [example for example in tool.spec.examples if not example.error]
 
     assert len(well) >= 2
@@ -40,14 +40,14 @@ def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
 
 
 @every_tool
-def test_a_tool_needs_a_grant_and_no_trust(engine_with: Callable[..., Engine], tool: ToolImplementation) -> None:
-    """Without one it is refused by the engine, before the tool sees anything."""
+def test_tools_need_grants_but_no_trust(engine_with: Callable[..., Engine], tool: ToolImplementation) -> None:
+    """Without a grant, the engine refuses the call before the tool runs."""
     assert not tool.policy.requires_trust
     assert {"policy.capability"} == codes(engine_with(), tool)
 
 
 def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
-    """Return the codes with which the first example of a tool is refused, by every door."""
+    """Return the error codes of the first example of a tool, from every entry point."""
     found = set()
     for door in DOORS.values():
         with pytest.raises(PolicyError) as caught:

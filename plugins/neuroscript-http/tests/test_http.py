@@ -1,4 +1,4 @@
-"""The HTTP tools, through an engine as a caller would use them: what they give, and what goes wrong with a network."""
+"""The HTTP tools, called through an engine: results, and network failures."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ API: Final = "http://api.example.com"
 
 
 def failure(engine: Engine, url: str, **named: Any) -> tuple[str, str, str]:
-    """Return code, retry and text of the failure of a request."""
+    """Return the code, retry and message of a failed request."""
     with pytest.raises(ToolFailed) as caught:
         engine.call_named("http.get", {"url": url, **named})
     return caught.value.code, caught.value.retry, caught.value.text
 
 
-def test_an_answer_is_told_whole(engine: Engine, world: Any) -> None:
-    """Status, headers, a text by its media type, and how long it took."""
+def test_result_describes_the_response(engine: Engine, world: Any) -> None:
+    """Status, headers, text by media type, and duration."""
     world.plain.answer("/a?b=c", 200, "Grüße".encode(), Content_Type="text/plain; charset=UTF-8", X_One="1")
 
     came = engine.call("http.get", [f"{API}/a?b=c#top"])
@@ -52,8 +52,8 @@ def test_an_answer_is_told_whole(engine: Engine, world: Any) -> None:
     ) == world.plain.sent()
 
 
-def test_tls_names_the_host_and_goes_to_the_address(engine: Engine, world: Any) -> None:
-    """The certificate is held to the name in the URL, and the connection goes to what was looked at."""
+def test_tls_verifies_the_host_at_the_checked_address(engine: Engine, world: Any) -> None:
+    """The certificate must match the name in the URL, and the connection uses the checked address."""
     came = engine.call("http.get", ["https://api.example.com/items"])
 
     assert '{"items": ["tea"]}' == came["text"]
@@ -61,12 +61,12 @@ def test_tls_names_the_host_and_goes_to_the_address(engine: Engine, world: Any) 
     assert "host: api.example.com\r\n" in world.secure.sent()
 
 
-def test_a_certificate_of_another_host_does_not_hold(engine_with: EngineWith, world: Any) -> None:
-    """Nor does plain text where TLS is spoken; nothing is sent."""
+def test_certificate_of_another_host_is_refused(engine_with: EngineWith, world: Any) -> None:
+    """As is plain text where TLS is expected; nothing is sent."""
     world.routes[8443] = world.plain.port
     engine = engine_with("net:read:*")
 
-    text = "other.test:443 could not be spoken to in TLS, or its certificate does not hold for that host"
+    text = "other.test:443 does not support TLS, or its certificate is not valid for that host"
     assert ("http.tls", "host", text) == failure(engine, "https://other.test/")
     assert ([], []) == (world.secure.requests, world.plain.requests)
 
@@ -75,8 +75,8 @@ METHODS: Final = ("POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "GET")
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_request_is_sent_by_any_method(engine: Engine, world: Any, method: str) -> None:
-    """With a body, and headers of the caller's."""
+def test_request_supports_any_method(engine: Engine, world: Any, method: str) -> None:
+    """With a body and the caller's headers."""
     headers = {"Content-Type": "application/json", "X-Key": "k"}
     body = None if method in ("GET", "HEAD") else '{"ä": 1}'
 
@@ -89,8 +89,8 @@ def test_a_request_is_sent_by_any_method(engine: Engine, world: Any, method: str
     assert "x-key: k\r\n" in world.plain.sent()
 
 
-def test_a_request_that_may_change_something_needs_more(engine_with: EngineWith, world: Any) -> None:
-    """The right to read a host is not the right to write to it."""
+def test_unsafe_methods_need_a_write_grant(engine_with: EngineWith, world: Any) -> None:
+    """A grant to read from a host does not allow writing to it."""
     with pytest.raises(PolicyError) as caught:
         engine_with("net:read:*").call("http.request", ["DELETE", f"{API}/items/7"])
 
@@ -99,8 +99,8 @@ def test_a_request_that_may_change_something_needs_more(engine_with: EngineWith,
 
 
 @pytest.mark.parametrize("status", [204, 304, 400, 404, 500, 503])
-def test_a_status_is_a_result(engine: Engine, world: Any, status: int) -> None:
-    """Whatever it is; 204 and 304 have no body."""
+def test_every_status_is_a_result(engine: Engine, world: Any, status: int) -> None:
+    """204 and 304 have no body."""
     body = b"" if status in (204, 304) else b"no"
     world.plain.answer("/a", status, body, content_type="text/plain", content_encoding="identity")
 
@@ -130,10 +130,10 @@ CHARSETS: Final = {
 
 
 @pytest.mark.parametrize(("header", "body", "charset", "text"), CHARSETS.values(), ids=CHARSETS)
-def test_a_body_is_a_text_where_it_says_so_truly(
+def test_body_is_text_only_if_it_decodes(
     engine: Engine, world: Any, header: str, body: bytes, charset: str, text: str | None
 ) -> None:
-    """Else its bytes are given; nothing is guessed, and no character is replaced."""
+    """Otherwise the bytes are returned; nothing is guessed or replaced."""
     if "\0" in header:
         assert "http.protocol" == failure(engine, _answered(world, header, body))[0]
         return
@@ -148,8 +148,8 @@ def _answered(world: Any, header: str, body: bytes) -> str:
     return f"{API}/a"
 
 
-def test_headers_of_one_name_stand_in_one_text(engine: Engine, world: Any) -> None:
-    """Cookies with a line feed between them; none is kept for the next request."""
+def test_repeated_headers_are_joined(engine: Engine, world: Any) -> None:
+    """Cookies with a newline; no cookie is stored for the next request."""
     world.plain.answers["/a"] = (
         b"HTTP/1.1 200 OK\r\nVia: 1\r\nvia: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Length: 0\r\n\r\n"
     )
@@ -175,7 +175,7 @@ CONTROLS: Final = {
 def test_control_characters_in_headers_are_escaped(
     engine: Engine, world: Any, tool: str, value: bytes, shown: str
 ) -> None:
-    """A terminal that shows a result obeys none of them; the media type is a header too, and so is a cookie."""
+    """So a terminal that shows a result does not interpret them; this includes the media type and cookies."""
     lines = (b"HTTP/1.1 200 " + value, b"X-A: " + value, b"Set-Cookie: " + value, b"Content-Type: " + value.lower())
     world.plain.answers["/a"] = b"\r\n".join((*lines, b"Content-Length: 0", b"", b""))
     more = {"http.get": {}, "http.request": {"method": "GET"}, "http.download": {"path": "file"}}[tool]
@@ -209,9 +209,7 @@ BAD_HEADERS: Final = {
 
 
 @pytest.mark.parametrize("headers", BAD_HEADERS.values(), ids=BAD_HEADERS)
-def test_headers_that_could_mean_something_else_are_refused(
-    engine: Engine, world: Any, headers: dict[str, str]
-) -> None:
+def test_ambiguous_headers_are_refused(engine: Engine, world: Any, headers: dict[str, str]) -> None:
     """Before anything is sent, and without their values in the error."""
     code, retry, text = failure(engine, f"{API}/items", headers=headers)
 
@@ -220,8 +218,8 @@ def test_headers_that_could_mean_something_else_are_refused(
     assert [] == world.reached
 
 
-def test_a_redirect_of_the_same_place_is_followed_with_all_headers(engine: Engine, world: Any) -> None:
-    """And the result says where the answer came from."""
+def test_redirect_to_the_same_origin_keeps_all_headers(engine: Engine, world: Any) -> None:
+    """The result contains the final URL."""
     world.plain.answer("/a", 301, location="b?c#d")
     world.plain.answer("/b?c", 308, location="/items")
 
@@ -231,8 +229,8 @@ def test_a_redirect_of_the_same_place_is_followed_with_all_headers(engine: Engin
     assert ["bearer t" in request.decode().lower() for request in world.plain.requests] == [True] * 3
 
 
-def test_nothing_secret_is_sent_to_another_host(engine: Engine, world: Any) -> None:
-    """Not to another host, nor to another scheme; only what any server may hear."""
+def test_redirect_to_another_origin_drops_headers(engine: Engine, world: Any) -> None:
+    """Only harmless headers are sent to another host or scheme."""
     world.plain.answer("/a", 302, location="https://cdn.example.com/items")
     headers = {"Authorization": "Bearer t", "Cookie": "c=1", "X-Api-Key": "k", "Accept": "text/html"}
 
@@ -248,8 +246,8 @@ def test_nothing_secret_is_sent_to_another_host(engine: Engine, world: Any) -> N
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_another_port_or_scheme_of_a_host_is_another_place(engine: Engine, world: Any, scheme: str) -> None:
-    """Somebody else may listen there, so it hears no secret either."""
+def test_another_port_or_scheme_is_another_origin(engine: Engine, world: Any, scheme: str) -> None:
+    """Another service could listen there, so it gets no secrets either."""
     world.routes[8080] = world.plain.port
     there = f"{scheme}://api.example.com" + (":8080" if scheme == "http" else "")
     world.plain.answer("/a", 302, location=f"{there}/items")
@@ -264,8 +262,8 @@ def test_another_port_or_scheme_of_a_host_is_another_place(engine: Engine, world
     assert "bearer" not in server.sent()
 
 
-def test_a_path_is_sent_as_it_is_written(engine: Engine, world: Any) -> None:
-    """What was looked at and told is what the server sees."""
+def test_path_is_sent_unchanged(engine: Engine, world: Any) -> None:
+    """The server receives exactly the path that was checked."""
     path = "/a/../%2e%2E/./b//c;d?e=[1]&f=%zz&g='*+"
 
     came = engine.call("http.get", [f"{API}{path}"])
@@ -274,29 +272,29 @@ def test_a_path_is_sent_as_it_is_written(engine: Engine, world: Any) -> None:
     assert world.plain.requests[-1].startswith(f"GET {path} HTTP/1.1\r\nHost: api.example.com\r\n".encode())
 
 
-def test_a_redirect_from_https_to_http_is_refused(engine: Engine, world: Any) -> None:
-    """Though the place was named."""
+def test_redirect_from_https_to_http_is_refused(engine: Engine, world: Any) -> None:
+    """Even if the call names the target."""
     world.secure.answer("/a", 302, location=f"{API}/items")
 
     came = failure(engine, "https://api.example.com/a", redirects=[API])
 
     assert ("http.redirect", "model") == came[:2]
-    assert "api.example.com:443 redirects from https to http, which is not followed" == came[2]
+    assert "api.example.com:443 redirects from https to http, which is not allowed" == came[2]
     assert [] == world.plain.requests
 
 
-def test_redirects_end(engine: Engine, world: Any) -> None:
-    """Five are followed, and each is a request that is counted."""
+def test_redirects_are_limited(engine: Engine, world: Any) -> None:
+    """Five are followed, and each counts as a request."""
     world.plain.answer("/a", 302, location="/a")
 
     came = failure(engine, f"{API}/a")
 
-    assert ("http.redirect", "model", "api.example.com:80 redirects once more than is followed") == came
+    assert ("http.redirect", "model", "api.example.com:80 redirects too many times") == came
     assert 6 == len(world.plain.requests)
 
 
-def test_a_redirect_is_a_result_where_none_is_followed(engine: Engine, world: Any) -> None:
-    """So a caller sees where it leads."""
+def test_redirect_is_the_result_without_follow(engine: Engine, world: Any) -> None:
+    """So a caller can see its target."""
     world.plain.answer("/a", 302, location="http://other.test/")
 
     came = engine.call_named("http.get", {"url": f"{API}/a", "follow": False})
@@ -315,10 +313,10 @@ METHODS_BEHIND: Final = [
 
 
 @pytest.mark.parametrize(("status", "method", "then", "body"), METHODS_BEHIND)
-def test_a_redirect_keeps_or_drops_the_body(
+def test_redirect_status_decides_about_the_body(
     engine: Engine, world: Any, status: int, method: str, then: str, body: bool
 ) -> None:
-    """As RFC 9110 has it."""
+    """As in RFC 9110."""
     world.plain.answer("/a", status, location="/items")
 
     engine.call("http.request", [method, f"{API}/a", {"Content-Type": "text/plain"}, "tea"])
@@ -328,10 +326,8 @@ def test_a_redirect_keeps_or_drops_the_body(
     assert (body, body) == (sent.endswith(b"\r\n\r\ntea"), b"text/plain" in sent)
 
 
-def test_nothing_comes_from_the_environment(
-    engine: Engine, world: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """No proxy, and no word for a host out of a file in the home directory."""
+def test_environment_is_ignored(engine: Engine, world: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No proxies, and no credentials from a file in the home directory."""
     (tmp_path / ".netrc").write_text("machine api.example.com login ada password word\n")
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -343,7 +339,7 @@ def test_nothing_comes_from_the_environment(
     assert [("93.184.215.14", 80)] == world.reached
 
 
-def test_the_next_address_is_tried_where_one_does_not_answer(engine: Engine, world: Any) -> None:
+def test_next_address_is_tried_on_failure(engine: Engine, world: Any) -> None:
     """In the order of the resolver."""
     world.names["api.example.com"] = [["93.184.215.14", "93.184.215.15"]]
     world.routes = {80: _closed_port()}
@@ -359,11 +355,11 @@ def _closed_port() -> int:
     return port
 
 
-def test_a_name_without_an_address_is_told(engine: Engine, world: Any) -> None:
-    """And may have one later."""
+def test_name_without_address_can_be_retried(engine: Engine, world: Any) -> None:
+    """It can have an address later."""
     world.names["api.example.com"] = [[]]
 
-    assert ("http.resolve", "later", "the name of api.example.com:80 has no address") == failure(engine, API)
+    assert ("http.resolve", "later", "the host name of api.example.com:80 has no address") == failure(engine, API)
 
 
 SLOW: Final = {
@@ -379,40 +375,40 @@ SLOW: Final = {
 @pytest.mark.alone
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("pieces", SLOW.values(), ids=SLOW)
-def test_a_server_that_takes_its_time_is_given_up(engine: Engine, world: Any, scheme: str, pieces: list[bytes]) -> None:
-    """By the clock of the whole request, however often a byte comes."""
+def test_slow_response_times_out(engine: Engine, world: Any, scheme: str, pieces: list[bytes]) -> None:
+    """The timeout covers the whole request, even if data keeps arriving."""
     server = world.plain if scheme == "http" else world.secure
     server.drip("/a", pieces or [b""] * 100, 0.05)
     started = time.monotonic()
 
     came = failure(engine, f"{scheme}://api.example.com/a", seconds=0.5)
 
-    assert ("http.timeout", "later", "there was no whole answer within 0.5 seconds") == came
+    assert ("http.timeout", "later", "the response was not complete within 0.5 seconds") == came
     assert time.monotonic() - started < 3
 
 
 @pytest.mark.alone
-def test_a_server_that_never_answers_in_tls_is_given_up(engine: Engine, world: Any) -> None:
-    """Its connection is made by the system, and nobody speaks there."""
+def test_tls_handshake_times_out(engine: Engine, world: Any) -> None:
+    """The system accepts the connection, but no server responds."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         world.routes[443] = silent.getsockname()[1]
 
         started = time.monotonic()
         came = failure(engine, "https://api.example.com/", seconds=0.3)
 
-    assert ("http.timeout", "later", "api.example.com:443 did not answer in TLS in time") == came
+    assert ("http.timeout", "later", "api.example.com:443 did not complete the TLS handshake in time") == came
     assert time.monotonic() - started < 3
 
 
-def test_a_resolver_that_hangs_is_given_up(engine: Engine, world: Any) -> None:
-    """Nobody waits for it longer than for the request."""
+def test_name_resolution_times_out(engine: Engine, world: Any) -> None:
+    """The timeout of the request covers it."""
     world.names["api.example.com"] = _Hanging()
 
     assert "http.timeout" == failure(engine, API, seconds=0.3)[0]
 
 
 class _Hanging(list[Any]):
-    """Answers of a resolver that come too late."""
+    """Resolver answers that come too late."""
 
     def __len__(self) -> int:
         time.sleep(2)
@@ -422,8 +418,8 @@ class _Hanging(list[Any]):
         return []
 
 
-def test_a_request_ends_with_its_engine(engine: Engine, world: Any) -> None:
-    """Nobody waits for the answer any more, so the connection is closed soon."""
+def test_request_stops_when_the_engine_closes(engine: Engine, world: Any) -> None:
+    """The connection is closed soon after."""
     ended = threading.Event()
 
     def answering(connection: socket.socket, request: bytes) -> None:
@@ -452,15 +448,15 @@ CUT: Final = {
 
 @pytest.mark.parametrize("tool", ["http.get", "http.download"])
 @pytest.mark.parametrize("answer", CUT.values(), ids=CUT)
-def test_half_an_answer_is_none(engine: Engine, world: Any, tmp_path: Path, answer: bytes, tool: str) -> None:
-    """What was cut is not given as if it were whole, and no file has half of it."""
+def test_truncated_response_is_an_error(engine: Engine, world: Any, tmp_path: Path, answer: bytes, tool: str) -> None:
+    """It is not returned as complete, and no file contains part of it."""
     world.plain.answers["/a"] = answer
     (tmp_path / "a.bin").write_bytes(b"old")
 
     with pytest.raises(ToolFailed) as caught:
         engine.call(tool, [f"{API}/a"] if tool == "http.get" else [f"{API}/a", "a.bin"])
 
-    text = "api.example.com:80 ended the connection before the answer was whole"
+    text = "api.example.com:80 closed the connection before the response was complete"
     assert ("http.cut", "later", text) == (caught.value.code, caught.value.retry, caught.value.text)
     assert (b"old", ["a.bin"]) == ((tmp_path / "a.bin").read_bytes(), [each.name for each in tmp_path.iterdir()])
 
@@ -475,39 +471,39 @@ NO_HTTP: Final = {
 
 
 @pytest.mark.parametrize("answer", NO_HTTP.values(), ids=NO_HTTP)
-def test_what_is_no_http_is_told(engine: Engine, world: Any, answer: bytes) -> None:
-    """Without a word of what came."""
+def test_invalid_http_is_an_error(engine: Engine, world: Any, answer: bytes) -> None:
+    """The error contains none of the received data."""
     world.plain.answers["/a"] = answer
 
-    text = "api.example.com:80 did not answer in HTTP, or with too large headers"
+    text = "api.example.com:80 sent an invalid HTTP response or headers that are too large"
     assert ("http.protocol", "never", text) == failure(engine, f"{API}/a")
 
 
 @pytest.mark.parametrize("headers", [{f"x-{number}": "1" for number in range(201)}, {"x-a": "1" * 33_000}])
-def test_huge_headers_are_refused(engine: Engine, world: Any, headers: dict[str, str]) -> None:
-    """By their number and by their bytes."""
+def test_response_headers_are_limited(engine: Engine, world: Any, headers: dict[str, str]) -> None:
+    """In number and in bytes."""
     world.plain.answer("/a", 200, **headers)
 
-    text = "api.example.com:80 answered with more than 200 headers or 32768 bytes of them"
+    text = "api.example.com:80 answered with more than 200 headers or 32768 bytes of headers"
     assert ("http.too_large", "model", text) == failure(engine, f"{API}/a")
 
 
 @pytest.mark.parametrize("coded", [False, True], ids=["plain", "gzip"])
-def test_an_answer_is_whole_or_an_error(engine: Engine, world: Any, coded: bool) -> None:
-    """To the byte of the limit, as it is behind its coding."""
+def test_body_limit_is_exact(engine: Engine, world: Any, coded: bool) -> None:
+    """It applies to the decompressed body."""
     body = b"0123456789"
     headers = {"content_type": "text/plain", **({"content_encoding": "gzip"} if coded else {})}
     world.plain.answer("/a", 200, gzip.compress(body) if coded else body, **headers)
 
     assert "0123456789" == engine.call_named("http.get", {"url": f"{API}/a", "limit": 10})["text"]
 
-    text = "the answer has more than 9 bytes; raise the limit, or ask for less"
+    text = "the response has more than 9 bytes; raise limit or request less data"
     assert ("http.too_large", "model", text) == failure(engine, f"{API}/a", limit=9)
 
 
 @pytest.mark.alone
-def test_a_bomb_does_not_go_off(engine: Engine, world: Any) -> None:
-    """A gigabyte in a megabyte is given up at the limit, without the memory or the time for it."""
+def test_decompression_bomb_stops_at_the_limit(engine: Engine, world: Any) -> None:
+    """A gigabyte in a megabyte costs neither the memory nor the time."""
     bomb = gzip.compress(bytes(2**20)) * 1000
     world.plain.answer("/a", 200, bomb, content_encoding="gzip")
     started = time.monotonic()
@@ -517,8 +513,8 @@ def test_a_bomb_does_not_go_off(engine: Engine, world: Any) -> None:
     assert time.monotonic() - started < 2
 
 
-def test_a_bomb_is_unpacked_in_pieces_of_a_known_size() -> None:
-    """However much stands in one piece of what came."""
+def test_decompression_uses_bounded_pieces() -> None:
+    """However much one received piece contains."""
     bomb = gzip.compress(bytes(50 * 2**20))
     tracemalloc.start()
 
@@ -544,8 +540,8 @@ CODED: Final = {
 
 
 @pytest.mark.parametrize(("body", "coding", "expected"), CODED.values(), ids=CODED)
-def test_a_coding_is_undone(engine: Engine, world: Any, body: bytes, coding: str, expected: bytes | None) -> None:
-    """gzip, in whole members, and no other."""
+def test_gzip_is_decoded(engine: Engine, world: Any, body: bytes, coding: str, expected: bytes | None) -> None:
+    """Complete members of gzip, and no other encoding."""
     world.plain.answer("/a", 200, body, content_encoding=coding)
 
     if expected is None:
@@ -554,8 +550,8 @@ def test_a_coding_is_undone(engine: Engine, world: Any, body: bytes, coding: str
         assert expected == engine.call("http.get", [f"{API}/a"])["bytes"]
 
 
-def test_a_file_is_written_whole(engine: Engine, world: Any, tmp_path: Path) -> None:
-    """Its size and digest are told, and not its content."""
+def test_download_writes_the_file(engine: Engine, world: Any, tmp_path: Path) -> None:
+    """The result contains its size and digest, but not its content."""
     world.plain.answer("/a", 200, b"abc", content_type="text/plain")
 
     came = engine.call("http.download", [f"{API}/a", "new/./a.txt"])
@@ -566,16 +562,16 @@ def test_a_file_is_written_whole(engine: Engine, world: Any, tmp_path: Path) -> 
     assert "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" == came["sha256"]
 
 
-def test_no_file_is_written_of_what_was_not_found(engine: Engine, world: Any, tmp_path: Path) -> None:
-    """A page that says so is no file that was asked for."""
+def test_download_of_an_error_page_writes_nothing(engine: Engine, world: Any, tmp_path: Path) -> None:
+    """An error page is not the requested file."""
     came = engine.call("http.download", [f"{API}/nothing", "a.txt"])
 
     assert (404, None, None, 0) == (came["status"], came["path"], came["sha256"], came["size"])
     assert [] == [*tmp_path.iterdir()]
 
 
-def test_a_download_needs_both_rights(engine_with: EngineWith, world: Any) -> None:
-    """To read the host and to write that file; nothing is sent without."""
+def test_download_needs_network_and_file_grants(engine_with: EngineWith, world: Any) -> None:
+    """Without both, nothing is sent."""
     for grants in (("net:read:*", "fs:write:b.txt"), ("fs:write:**",)):
         with pytest.raises(PolicyError):
             engine_with(*grants).call("http.download", [f"{API}/items", "a.txt"])
@@ -584,7 +580,7 @@ def test_a_download_needs_both_rights(engine_with: EngineWith, world: Any) -> No
 
 
 def test_requests_and_bytes_are_counted(engine_with: EngineWith, world: Any) -> None:
-    """Each hop is a request; bytes are those on the wire, in both directions."""
+    """Each hop counts as a request; bytes are counted on the wire, in both directions."""
     engine = engine_with("net:read:*", net_calls=2, net_bytes=10_000)
     world.plain.answer("/a", 302, location="/items")
 
@@ -598,8 +594,8 @@ def test_requests_and_bytes_are_counted(engine_with: EngineWith, world: Any) -> 
     assert ("limit.net_calls", "host", 2) == (caught.value.code, caught.value.retry, len(world.plain.requests))
 
 
-def test_an_answer_ends_where_no_more_bytes_are_permitted(engine_with: EngineWith, world: Any) -> None:
-    """At the piece that passes the limit, and not when all has come."""
+def test_response_stops_at_the_byte_limit(engine_with: EngineWith, world: Any) -> None:
+    """At the piece that exceeds the limit, not at the end."""
     engine = engine_with("net:read:*", net_bytes=100_000)
     world.plain.answer("/a", 200, bytes(50_000_000))
 
@@ -609,8 +605,8 @@ def test_an_answer_ends_where_no_more_bytes_are_permitted(engine_with: EngineWit
     assert ("limit.net_bytes", "host") == (caught.value.code, caught.value.retry)
 
 
-def test_a_large_answer_comes_through(engine: Engine, world: Any) -> None:
-    """8 MiB at once, and more into a file."""
+def test_large_responses_work(engine: Engine, world: Any) -> None:
+    """8 MiB in a result, and more in a file."""
     world.secure.answer("/a", 200, bytes(8 * 2**20))
     world.secure.answer("/b", 200, bytes(20 * 2**20))
     url = "https://api.example.com"
@@ -619,8 +615,8 @@ def test_a_large_answer_comes_through(engine: Engine, world: Any) -> None:
     assert 20 * 2**20 == engine.call("http.download", [f"{url}/b", "b.bin"])["size"]
 
 
-def test_a_large_body_is_sent_while_the_server_is_slow(engine: Engine, world: Any) -> None:
-    """A send that waits goes on where it was."""
+def test_large_body_is_sent_to_a_slow_server(engine: Engine, world: Any) -> None:
+    """A blocked send continues where it stopped."""
     body = bytes(4 * 2**20)
 
     assert 200 == engine.call("http.request", ["POST", "https://api.example.com/items", {}, body])["status"]
@@ -628,8 +624,8 @@ def test_a_large_body_is_sent_while_the_server_is_slow(engine: Engine, world: An
     assert world.secure.requests[-1].endswith(body)
 
 
-def test_requests_run_side_by_side(engine: Engine, world: Any) -> None:
-    """From many threads over one toolset, none with the answer of another."""
+def test_requests_run_concurrently(engine: Engine, world: Any) -> None:
+    """From many threads over one toolset, each with its own response."""
     for number in range(16):
         world.plain.answer(f"/{number}", 200, str(number).encode(), content_type="text/plain")
     came: dict[int, str] = {}

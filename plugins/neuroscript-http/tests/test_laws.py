@@ -1,4 +1,4 @@
-"""What holds for every tool of the distribution, whoever wrote it: the laws of the kit.
+"""The checks that every tool of the distribution must pass: the contract checks of the test kit.
 
 The toolsets are those that its entry points name, so a new one is held to all of this as soon as it is listed there.
 The network is the real one; in the examples ``api.example.com`` is a server on loopback.
@@ -17,8 +17,8 @@ TOOLSETS: Final[list[Toolset]] = [
 ]
 
 
-def test_the_distribution_has_its_tools() -> None:
-    """Every toolset that it names can be loaded, and nothing else came with them."""
+def test_distribution_has_its_tools() -> None:
+    """All of its toolsets can be loaded, and no others were loaded with them."""
     names = {tool.name for toolset in TOOLSETS for tool in toolset}
 
     with Engine(plugins=["neuroscript-http"]) as engine:
@@ -27,8 +27,8 @@ def test_the_distribution_has_its_tools() -> None:
         assert names == set(engine.tools)
 
 
-def test_every_tool_keeps_every_law(setup: Setup) -> None:
-    """Of each that it breaks the error says which, and how."""
+def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
+    """The error names the failed check and the reason."""
     report = check_toolset(TOOLSETS, setup)
 
     assert report.ok

@@ -1,4 +1,4 @@
-"""What the tests of programs use: a sandbox, programs outside it, and engines that may run them."""
+"""Fixtures of the program tests: a sandbox, programs outside it, and engines that can run them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ FILES: Final = {"data/-n.txt": "a name like an option\n"}
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_neuroscript_setup(distribution: str) -> Setup | None:
-    """Return what the examples count on: a file, and a host that trusts them with programs."""
+    """Return what the examples use: a file, and a trusted host with grants."""
     return Setup(files=FILES, trusted=True) if distribution == "neuroscript-shell" else None
 
 
 @pytest.fixture
 def setup() -> Setup | None:
-    """The world of the examples."""
+    """The environment of the examples."""
     return pytest_neuroscript_setup("neuroscript-shell")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The directory that is the sandbox."""
+    """The sandbox directory."""
     path = tmp_path / "sandbox"
     for name, text in FILES.items():
         (path / name).parent.mkdir(parents=True)
@@ -49,7 +49,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory outside the sandbox, before all others on the PATH."""
+    """A directory outside the sandbox, first on the PATH."""
     path = tmp_path / "bin"
     path.mkdir()
     monkeypatch.setenv("PATH", f"{path}{os.pathsep}{os.environ['PATH']}")
@@ -58,7 +58,7 @@ def bin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def program(bin: Path) -> Program:
-    """Takes a name and a text of Python, and puts a program of that name on the PATH."""
+    """Takes a name and Python source, and adds a program of that name to the PATH."""
 
     def made(name: str, text: str) -> Path:
         return script(bin / name, text)
@@ -68,7 +68,7 @@ def program(bin: Path) -> Program:
 
 
 def script(path: Path, text: str, interpreter: str = sys.executable) -> Path:
-    """Write a file that can be run, and return its path."""
+    """Write an executable file, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!{interpreter}\n{text}\n")
     path.chmod(0o755)
@@ -90,7 +90,7 @@ def engine_with(root: Path) -> Iterator[EngineWith]:
 
 @pytest.fixture
 def engine(engine_with: EngineWith) -> Engine:
-    """An engine that grants all that these tools can ask for."""
+    """An engine with all grants for these tools."""
     return engine_with("shell:exec:*", "fs:read:**", "env:read:*")
 
 
@@ -114,7 +114,7 @@ def living() -> Callable[[Path], list[int]]:
 
 @pytest.fixture
 def pids_in(living: Callable[[Path], list[int]]) -> Callable[[Path, int], list[int]]:
-    """Takes a folder and a number; returns the processes that work there, as soon as so many have written a file."""
+    """Takes a directory and a number; returns the processes that work there, once that many have written a file."""
 
     def found(folder: Path, count: int) -> list[int]:
         end = time.monotonic() + 20
@@ -129,7 +129,7 @@ def pids_in(living: Callable[[Path], list[int]]) -> Callable[[Path, int], list[i
 
 @pytest.fixture
 def alive() -> Callable[..., list[int]]:
-    """Takes process ids and seconds; returns those that still run when these are over, or none as soon as none does."""
+    """Takes process ids and seconds; returns those that still run afterwards, or none as soon as all have ended."""
 
     def running(pids: Iterable[int], within: float = 0.0) -> list[int]:
         end = time.monotonic() + within
@@ -141,7 +141,7 @@ def alive() -> Callable[..., list[int]]:
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process runs; one that is dead and not reaped does not."""
+    """Return whether a process runs; a zombie does not."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False

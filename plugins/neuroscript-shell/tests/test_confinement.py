@@ -1,4 +1,4 @@
-"""Hostile programs: no process of theirs outlives the call, with each means of confinement that the kernel offers."""
+"""Hostile programs: none of their processes outlives the call, with each confinement that the kernel offers."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ NEEDS_THE_KERNEL: Final = ("kills_the_watcher", "kills_the_watcher_and_ends", "f
 
 @pytest.fixture(params=HOSTS)
 def kind(request: pytest.FixtureRequest) -> str:
-    """What confines the programs; skipped where this machine cannot."""
+    """The confinement of the programs; skipped if this machine does not have it."""
     name: str = request.param
     if name == "superuser" and os.geteuid() != 0:
         pytest.skip("this user is not the superuser")
@@ -214,7 +214,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def start_host(root: Path, living: Living) -> Iterator[StartHost]:
-    """Takes a kind and calls; returns the host that makes them, and kills what is left at the end."""
+    """Takes a confinement and calls; returns the host that makes them, and kills remaining processes at the end."""
     hosts: list[subprocess.Popen[str]] = []
 
     def start(kind: str, *calls: tuple[str, list[str], str, float]) -> subprocess.Popen[str]:
@@ -286,8 +286,8 @@ os._exit(3)
 """Tells the host that it ended well, by every descriptor of its watchers that it can open."""
 
 
-def test_a_program_works_as_without_confinement(root: Path, program: Program, start_host: StartHost, kind: str) -> None:
-    """It keeps its user, its files, exit codes and signals; in a namespace it sees its own processes alone."""
+def test_confined_program_works_normally(root: Path, program: Program, start_host: StartHost, kind: str) -> None:
+    """It keeps its user, files, exit codes and signals; in a namespace it sees only its own processes."""
     user = str(os.geteuid() if kind == "superuser" else os.geteuid() or 1000)
     program("view", VIEW)
     program("forges", PREAMBLE + FORGERY)
@@ -317,10 +317,10 @@ def test_a_program_works_as_without_confinement(root: Path, program: Program, st
     assert (root / "data" / "written").stat().st_uid == os.geteuid()
 
 
-def test_nothing_is_left_of_a_host_that_is_killed(
+def test_killed_host_leaves_no_processes(
     root: Path, program: Program, start_host: StartHost, living: Living, kind: str
 ) -> None:
-    """Even where the programs have attacked their watchers before."""
+    """Even if the programs have attacked their supervisors before."""
     names = ["forks_twice_and_closes_its_streams", "ignores_every_signal", "interrupts_the_watcher"]
     if kind != "tree":
         names.append("kills_the_watcher")
@@ -335,10 +335,10 @@ def test_nothing_is_left_of_a_host_that_is_killed(
     wait_until(lambda: living(root) == [])
 
 
-def test_a_watcher_that_is_stopped_again_and_again_is_given_up(
+def test_repeatedly_stopped_supervisor_does_not_block_the_call(
     root: Path, program: Program, start_host: StartHost, kind: str
 ) -> None:
-    """The call returns in time, though its watcher may never run again."""
+    """The call returns in time, even if its supervisor never runs again."""
     program("stops", PREAMBLE + "while True:\n    attack(signal.SIGSTOP)")
 
     out, _ = start_host(kind, ("stops", [], "data", TIMEOUT_SECONDS)).communicate(timeout=60)
@@ -351,10 +351,10 @@ def test_a_watcher_that_is_stopped_again_and_again_is_given_up(
         assert result["timed_out"] is True
 
 
-def test_a_program_that_can_kill_its_watcher_dies_with_it(
+def test_program_dies_with_its_killed_supervisor(
     root: Path, program: Program, start_host: StartHost, living: Living
 ) -> None:
-    """The caller is told that the outcome is unknown."""
+    """The error says that the outcome is unknown."""
     if subprocess.run([*HOSTS["tree"], "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine has no unprivileged user namespaces")
     program("kills", PREAMBLE + "attack(signal.SIGKILL)\ntime.sleep(600)")
@@ -382,8 +382,8 @@ TREE: Final = (
     ("name", "expected"),
     [("namespace", NAMESPACE), ("masked /proc", NAMESPACE), ("landlock", LANDLOCK), ("tree", TREE)],
 )
-def test_the_doctor_says_what_this_machine_promises(name: str, expected: tuple[str, str], tmp_path: Path) -> None:
-    """It runs a program for that, so that the answer is not a guess."""
+def test_doctor_reports_the_confinement(name: str, expected: tuple[str, str], tmp_path: Path) -> None:
+    """It runs a program to find out."""
     if subprocess.run([*HOSTS[name], "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine has no unprivileged user namespaces")
     settings = {

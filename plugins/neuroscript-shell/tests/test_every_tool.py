@@ -1,4 +1,4 @@
-"""What this distribution promises of its tools beyond the laws of the kit: their needs, their examples, their README."""
+"""Requirements for the tools of this distribution beyond the contract checks: grants, examples, cross-references."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ every_tool: Final = pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
 
 
 @every_tool
-def test_a_tool_says_when_another_one_is_better(tool: ToolImplementation) -> None:
-    """Its when_to_use names at least one other tool of the distribution, and none that the distribution does not have."""
+def test_when_to_use_names_other_tools(tool: ToolImplementation) -> None:
+    """It names at least one other tool of the distribution, and no unknown tool."""
     named = set(NAME.findall(tool.spec.when_to_use)) - {tool.name}
 
     assert named
@@ -39,8 +39,8 @@ def test_a_tool_says_when_another_one_is_better(tool: ToolImplementation) -> Non
 
 
 @every_tool
-def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
-    """At least two examples go well, with their results unless the machine decides those, and one fails."""
+def test_examples_show_successes_and_failures(tool: ToolImplementation) -> None:
+    """There are at least two successful calls and one that fails."""
     well = [example for example in tool.spec.examples if not example.error]
 
     assert len(well) >= 2
@@ -48,8 +48,8 @@ def test_a_tool_shows_how_it_is_called(tool: ToolImplementation) -> None:
     assert tool.name in UNFORESEEN or UNSET not in [example.result for example in well]
 
 
-def test_what_the_tools_need() -> None:
-    """A program does what its user may do, so running one takes trust and a grant; a variable takes a grant."""
+def test_required_trust_and_grants() -> None:
+    """Running a program needs trust and a grant, because it can do whatever its user can; a variable needs a grant."""
     needs = {name: (tool.policy.requires_trust, tool.policy.capabilities) for name, tool in TOOLS.items()}
 
     assert needs == {
@@ -62,10 +62,8 @@ def test_what_the_tools_need() -> None:
 
 
 @every_tool
-def test_without_a_grant_a_tool_that_needs_one_is_refused(
-    engine_with: Callable[..., Engine], tool: ToolImplementation
-) -> None:
-    """By the engine, before the tool sees anything."""
+def test_call_without_grants_is_refused(engine_with: Callable[..., Engine], tool: ToolImplementation) -> None:
+    """The engine refuses it before the tool runs."""
     engine = engine_with()
 
     if not tool.policy.capabilities:
@@ -75,7 +73,7 @@ def test_without_a_grant_a_tool_that_needs_one_is_refused(
 
 
 def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
-    """Return the codes with which the first example of a tool is refused, by every door."""
+    """Return the error codes of the first example of a tool, from every entry point."""
     found = set()
     for door in DOORS.values():
         with pytest.raises(PolicyError) as caught:
@@ -85,8 +83,8 @@ def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
     return found
 
 
-def test_the_readme_lists_every_tool_and_its_needs() -> None:
-    """The first table of it says what the policies say."""
+def test_readme_lists_every_tool_with_its_requirements() -> None:
+    """The first table of the README matches the policies."""
     rows = re.findall(r"^\| `(\w+\.\w+)` \|[^|]*\| (.*) \|$", README.read_text(), re.MULTILINE)
 
     told = {name: ("trust" in needs, tuple(re.findall(r"`([^`]+)`", needs))) for name, needs in rows}

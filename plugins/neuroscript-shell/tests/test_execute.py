@@ -1,4 +1,4 @@
-"""Programs: what they get, what they give, and what is left of them."""
+"""The shell.execute tool: inputs, results, and cleanup of processes."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ time.sleep(600)
 """Eight processes that ignore SIGTERM, write their numbers into the working directory, and sleep."""
 
 
-def test_a_program_gets_its_arguments_and_tells_how_it_ended(engine: Engine, program: Program) -> None:
-    """All that is told of it, in one map."""
+def test_result_describes_the_program_run(engine: Engine, program: Program) -> None:
+    """All values are in one map."""
     program("both", "import sys; print('out', sys.argv[1]); print('err', file=sys.stderr); sys.exit(3)")
 
     came = engine.call("shell.execute", ["both", ["a b"]])
@@ -75,8 +75,8 @@ UPSTREAM: Final = {
 
 
 @pytest.mark.parametrize(("args", "expected"), UPSTREAM.values(), ids=UPSTREAM)
-def test_upstreams_own_cases_hold(engine: Engine, args: list[Any], expected: dict[str, Any] | str) -> None:
-    """And those of the corpus of paths that are about programs: with upstream's names in the result, or refused."""
+def test_upstream_cases(engine: Engine, args: list[Any], expected: dict[str, Any] | str) -> None:
+    """Also the path cases that are about programs: with upstream's names in the result, or refused."""
     try:
         came = engine.call("shell.execute", args)
     except CallError as error:
@@ -85,7 +85,7 @@ def test_upstreams_own_cases_hold(engine: Engine, args: list[Any], expected: dic
         assert {**came, **expected} == came
 
 
-def test_a_program_that_kills_itself_tells_the_signal(engine: Engine, program: Program) -> None:
+def test_signal_is_reported(engine: Engine, program: Program) -> None:
     """There is no exit code then."""
     program("dies", "import os; os.abort()")
 
@@ -95,22 +95,22 @@ def test_a_program_that_kills_itself_tells_the_signal(engine: Engine, program: P
 
 
 @pytest.mark.parametrize("text", ["", "one line", "\0\n☃" * 100_000], ids=["nothing", "a line", "much"])
-def test_what_it_can_read_is_what_is_given(engine: Engine, text: str) -> None:
-    """All of it and then the end; without a text there is the end at once."""
+def test_stdin_is_passed(engine: Engine, text: str) -> None:
+    """Followed by end of file; without a text, end of file comes immediately."""
     came = engine.call_named("shell.execute", {"command": "cat", "stdin": text, "max_output_bytes": 1_000_000})
 
     assert came["stdout"] == text
 
 
-def test_a_program_that_does_not_read_is_no_failure(engine: Engine) -> None:
-    """What it was given is let go."""
+def test_unread_stdin_is_not_an_error(engine: Engine) -> None:
+    """The input is discarded."""
     came = engine.call_named("shell.execute", {"command": "true", "stdin": "x" * 1_000_000})
 
     assert came["success"]
 
 
-def test_the_sandbox_is_where_it_works(engine: Engine, root: Path) -> None:
-    """The sandbox itself, or a directory below it."""
+def test_working_directory_is_in_the_sandbox(engine: Engine, root: Path) -> None:
+    """The sandbox itself, or a directory in it."""
     there = [engine.call("shell.execute", ["pwd", [], each])["stdout"] for each in (".", "data", "./data/")]
 
     assert there == [f"{root}\n", f"{root}/data\n", f"{root}/data\n"]
@@ -130,8 +130,8 @@ def test_the_sandbox_is_where_it_works(engine: Engine, root: Path) -> None:
         ("", "coercion.length"),
     ],
 )
-def test_it_works_nowhere_else(engine: Engine, root: Path, directory: str, code: str) -> None:
-    """No path and no link leads out of the sandbox."""
+def test_working_directory_cannot_leave_the_sandbox(engine: Engine, root: Path, directory: str, code: str) -> None:
+    """Neither by a path nor by a link."""
     (root / "out").symlink_to(root.parent)
 
     with pytest.raises((PolicyError, ToolFailed, ArgumentError)) as caught:
@@ -140,8 +140,8 @@ def test_it_works_nowhere_else(engine: Engine, root: Path, directory: str, code:
     assert (caught.value.code, caught.value.retry) == (code, "model")
 
 
-def test_a_directory_needs_its_own_grant(engine_with: Callable[..., Engine]) -> None:
-    """What may be read below the sandbox is where programs may work."""
+def test_working_directory_needs_a_grant(engine_with: Callable[..., Engine]) -> None:
+    """Programs can only work in directories that the grants allow reading."""
     engine = engine_with("shell:exec:pwd", "fs:read:data")
 
     assert engine.call("shell.execute", ["pwd", [], "data"])["success"]
@@ -150,8 +150,8 @@ def test_a_directory_needs_its_own_grant(engine_with: Callable[..., Engine]) -> 
     assert str(caught.value) == "shell.execute: needs fs:read:."
 
 
-def test_the_directory_stays_while_its_name_leads_elsewhere(engine: Engine, root: Path, program: Program) -> None:
-    """A link that takes its name meanwhile changes nothing for the program."""
+def test_replaced_directory_has_no_effect(engine: Engine, root: Path, program: Program) -> None:
+    """A link that replaces the path meanwhile does not affect the program."""
     (root / "away").mkdir()
     program(
         "swaps",
@@ -164,8 +164,8 @@ def test_the_directory_stays_while_its_name_leads_elsewhere(engine: Engine, root
     assert (root / "old" / "new").exists()
 
 
-def test_trust_and_a_grant_are_both_needed(engine_with: Callable[..., Engine]) -> None:
-    """A program does what its user may do."""
+def test_execute_needs_trust_and_a_grant(engine_with: Callable[..., Engine]) -> None:
+    """Because a program can do whatever its user can."""
     with pytest.raises(PolicyError) as untrusted:
         engine_with("shell:exec:*", "fs:read:**", trusted=False).call("shell.execute", ["pwd"])
     with pytest.raises(PolicyError) as ungranted:
@@ -179,8 +179,8 @@ def test_trust_and_a_grant_are_both_needed(engine_with: Callable[..., Engine]) -
     )
 
 
-def test_a_gigabyte_of_output_fills_no_memory(engine: Engine) -> None:
-    """The first bytes are kept, the rest is read and let go, and that is told."""
+def test_large_output_uses_bounded_memory(engine: Engine) -> None:
+    """The first bytes are retained, the rest is discarded, and the result says so."""
     engine.call("shell.execute", ["true"])
     tracemalloc.start()
     try:
@@ -193,8 +193,8 @@ def test_a_gigabyte_of_output_fills_no_memory(engine: Engine) -> None:
     assert peak < 4_000_000
 
 
-def test_each_stream_is_cut_by_itself(engine: Engine, program: Program) -> None:
-    """Exactly as many bytes as were asked for; what is not UTF-8 is replaced."""
+def test_streams_are_truncated_separately(engine: Engine, program: Program) -> None:
+    """At exactly the requested size; invalid UTF-8 is replaced."""
     program("writes", "import os; os.write(1, b'12345'); os.write(2, b'a\\xff\\xfeb\\xe2\\x98\\x83')")
 
     came = engine.call_named("shell.execute", {"command": "writes", "max_output_bytes": 5})
@@ -204,10 +204,10 @@ def test_each_stream_is_cut_by_itself(engine: Engine, program: Program) -> None:
 
 
 @pytest.mark.parametrize("how", ["", "setsid"], ids=["in one group", "in sessions of their own"])
-def test_a_tree_that_ignores_sigterm_is_gone_after_the_limit(
+def test_process_tree_that_ignores_sigterm_is_killed(
     engine: Engine, root: Path, program: Program, how: str, alive: Alive, pids_in: PidsIn
 ) -> None:
-    """All of it, when the call returns."""
+    """All of it, before the call returns."""
     program("tree", TREE)
 
     came = engine.call_named(
@@ -219,10 +219,10 @@ def test_a_tree_that_ignores_sigterm_is_gone_after_the_limit(
     assert came["seconds"] < 8
 
 
-def test_what_outlives_its_program_is_gone_when_the_call_returns(
+def test_background_processes_are_killed(
     engine: Engine, root: Path, program: Program, alive: Alive, pids_in: PidsIn
 ) -> None:
-    """A program that has ended leaves nothing running, and nobody waits for what it left."""
+    """The call does not wait for processes that the program left."""
     program("tree", TREE)
 
     came = engine.call("shell.execute", ["tree", ["setsid", "return"], "data", "", [], 60])
@@ -231,8 +231,8 @@ def test_what_outlives_its_program_is_gone_when_the_call_returns(
     assert alive(pids_in(root / "data", 8)) == []
 
 
-def test_a_program_that_ends_at_sigterm_may_say_its_last_words(engine: Engine, program: Program) -> None:
-    """SIGTERM comes first, and a second later SIGKILL."""
+def test_program_can_handle_sigterm(engine: Engine, program: Program) -> None:
+    """SIGKILL follows a second later."""
     program(
         "polite",
         "import os, signal, time\n"
@@ -245,8 +245,8 @@ def test_a_program_that_ends_at_sigterm_may_say_its_last_words(engine: Engine, p
     assert (came["timed_out"], came["exit_code"], came["stdout"]) == (True, 4, "ready\nbye\n")
 
 
-def test_a_program_is_asked_to_end_once(engine: Engine, program: Program) -> None:
-    """A second SIGTERM means to many programs that they are to leave their work as it lies."""
+def test_sigterm_is_sent_once(engine: Engine, program: Program) -> None:
+    """Many programs treat a second SIGTERM as a request to exit without cleanup."""
     program(
         "counting",
         "import os, signal, time\n"
@@ -261,10 +261,10 @@ def test_a_program_is_asked_to_end_once(engine: Engine, program: Program) -> Non
     assert (came["timed_out"], came["stdout"]) == (True, "ready\nasked\n")
 
 
-def test_a_crowd_of_processes_is_ended(
+def test_too_many_processes_are_stopped(
     engine: Engine, root: Path, program: Program, alive: Alive, pids_in: PidsIn
 ) -> None:
-    """More than 256 at once are too many."""
+    """The maximum is 256 at once."""
     program(
         "crowd",
         "import os, time\nfor _ in range(400):\n    if os.fork() == 0:\n"
@@ -274,15 +274,15 @@ def test_a_crowd_of_processes_is_ended(
     with pytest.raises(ToolFailed) as caught:
         engine.call("shell.execute", ["crowd", [], "data"])
 
-    assert str(caught.value) == "shell.execute: the program was ended: it began more than 256 processes"
+    assert str(caught.value) == "shell.execute: the program was stopped because it started more than 256 processes"
     assert (caught.value.code, caught.value.retry) == ("shell.too_many", "model")
     assert alive(pids_in(root / "data", 1)) == []
 
 
-def test_nothing_is_left_when_the_call_is_cancelled(
+def test_cancelled_call_leaves_no_processes(
     engine: Engine, root: Path, program: Program, alive: Alive, pids_in: PidsIn
 ) -> None:
-    """Whoever stops waiting ends the program too."""
+    """Cancelling the call stops the program."""
     program("tree", TREE)
 
     async def given_up() -> None:
@@ -296,10 +296,10 @@ def test_nothing_is_left_when_the_call_is_cancelled(
     asyncio.run(given_up())
 
 
-def test_nothing_is_left_when_the_call_is_too_late(
+def test_deadline_leaves_no_processes(
     engine: Engine, root: Path, program: Program, alive: Alive, pids_in: PidsIn
 ) -> None:
-    """The deadline of a call ends its program, whatever time that was given."""
+    """The deadline of a call stops its program, whatever its timeout is."""
     program("tree", TREE)
 
     with pytest.raises(CallTimeout) as caught:
@@ -318,8 +318,8 @@ with Engine(plugins=["neuroscript-shell"], host=Host(sandbox_dir=sys.argv[1]), p
 """
 
 
-def test_nothing_is_left_when_the_host_is_killed(root: Path, program: Program, alive: Alive, pids_in: PidsIn) -> None:
-    """Even by SIGKILL, when nothing of it can run any more."""
+def test_killed_host_leaves_no_processes(root: Path, program: Program, alive: Alive, pids_in: PidsIn) -> None:
+    """Even by SIGKILL, when the host cannot clean up."""
     program("tree", TREE)
     host = subprocess.Popen([sys.executable, "-c", HOST, str(root)])
     pids = pids_in(root / "data", 8)
@@ -330,8 +330,8 @@ def test_nothing_is_left_when_the_host_is_killed(root: Path, program: Program, a
     assert alive(pids, 10) == []
 
 
-def test_a_program_has_limits_of_its_own(engine: Engine, program: Program) -> None:
-    """No core, no file above a gigabyte, no rights by the file that it runs, no descriptor but its streams."""
+def test_program_has_resource_limits(engine: Engine, program: Program) -> None:
+    """No core dumps, no file above a gigabyte, no privilege escalation, no descriptors but its streams."""
     program(
         "limits",
         "import json, os, resource\n"
@@ -345,16 +345,16 @@ def test_a_program_has_limits_of_its_own(engine: Engine, program: Program) -> No
     assert json.loads(came["stdout"]) == [[0, 0], [1 << 30, 1 << 30], True, ["0", "1", "2", "3"], True]
 
 
-def test_a_file_can_not_grow_without_end(engine: Engine, root: Path) -> None:
-    """Whoever writes further is ended by the system."""
+def test_file_size_is_limited(engine: Engine, root: Path) -> None:
+    """The system stops a program that writes more."""
     came = engine.call("shell.execute", ["truncate", ["-s", "1073741825", "big"], "data"])
 
     assert came["signal"] == "SIGXFSZ"
     assert (root / "data" / "big").stat().st_size <= 1 << 30
 
 
-def test_a_program_runs_for_a_thread_that_blocks_all_signals(engine: Engine) -> None:
-    """As threads of other languages do: the supervisor notices its children's end all the same."""
+def test_program_runs_from_a_thread_with_blocked_signals(engine: Engine) -> None:
+    """As threads of other languages have; the supervisor still notices when its children end."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         came = engine.call("shell.execute", ["true", [], ".", "", [], 20.0])
@@ -364,16 +364,16 @@ def test_a_program_runs_for_a_thread_that_blocks_all_signals(engine: Engine) -> 
     assert (came["timed_out"], came["success"]) == (False, True)
 
 
-def test_programs_run_beside_each_other(engine: Engine, program: Program) -> None:
-    """Calls of many threads do not mix their streams."""
+def test_programs_run_concurrently(engine: Engine, program: Program) -> None:
+    """Calls from many threads do not mix their streams."""
     with ThreadPoolExecutor(8) as pool:
         came = list(pool.map(lambda number: engine.call("shell.execute", ["show", [str(number)]]), range(24)))
 
     assert [json.loads(each["stdout"]) for each in came] == [[str(number)] for number in range(24)]
 
 
-def test_no_descriptor_is_left_open(engine: Engine, program: Program) -> None:
-    """Neither by calls that go well nor by those that fail."""
+def test_no_descriptor_leaks(engine: Engine, program: Program) -> None:
+    """Neither by successful nor by failed calls."""
 
     def calls() -> None:
         for args in (["show", ["x"]], ["cat", [], ".", "x"], ["sleep", ["9"], ".", "", [], 0.1]):
@@ -389,10 +389,8 @@ def test_no_descriptor_is_left_open(engine: Engine, program: Program) -> None:
     assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
-def test_a_main_thread_that_is_interrupted_leaves_nothing(
-    root: Path, program: Program, alive: Alive, pids_in: PidsIn
-) -> None:
-    """Ctrl-C at the host ends the program with it."""
+def test_interrupted_call_leaves_no_processes(root: Path, program: Program, alive: Alive, pids_in: PidsIn) -> None:
+    """Ctrl-C at the host stops the program too."""
     program("tree", TREE)
     host = subprocess.Popen([sys.executable, "-c", HOST, str(root)], stderr=subprocess.DEVNULL)
     pids = pids_in(root / "data", 8)
@@ -403,8 +401,8 @@ def test_a_main_thread_that_is_interrupted_leaves_nothing(
     assert alive(pids, 10) == []
 
 
-def test_what_is_not_there_is_told_without_its_name(engine: Engine) -> None:
-    """No error repeats what the caller wrote."""
+def test_missing_program_is_not_named_in_the_error(engine: Engine) -> None:
+    """No error repeats an argument of the caller."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("shell.execute", ["canary_program", ["canary argument"]])
 
@@ -413,8 +411,8 @@ def test_what_is_not_there_is_told_without_its_name(engine: Engine) -> None:
 
 
 @pytest.mark.alone
-def test_the_event_loop_goes_on_while_a_program_runs(engine: Engine) -> None:
-    """Several of them take as long as one."""
+def test_event_loop_is_not_blocked(engine: Engine) -> None:
+    """Several programs take as long as one."""
 
     async def four() -> list[Any]:
         calls = (engine.acall("shell.execute", ["sleep", ["3"]]) for _ in range(4))
@@ -429,7 +427,7 @@ def test_the_event_loop_goes_on_while_a_program_runs(engine: Engine) -> None:
 
 @pytest.fixture
 def many_descriptors() -> Iterator[None]:
-    """Hold so many open files that the next ones have numbers above 1023."""
+    """Open so many files that the next descriptors are above 1023."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (2048, limits[1]))
     held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
@@ -440,8 +438,8 @@ def many_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("many_descriptors")
-def test_a_host_with_many_open_files_runs_programs(engine: Engine) -> None:
-    """The supervisor has descriptors with the numbers of the host's; it waits for numbers above 1023 too."""
+def test_descriptors_above_1023_work(engine: Engine) -> None:
+    """The supervisor inherits the host's descriptor numbers."""
     ended = engine.call("shell.execute", ["echo", ["here"]])
     timed_out = engine.call("shell.execute", ["sleep", ["60"], ".", "", [], 0.2])
 

@@ -1,4 +1,4 @@
-"""What a caller may try: nothing in an argument is a command, and nothing in the sandbox chooses what runs."""
+"""Attacks by a caller: no argument is a command, and nothing in the sandbox chooses what runs."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ ARGUMENTS: Final = {
 
 
 @pytest.mark.parametrize("argument", ARGUMENTS.values(), ids=ARGUMENTS)
-def test_an_argument_is_a_text(engine: Engine, program: Program, root: Path, argument: str) -> None:
-    """The program gets it, alone and between others, letter by letter, and nothing else happens."""
+def test_arguments_are_passed_unchanged(engine: Engine, program: Program, root: Path, argument: str) -> None:
+    """Alone and between others; nothing else happens."""
     args = [argument, "between", argument]
 
     came = engine.call("shell.execute", ["show", args])
@@ -114,10 +114,10 @@ COMMANDS: Final = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_is_a_bare_name(
+def test_command_must_be_a_bare_name(
     engine: Engine, engine_with: Callable[..., Engine], program: Program, root: Path, command: str
 ) -> None:
-    """Everything else is refused where all programs are granted, and by the grant where one is."""
+    """Everything else is refused, even if all programs are granted."""
     script(root / "planted", "open('canary', 'w')")
     script(root / "data" / "planted", "open('canary', 'w')")
 
@@ -126,7 +126,7 @@ def test_a_command_is_a_bare_name(
     with pytest.raises(PolicyError) as refused:
         engine_with("shell:exec:show", "fs:read:**").call("shell.execute", [command, ["canary"]])
 
-    text = "shell.execute: command: expected the bare name of a program, such as ls, got another text"
+    text = "shell.execute: command: expected the name of a program without a path, such as ls, got another string"
     assert (str(caught.value), caught.value.code, caught.value.retry) == (text, "shell.bad_program", "model")
     assert (refused.value.code, refused.value.retry) == ("policy.capability", "host")
     assert not (root / CANARY).exists()
@@ -150,16 +150,16 @@ def code_of(engine: Engine, command: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["sh", "bash", "BASH", "dash", "busybox"])
-def test_a_shell_is_refused_whoever_grants_it(engine: Engine, bin: Path, root: Path, name: str) -> None:
-    """By its name, before its arguments are anything."""
+def test_shells_are_refused_even_if_granted(engine: Engine, bin: Path, root: Path, name: str) -> None:
+    """By name, whatever the arguments are."""
     if not shutil.which(name):
         shutil.copy("/bin/true", bin / name)
 
     assert code_of(engine, name) == "shell.is_shell"
 
 
-def test_a_shell_by_another_name_is_refused(engine: Engine, bin: Path) -> None:
-    """What a link leads to is what counts."""
+def test_links_to_shells_are_refused(engine: Engine, bin: Path) -> None:
+    """The target of the link counts."""
     (bin / "tidy").symlink_to("/bin/sh")
 
     assert code_of(engine, "tidy") == "shell.is_shell"
@@ -247,10 +247,10 @@ PLANTED: Final[Mapping[str, Callable[[Path, Path], None]]] = {
 
 
 @pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
-def test_nothing_in_the_sandbox_chooses_what_runs(
+def test_program_with_parts_in_the_sandbox_is_refused(
     engine: Engine, bin: Path, root: Path, plant: Callable[[Path, Path], None]
 ) -> None:
-    """A name on the PATH that leads to a file, a link or an interpreter of the sandbox is refused."""
+    """A name on the PATH that leads to a file, a link or an interpreter in the sandbox is refused."""
     plant(bin, root)
 
     assert code_of(engine, "tool") == "shell.in_sandbox"
@@ -273,10 +273,10 @@ def test_nothing_in_the_sandbox_chooses_what_runs(
     ],
 )
 @pytest.mark.parametrize("name", ["planted", "show"])
-def test_a_path_that_leads_into_the_sandbox_is_not_searched(
+def test_path_entries_in_the_sandbox_are_skipped(
     engine: Engine, program: Program, bin: Path, root: Path, monkeypatch: pytest.MonkeyPatch, entry: str, name: str
 ) -> None:
-    """What is planted there is not found, and what it stands before is found where it really is."""
+    """A planted program is not found, and the real one still is."""
     for folder in (root, root / "data"):
         script(folder / name, "open('canary', 'w')")
     (bin / "link").symlink_to(root / "data")
@@ -290,10 +290,10 @@ def test_a_path_that_leads_into_the_sandbox_is_not_searched(
     assert not (root / CANARY).exists()
 
 
-def test_a_program_searches_no_sandbox_either(
+def test_path_of_the_program_excludes_the_sandbox(
     engine: Engine, program: Program, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The PATH that it gets has no such directories, so ``#!/usr/bin/env tool`` is safe too."""
+    """So ``#!/usr/bin/env tool`` is safe too."""
     script(root / "planted", "open('canary', 'w')")
     program("starts", "import subprocess; subprocess.run(['planted'])")
     monkeypatch.setenv("PATH", f"{root}::.:{os.environ['PATH']}")
@@ -307,10 +307,8 @@ def test_a_program_searches_no_sandbox_either(
 @pytest.mark.parametrize(
     "head", ["", "\n", "text\n", "#\n", "#! \n"], ids=["empty", "a line", "text", "a comment", "no interpreter"]
 )
-def test_a_file_without_an_interpreter_is_never_given_to_a_shell(
-    engine: Engine, bin: Path, root: Path, head: str
-) -> None:
-    """As a shell and execvp(3) would."""
+def test_file_without_interpreter_is_not_run_by_a_shell(engine: Engine, bin: Path, root: Path, head: str) -> None:
+    """As a shell and execvp(3) would do."""
     (bin / "tool").write_text(f"{head}touch canary\n")
     (bin / "tool").chmod(0o755)
 
@@ -318,16 +316,16 @@ def test_a_file_without_an_interpreter_is_never_given_to_a_shell(
     assert not (root / CANARY).exists()
 
 
-def test_scripts_that_run_each_other_end(engine: Engine, bin: Path) -> None:
-    """In a ring there is no program."""
+def test_interpreter_cycle_is_refused(engine: Engine, bin: Path) -> None:
+    """Scripts that name each other as interpreters are not a program."""
     script(bin / "tool", "x", str(bin / "other"))
     script(bin / "other", "x", str(bin / "tool"))
 
     assert code_of(engine, "tool") == "shell.not_runnable"
 
 
-def test_links_in_a_ring_are_no_program(engine: Engine, bin: Path) -> None:
-    """Nor are a directory, a file that may not be run, and a pipe."""
+def test_link_cycle_is_not_a_program(engine: Engine, bin: Path) -> None:
+    """Nor are a directory, a file without execute permission, and a pipe."""
     (bin / "one").symlink_to("two")
     (bin / "two").symlink_to("one")
     (bin / "folder").mkdir()
@@ -356,8 +354,8 @@ STEERING: Final = {
 }
 
 
-def test_the_environment_is_three_variables(engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the host's own gets through unasked, least of all what chooses code."""
+def test_environment_has_three_variables(engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other variable of the host is passed, least of all one that chooses code."""
     for name, value in {**STEERING, "SECRET_TOKEN": "never seen"}.items():
         if not name.startswith("LD_"):  # this very process begins others with them
             monkeypatch.setenv(name, value)
@@ -370,12 +368,12 @@ def test_the_environment_is_three_variables(engine: Engine, root: Path, monkeypa
 
 
 @pytest.mark.parametrize("name", [*STEERING, "PATH", "HOME", "LANG", "path", "ld_preload", "Ifs"])
-def test_what_chooses_code_is_not_passed_on(engine: Engine, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Not even where every variable is granted."""
+def test_variables_that_choose_code_are_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Even if all variables are granted."""
     with pytest.raises(ToolFailed) as caught:
         engine.call_named("shell.execute", {"command": "env", "env_names": ["TZ", name]})
 
-    text = "env_names[1]: expected a variable that does not choose which code runs, got another name"
+    text = "env_names[1]: expected a variable that does not affect which code runs, got another name"
     assert (str(caught.value), caught.value.code, caught.value.retry) == (
         f"shell.execute: {text}",
         "shell.bad_env",
@@ -383,10 +381,8 @@ def test_what_chooses_code_is_not_passed_on(engine: Engine, monkeypatch: pytest.
     )
 
 
-def test_a_variable_is_passed_on_under_a_grant_for_it(
-    engine_with: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And under no other; what is not set is not there, and a name is never a pattern or an assignment."""
+def test_variable_needs_its_own_grant(engine_with: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unset variable is not passed, and a name is never a pattern or an assignment."""
     monkeypatch.setenv("SHOP", "tea")
     monkeypatch.setenv("SECRET_TOKEN", "never seen")
     engine = engine_with("shell:exec:env", "fs:read:**", "env:read:SHOP", "env:read:NOBODY_SETS_THIS", "env:read:A=B")
@@ -409,10 +405,10 @@ def test_a_variable_is_passed_on_under_a_grant_for_it(
     ],
     ids=["a zero byte", "a zero byte further on", "one too long", "too many"],
 )
-def test_what_the_system_can_not_pass_on_is_refused(
+def test_arguments_beyond_system_limits_are_refused(
     engine: Engine, program: Program, args: list[str], code: str
 ) -> None:
-    """Before anything runs; nothing is cut."""
+    """Before anything runs; nothing is truncated."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("shell.execute", ["show", args])
 

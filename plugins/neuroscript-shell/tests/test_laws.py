@@ -1,4 +1,4 @@
-"""What holds for every tool of the distribution, whoever wrote it: the laws of the kit, and drawn values.
+"""The checks that every tool of the distribution must pass: the contract checks of the test kit.
 
 The toolsets are those that the hook of its entry point gives on this machine, so a new one is held to all of this too.
 """
@@ -24,8 +24,8 @@ TOOLSETS: Final[list[Toolset]] = [
 ]
 
 
-def test_the_distribution_has_its_tools(engine: Engine) -> None:
-    """Every toolset that it names can be loaded, and nothing else came with them."""
+def test_distribution_has_its_tools(engine: Engine) -> None:
+    """All of its toolsets can be loaded, and no others were loaded with them."""
     names = {tool.name for toolset in TOOLSETS for tool in toolset}
 
     assert () == engine.plugin_errors
@@ -33,22 +33,20 @@ def test_the_distribution_has_its_tools(engine: Engine) -> None:
     assert names == set(engine.tools)
 
 
-def test_every_tool_keeps_every_law(setup: Setup) -> None:
-    """Of each that it breaks the error says which, and how."""
+def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
+    """The error names the failed check and the reason."""
     report = check_toolset(TOOLSETS, setup)
 
     assert report.ok
 
 
-def test_every_tool_stands_drawn_values(setup: Setup) -> None:
-    """What fits ends in a result or in a failure on purpose, what does not is refused before the tool is reached."""
+def test_every_tool_handles_generated_arguments(setup: Setup) -> None:
+    """Valid arguments give a result or a deliberate failure; others are rejected before the tool is called."""
     fuzz_toolset(TOOLSETS, setup, examples=20)
 
 
-def test_a_machine_without_process_groups_has_no_tool_that_runs_programs(
-    monkeypatch: pytest.MonkeyPatch, root: Path
-) -> None:
-    """It would be shown to a model, and could do nothing."""
+def test_no_shell_toolset_without_process_groups(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """A model must not see a tool that cannot work."""
     monkeypatch.delattr(os, "killpg")
 
     with Engine(plugins="none", hooks=[plugin], host=Host(sandbox_dir=root)) as engine:

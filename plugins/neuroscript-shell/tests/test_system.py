@@ -1,4 +1,4 @@
-"""The environment, the name of the machine, the clock and pauses."""
+"""The os tools: environment, host name, clock and sleep."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 from neuroscript import Engine, ExecutionPolicy, Host, LimitError, Limits, PolicyError, ToolFailed
 
 
-def test_a_variable_is_read_under_a_grant_for_it(
+def test_getenv_needs_a_grant_for_the_variable(
     engine_with: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And under no other: a grant for one variable opens no second one."""
+    """A grant for one variable does not allow another."""
     monkeypatch.setenv("SHOP_LANGUAGE", "tok pisin")
     monkeypatch.setenv("SHOP_KEY", "never seen")
     engine = engine_with("env:read:SHOP_LANGUAGE", trusted=False)
@@ -35,10 +35,10 @@ def test_a_variable_is_read_under_a_grant_for_it(
 
 
 @pytest.mark.parametrize("name", ["*", "SHOP_*", "A,SHOP_KEY", "SHOP_KEY\0", "SHOP_KEY ", "../SHOP_KEY", "?"])
-def test_a_name_is_never_a_pattern(
+def test_variable_name_is_not_a_pattern(
     engine_with: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """It asks for a variable of that very name, which the grant does not give."""
+    """It means a variable of exactly that name, which is not granted."""
     monkeypatch.setenv("SHOP_KEY", "never seen")
     engine = engine_with("env:read:SHOP_KEY", "env:read:LANG")
 
@@ -48,8 +48,8 @@ def test_a_name_is_never_a_pattern(
     assert (caught.value.code, caught.value.retry) == ("policy.capability", "host")
 
 
-def test_a_variable_that_is_not_set_gives_the_default(engine: Engine) -> None:
-    """Which is an empty text unless the caller says another; an empty variable is set."""
+def test_getenv_returns_the_default(engine: Engine) -> None:
+    """An empty string by default; an empty variable counts as set."""
     os.environ.pop("NOBODY_SETS_THIS", None)
 
     assert engine.call("os.getenv", ["NOBODY_SETS_THIS"]) == ""
@@ -57,15 +57,15 @@ def test_a_variable_that_is_not_set_gives_the_default(engine: Engine) -> None:
     assert engine.call("os.getenv", ["a=b", "x"]) == "x"
 
 
-def test_a_variable_that_is_no_text_is_replaced(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes that are not UTF-8 come as the replacement character."""
+def test_invalid_utf8_in_variable_is_replaced(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the replacement character."""
     monkeypatch.setenv("ODD", os.fsdecode(b"a\xffb"))
 
     assert engine.call("os.getenv", ["ODD"]) == "a\ufffdb"
 
 
-def test_the_host_has_a_name_and_a_clock(engine: Engine) -> None:
-    """The name that the system says, and a clock that goes."""
+def test_hostname_and_clock_of_the_system(engine: Engine) -> None:
+    """The name as the system reports it, and a clock that advances."""
     before = time.time()
 
     now = engine.call("os.now")
@@ -74,14 +74,14 @@ def test_the_host_has_a_name_and_a_clock(engine: Engine) -> None:
     assert before <= now <= time.time()
 
 
-def test_the_clock_is_that_of_the_host(root: Path) -> None:
-    """What the host lends as a clock is what is told."""
+def test_now_uses_the_host_clock(root: Path) -> None:
+    """The clock that the host provides."""
     with Engine(plugins=["neuroscript-shell"], host=Host(sandbox_dir=root, clock=lambda: 12.5)) as engine:
         assert engine.call("os.now") == 12.5
 
 
-def test_a_sleep_lasts_and_is_counted(root: Path) -> None:
-    """It takes its time, and what the host permits of it in all."""
+def test_sleep_takes_time_and_counts(root: Path) -> None:
+    """It counts against the limit of the host."""
     policy = ExecutionPolicy(limits=Limits(sleep=Decimal("0.06")))
     with Engine(plugins=["neuroscript-shell"], host=Host(sandbox_dir=root), policy=policy) as engine:
         started = time.monotonic()
@@ -94,20 +94,20 @@ def test_a_sleep_lasts_and_is_counted(root: Path) -> None:
 
 
 @pytest.mark.parametrize("door", ["call", "acall"])
-def test_a_sleep_that_would_end_too_late_does_not_begin(engine: Engine, door: str) -> None:
-    """It is refused at once; waiting for the deadline would give a timeout."""
+def test_sleep_past_the_deadline_is_refused(engine: Engine, door: str) -> None:
+    """Immediately, because waiting would only end in a timeout."""
     with pytest.raises(ToolFailed) as caught:
         if door == "call":
             engine.call("os.sleep", [3600], timeout=5)
         else:
             asyncio.run(engine.acall("os.sleep", [3600], timeout=5))
 
-    text = "os.sleep: duration_seconds: expected an end before the deadline of the call, got one behind it"
+    text = "os.sleep: duration_seconds: expected to end before the deadline of the call, got a longer time"
     assert (text, "os.deadline", "model") == (str(caught.value), caught.value.code, caught.value.retry)
 
 
-def test_a_sleep_ends_with_its_engine(root: Path) -> None:
-    """When nobody waits any more it is over, an hour early."""
+def test_sleep_stops_when_the_engine_closes(root: Path) -> None:
+    """An hour early."""
     failures: list[ToolFailed] = []
     begun = threading.Event()
 
@@ -124,5 +124,5 @@ def test_a_sleep_ends_with_its_engine(root: Path) -> None:
     sleeper.join()
 
     assert [(str(each), each.code, each.retry) for each in failures] == [
-        ("os.sleep: nobody waits for the result any more", "os.cancelled", "later")
+        ("os.sleep: the call was cancelled", "os.cancelled", "later")
     ]

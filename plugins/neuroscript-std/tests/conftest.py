@@ -1,4 +1,4 @@
-"""What the tests of all toolsets use: an engine with every tool of this distribution, and what a failing call says."""
+"""Fixtures of the std tests: an engine with every tool of this distribution, and helpers for failing calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAKING: Final[Mapping[str, Sequence[tuple[str, tuple[Any, ...]]]]] = {
 
 
 class Parrot:
-    """A model of an embedder's own, which remembers what it was asked."""
+    """A custom model that records its prompts."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Turn, ...]] = []
@@ -41,7 +41,7 @@ class Parrot:
 
 @pytest.fixture
 def parrot() -> Parrot:
-    """A model that nobody has asked yet."""
+    """A model without prompts so far."""
     return Parrot()
 
 
@@ -78,7 +78,7 @@ def failure(engine: Engine) -> Callable[..., ToolFailed]:
 
 @pytest.fixture(scope="session")
 def told(failure: Callable[..., ToolFailed]) -> Callable[..., tuple[str, str, str]]:
-    """Takes a tool and its arguments, and returns what the caller is told: the text, the code, who can mend it."""
+    """Takes a tool and its arguments, and returns the error: its message, its code and who can retry."""
 
     def telling(tool: str, *args: Any) -> tuple[str, str, str]:
         error = failure(tool, *args)
@@ -106,7 +106,7 @@ def prepared(engine: Engine, tool: str, args: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_neuroscript_setup(distribution: str) -> Setup | None:
-    """Return what the examples count on: a secret, a variable, trees behind handles, and grants for the rest."""
+    """Return what the examples use: a secret, a variable, trees behind handles, and grants."""
     if distribution != "neuroscript-std":
         return None
     return Setup(
@@ -119,5 +119,5 @@ def pytest_neuroscript_setup(distribution: str) -> Setup | None:
 
 @pytest.fixture
 def setup() -> Setup | None:
-    """The world of the examples."""
+    """The environment of the examples."""
     return pytest_neuroscript_setup("neuroscript-std")

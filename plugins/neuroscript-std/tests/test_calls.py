@@ -1,4 +1,4 @@
-"""The tools that call other tools, through an engine as a caller would use them."""
+"""The tools that call other tools, called through an engine."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MAPPED: dict[str, tuple[list[Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize(("args", "expected"), MAPPED.values(), ids=MAPPED)
-def test_a_tool_is_called_for_each_element(engine: Engine, args: list[Any], expected: Any) -> None:
-    """The element is the first argument, and the results stand in its order."""
+def test_map_calls_the_tool_for_each_element(engine: Engine, args: list[Any], expected: Any) -> None:
+    """The element is the first argument, and the results are in order."""
     try:
         came: Any = engine.call("list.map", args)
     except CallError as error:
@@ -51,7 +51,7 @@ FAILING = {
     ),
     "a tool that fails": (
         [[4, 1, -1], "math.sqrt"],
-        "list[2]: math.sqrt: a number below 0 has no real root",
+        "list[2]: math.sqrt: a negative number has no real square root",
         "math.domain",
         "model",
     ),
@@ -65,13 +65,15 @@ FAILING = {
 
 
 @pytest.mark.parametrize(("args", "text", "code", "retry"), FAILING.values(), ids=FAILING)
-def test_a_call_that_fails_is_named_by_its_place(told: Told, args: list[Any], text: str, code: str, retry: str) -> None:
-    """The caller wrote its arguments, and is told what is wrong with them; the code is that of the call."""
+def test_map_reports_the_position_of_a_failed_call(
+    told: Told, args: list[Any], text: str, code: str, retry: str
+) -> None:
+    """With the message and the code of the inner call."""
     assert (f"list.map: {text}", code, retry) == told("list.map", *args)
 
 
-def test_a_call_within_wins_no_authority(engine: Engine) -> None:
-    """What the host grants to a tool is not granted to one that calls it, and the refusal is the tool's own."""
+def test_inner_call_gains_no_authority(engine: Engine) -> None:
+    """A grant for a tool does not apply to a tool that calls it, and the refusal is that of the inner tool."""
     assert engine.call("crypto.hmacwith", ["a", "signing"])
 
     for tool, args in (
@@ -85,8 +87,8 @@ def test_a_call_within_wins_no_authority(engine: Engine) -> None:
         assert caught.value.tool == ("llm.ask" if "list.map" in args else "crypto.hmacwith")
 
 
-def test_calls_can_not_stand_in_each_other_without_end(engine: Engine) -> None:
-    """The engine's limit passes as it is."""
+def test_call_depth_is_limited(engine: Engine) -> None:
+    """The limit error of the engine passes through unchanged."""
     call: dict[str, Any] = {"tool": "math.abs", "arguments": {"number": 1}}
     for _ in range(14):
         call = {"tool": "meta.call", "arguments": call}
@@ -109,8 +111,8 @@ CALLED = {
 
 
 @pytest.mark.parametrize(("args", "expected"), CALLED.values(), ids=CALLED)
-def test_a_call_that_was_written_down_is_made(engine: Engine, args: list[Any], expected: Any) -> None:
-    """By the names of its arguments, as ``call_named`` does."""
+def test_meta_call_passes_named_arguments(engine: Engine, args: list[Any], expected: Any) -> None:
+    """As ``call_named`` does."""
     try:
         came: Any = engine.call("meta.call", args)
     except CallError as error:
@@ -120,15 +122,15 @@ def test_a_call_that_was_written_down_is_made(engine: Engine, args: list[Any], e
     assert expected == came
 
 
-def test_the_caller_is_told_what_is_wrong_with_a_call_that_was_written_down(told: Told) -> None:
-    """In the words of the tool that it names."""
+def test_meta_call_reports_argument_errors(told: Told) -> None:
+    """With the message of the inner tool."""
     text = "meta.call: math.add: num2: expected float, got nothing"
 
     assert (text, "call.arguments", "model") == told("meta.call", "math.add", {"num1": 1})
 
 
-def test_a_variable_becomes_what_a_tool_makes_of_it() -> None:
-    """It is the first argument, None where there is none; a call that fails, or a constant, leaves it as it was."""
+def test_var_change_applies_the_tool() -> None:
+    """The old value is the first argument, None if unset; a failed call or a constant changes nothing."""
     host = Host(variables={"rows": [1]}, constants={"limits": [3]})
     with Engine(plugins=["neuroscript-std"], host=host) as engine:
         codes = []
@@ -144,8 +146,8 @@ def test_a_variable_becomes_what_a_tool_makes_of_it() -> None:
         assert engine.call("var.change", ["none", "str.tojsonstring"]) == "null"
 
 
-def test_changes_that_are_made_at_once_are_all_made() -> None:
-    """None is lost between the look at the value and its change."""
+def test_var_change_is_atomic() -> None:
+    """No concurrent change is lost."""
     with Engine(plugins=["neuroscript-std"], host=Host(variables={"n": 0.0})) as engine:
 
         def change() -> None:
@@ -161,8 +163,8 @@ def test_changes_that_are_made_at_once_are_all_made() -> None:
         assert engine.call("var.get", ["n"]) == 1600
 
 
-def test_mapping_tells_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    """To the host before each call and at the end, and to the log how many calls it made."""
+def test_map_reports_progress(caplog: pytest.LogCaptureFixture) -> None:
+    """To the host before each call and at the end, and the number of calls to the log."""
     told: list[Progress] = []
     with Engine(plugins=["neuroscript-std"], host=Host(progress=told.append)) as engine, caplog.at_level(logging.DEBUG):
         engine.call("list.map", [[1, 2], "math.abs"])
@@ -173,8 +175,8 @@ def test_mapping_tells_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_mapping_stops_when_nobody_waits() -> None:
-    """It looks between two calls: the session ends in the second one, and there is no third."""
+def test_map_stops_when_cancelled() -> None:
+    """The session ends in the second call, and there is no third."""
     called: list[int] = []
     tools = Toolset("g")
 
@@ -191,14 +193,14 @@ def test_mapping_stops_when_nobody_waits() -> None:
 
     assert called == [1, 2]
     assert (str(caught.value), caught.value.code, caught.value.retry) == (
-        "list.map: nobody waits for the result any more",
+        "list.map: the call was cancelled",
         "list.cancelled",
         "later",
     )
 
 
-def test_mapping_does_not_hold_up_the_loop_that_awaits_it(engine: Engine) -> None:
-    """What it calls may wait; held up, it would be done before the loop had done anything else."""
+def test_map_does_not_block_the_event_loop(engine: Engine) -> None:
+    """Otherwise it would finish before the loop did anything else."""
 
     async def others_meanwhile() -> int:
         mapped = asyncio.create_task(engine.acall("list.map", [[0.1, 0.1], "time.sleep"]))

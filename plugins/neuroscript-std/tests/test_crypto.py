@@ -1,4 +1,4 @@
-"""The crypto toolset, through an engine as a caller would use it."""
+"""The crypto toolset, called through an engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DAY = 24 * 60 * 60
 
 
 def sign(claims_map: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256") -> Any:
-    """Sign claims through an engine that may."""
+    """Sign claims with an engine that is allowed to."""
     return signer().call("crypto.signjwt", [claims_map, secret, algorithm])
 
 
@@ -42,7 +42,7 @@ def signer() -> Engine:
 
 
 def token(claims: object, header: object = None, *, key: str = SECRET, algorithm: str = "sha256") -> str:
-    """Return a token that is signed with HMAC, whatever its parts say."""
+    """Return a token signed with HMAC, whatever its parts contain."""
     parts = [header or {"alg": "HS256", "typ": "JWT"}, claims]
     encoded = ".".join(part if isinstance(part, str) else base64(json.dumps(part).encode()) for part in parts)
     return f"{encoded}.{base64(hmac.digest(key.encode(), encoded.encode(), algorithm))}"
@@ -53,8 +53,8 @@ def base64(raw: bytes) -> str:
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
-def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
-    """What upstream refuses is refused here, with a code."""
+def test_upstream_cases(engine: Engine, case: dict[str, Any]) -> None:
+    """Refusals of upstream are refusals here, with a code."""
     expected = {"toolset-096": "crypto.bad_algorithm", "toolset-097": "crypto.bad_token"}
 
     with pytest.raises(CallError) as caught:
@@ -66,8 +66,8 @@ def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title], ids=["lower", "upper", "title"])
 @pytest.mark.parametrize("name", ["sha256", "sha512", "md5"])
 @pytest.mark.parametrize("text", ["", "abc", "Grüße ☃", "x" * 100_000], ids=["empty", "ascii", "utf-8", "long"])
-def test_digests_are_those_of_the_standard_library(engine: Engine, text: str, name: str, spelling: Any) -> None:
-    """Of the text as UTF-8, in lower-case hexadecimal digits, the algorithm in any case."""
+def test_digests_match_the_standard_library(engine: Engine, text: str, name: str, spelling: Any) -> None:
+    """Of the UTF-8 bytes, in lowercase hexadecimal digits; the algorithm is case-insensitive."""
     came = engine.call("crypto.hash", [text, spelling(name)]), engine.call("crypto.hmac", [text, "kéy", spelling(name)])
 
     digest = hashlib.new(name, text.encode()).hexdigest()
@@ -75,25 +75,25 @@ def test_digests_are_those_of_the_standard_library(engine: Engine, text: str, na
 
 
 @pytest.mark.parametrize("name", ["sha1", "sha-256", "", "sha256 ", "shake_128", "blake2b", "\u017fha256"])
-def test_other_digests_are_refused(failure: Callable[..., ToolFailed], name: str) -> None:
-    """The set is closed, whatever the platform has besides."""
+def test_unknown_algorithms_are_refused(failure: Callable[..., ToolFailed], name: str) -> None:
+    """Even those that the platform has."""
     errors = failure("crypto.hash", "a", name), failure("crypto.hmac", "a", "k", name)
 
-    text = "algorithm: expected one of sha256, sha512, md5, got another text"
+    text = "algorithm: expected one of sha256, sha512, md5, got another string"
     assert (text, text) == tuple(error.text for error in errors)
     assert {("crypto.bad_algorithm", "model")} == {(error.code, error.retry) for error in errors}
 
 
 def test_uuids_are_random_and_of_version_4(engine: Engine) -> None:
-    """A thousand are a thousand different ones."""
+    """A thousand of them are all different."""
     ids = [engine.call("crypto.uuid") for _ in range(1000)]
 
     assert len(set(ids)) == 1000
     assert {("4", True)} == {(each[14], str(UUID(each)) == each) for each in ids}
 
 
-def test_uuids_come_from_the_hosts_source() -> None:
-    """The same seed gives the same ids, which are of version 4 all the same."""
+def test_uuids_use_the_host_random_source() -> None:
+    """The same seed gives the same ids, which are still of version 4."""
 
     def ids(seed: int) -> list[str]:
         with Engine(plugins=["neuroscript-std"], host=Host(random=random.Random(seed))) as engine:
@@ -105,8 +105,8 @@ def test_uuids_come_from_the_hosts_source() -> None:
 
 
 @pytest.mark.parametrize("name", ["HS256", "hs384", "Hs512"])
-def test_what_was_signed_is_verified(engine: Engine, name: str) -> None:
-    """Claims come back as they were, whatever they are called and of whatever type."""
+def test_signed_claims_can_be_verified(engine: Engine, name: str) -> None:
+    """Claims are returned unchanged, with any names and types."""
     claims = {
         "sub": 7,
         "aud": ["a"],
@@ -122,8 +122,8 @@ def test_what_was_signed_is_verified(engine: Engine, name: str) -> None:
     assert claims == came
 
 
-def test_signing_is_what_pyjwt_signs() -> None:
-    """The token is the library's own."""
+def test_signing_matches_pyjwt() -> None:
+    """The tokens are identical."""
     assert jwt.encode({"sub": "a"}, SECRET, "HS512") == sign({"sub": "a"}, SECRET, "hs512")
 
 
@@ -150,10 +150,8 @@ UNVERIFIED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("given", "code", "expected"), UNVERIFIED.values(), ids=UNVERIFIED)
-def test_an_untrue_signature_is_refused(
-    failure: Callable[..., ToolFailed], given: str, code: str, expected: str
-) -> None:
-    """HS256, HS384 and HS512 with this very secret, and nothing else, whatever the token says of itself."""
+def test_invalid_signature_is_refused(failure: Callable[..., ToolFailed], given: str, code: str, expected: str) -> None:
+    """Only HS256, HS384 and HS512 with this secret are accepted, whatever the header says."""
     error = failure("crypto.verifyjwt", given, SECRET)
 
     assert f"token_string: expected a signature that is {expected}, got another" == error.text
@@ -181,12 +179,12 @@ BAD_TOKENS = {
 
 
 @pytest.mark.parametrize("given", BAD_TOKENS.values(), ids=BAD_TOKENS)
-def test_what_is_no_token_is_refused(failure: Callable[..., ToolFailed], given: str) -> None:
-    """Decoding and verifying fail alike, and the claims that come are plain values."""
+def test_invalid_token_is_refused(failure: Callable[..., ToolFailed], given: str) -> None:
+    """By decoding and verifying alike; claims must be plain values."""
     decoded = failure("crypto.decodejwt", given)
     verified = failure("crypto.verifyjwt", given, SECRET)
 
-    text = "token_string: expected a JSON Web Token whose claims are plain values, got another text"
+    text = "token_string: expected a JSON Web Token with plain values as claims, got another string"
     assert (text, "crypto.bad_token", "model") == (decoded.text, decoded.code, decoded.retry)
     assert (text, "crypto.bad_token", "model") == (verified.text, verified.code, verified.retry)
 
@@ -199,10 +197,10 @@ TIMES = {
 
 
 @pytest.mark.parametrize(("claims", "text", "code", "retry"), TIMES.values(), ids=TIMES)
-def test_the_times_of_a_token_are_kept(
+def test_token_times_are_checked(
     engine: Engine, failure: Callable[..., ToolFailed], claims: dict[str, Any], text: str, code: str, retry: str
 ) -> None:
-    """Before nbf and from exp on a token is refused, and decoding shows it all the same."""
+    """Before nbf and from exp on, a token is refused; decoding still shows it."""
     error = failure("crypto.verifyjwt", token(claims), SECRET)
 
     assert (text, code, retry) == (error.text, error.code, error.retry)
@@ -213,8 +211,8 @@ MOMENTS = {9: ("crypto.not_yet_valid", "later"), 10: "holds", 19.5: "holds", 20:
 
 
 @pytest.mark.parametrize(("moment", "expected"), MOMENTS.items())
-def test_the_times_of_a_token_are_told_by_the_hosts_clock(moment: float, expected: Any) -> None:
-    """From nbf on, and until just before exp."""
+def test_token_times_use_the_host_clock(moment: float, expected: Any) -> None:
+    """A token is valid from nbf until just before exp."""
     with Engine(plugins=["neuroscript-std"], host=Host(clock=lambda: moment)) as engine:
         result = engine.execute(ToolCall("crypto.verifyjwt", [token({"nbf": 10, "exp": 20}), SECRET]))
 
@@ -225,14 +223,14 @@ def test_the_times_of_a_token_are_told_by_the_hosts_clock(moment: float, expecte
 @pytest.mark.parametrize(
     "value", ["soon", "1", True, None, [], {}], ids=["text", "digits", "bool", "None", "list", "map"]
 )
-def test_a_time_that_is_no_number_is_refused(failure: Callable[..., ToolFailed], time_claim: str, value: Any) -> None:
-    """A claim that can not be kept is not taken for one that holds."""
+def test_non_numeric_time_is_refused(failure: Callable[..., ToolFailed], time_claim: str, value: Any) -> None:
+    """A claim that cannot be checked does not count as valid."""
     error = failure("crypto.verifyjwt", token({time_claim: value}), SECRET)
     assert (error.code, error.retry) == ("crypto.bad_token", "model")
 
 
-def test_the_signature_is_looked_at_before_the_times(failure: Callable[..., ToolFailed]) -> None:
-    """Who does not know the secret learns nothing about the claims."""
+def test_signature_is_checked_before_the_times(failure: Callable[..., ToolFailed]) -> None:
+    """Without the secret, a caller learns nothing about the claims."""
     error = failure("crypto.verifyjwt", token({"exp": 1}), "another secret, just as long as that one")
 
     assert (error.code, error.retry) == ("crypto.bad_signature", "model")
@@ -245,18 +243,18 @@ KEYS = {
 
 
 @pytest.mark.parametrize("secret", KEYS.values(), ids=KEYS)
-def test_a_public_key_is_no_secret(failure: Callable[..., ToolFailed], secret: str) -> None:
-    """Else a token that was signed with what everybody knows would be believed."""
+def test_public_key_is_refused_as_secret(failure: Callable[..., ToolFailed], secret: str) -> None:
+    """Otherwise a token signed with public data would be accepted."""
     with pytest.raises(ToolFailed) as caught:
         sign({}, secret)
 
     assert (caught.value.code, caught.value.retry) == ("crypto.bad_secret", "model")
-    text = "secret: expected a text that is no PEM, SSH or JSON Web Key, got one"
+    text = "secret: expected a shared secret, got a PEM, SSH or JSON Web Key"
     assert text == failure("crypto.verifyjwt", token({}), secret).text
 
 
-def test_an_empty_secret_does_not_fit(engine: Engine) -> None:
-    """It is an argument error, before any token is looked at."""
+def test_empty_secret_is_an_argument_error(engine: Engine) -> None:
+    """Before the token is checked."""
     with pytest.raises(CallError) as caught:
         engine.call("crypto.verifyjwt", [token({}), ""])
 
@@ -264,27 +262,27 @@ def test_an_empty_secret_does_not_fit(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("claims", [{"b": b"bytes"}, {"iss": 1}], ids=["bytes", "iss"])
-def test_claims_that_are_no_json_are_not_signed(claims: dict[str, Any]) -> None:
-    """A token holds JSON, and its issuer is a text."""
+def test_non_json_claims_are_refused(claims: dict[str, Any]) -> None:
+    """A token contains JSON, and its issuer is a string."""
     with pytest.raises(ToolFailed) as caught:
         sign(claims)
 
-    text = "claims_map: expected JSON values, and a text as iss, got others"
+    text = "claims_map: expected JSON values and a string as iss, got other values"
     assert (text, "crypto.bad_claims", "model") == (caught.value.text, caught.value.code, caught.value.retry)
 
 
 @pytest.mark.parametrize("name", ["none", "HS257", "RS256", "", "HS256 "])
-def test_other_signatures_are_not_made(name: str) -> None:
-    """HS256, HS384 and HS512 alone."""
+def test_unknown_signature_algorithms_are_refused(name: str) -> None:
+    """Only HS256, HS384 and HS512 are supported."""
     with pytest.raises(ToolFailed) as caught:
         sign({}, SECRET, name)
 
-    text = "algorithm: expected one of HS256, HS384, HS512, got another text"
+    text = "algorithm: expected one of HS256, HS384, HS512, got another string"
     assert (text, "crypto.bad_algorithm", "model") == (caught.value.text, caught.value.code, caught.value.retry)
 
 
-def test_an_engine_that_trusts_nothing_refuses_to_sign(engine: Engine) -> None:
-    """The refusal comes before the arguments are looked at, by every door."""
+def test_untrusted_engine_refuses_to_sign(engine: Engine) -> None:
+    """Before the arguments are checked, through every entry point."""
     with pytest.raises(PolicyError) as caught:
         engine.call("crypto.signjwt", ["not", "its", "arguments", "at all"])
 
@@ -294,16 +292,16 @@ def test_an_engine_that_trusts_nothing_refuses_to_sign(engine: Engine) -> None:
     assert isinstance(result.error, PolicyError)
 
 
-def test_secrets_are_declared_as_secrets() -> None:
-    """So that records and traces keep them out of sight."""
+def test_secret_arguments_are_declared() -> None:
+    """So they do not appear in records and traces."""
     secrets = {(tool.name, arg.name) for tool in toolset for arg in tool.spec.args if arg.secret}
 
     expected = {("crypto.hmac", "secret_key"), ("crypto.signjwt", "secret"), ("crypto.verifyjwt", "secret")}
     assert expected == secrets
 
 
-def test_no_damage_to_a_token_gets_past_the_codes(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
-    """Of 2,000 damaged tokens each is refused with a code of the tool's own, and none is believed."""
+def test_damaged_tokens_are_refused(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
+    """Each of 2,000 damaged tokens is refused with a code of the tool."""
     source = random.Random(4)
     whole = token({"sub": "a", "exp": NOW + DAY})
     seen = set()
@@ -333,11 +331,11 @@ with Engine(toolsets=[toolset], plugins="none") as engine:
 """
 
 
-def test_without_pyjwt_the_error_says_what_to_install() -> None:
-    """The toolset loads and its other tools work; only tokens ask for the extra."""
+def test_missing_pyjwt_is_reported() -> None:
+    """The toolset loads and its other tools work; only the token tools need the extra."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYJWT], capture_output=True, text=True, check=True)
 
-    text = "tokens need PyJWT: pip install 'neuroscript-std[jwt]'"
+    text = "JSON Web Tokens require PyJWT; run pip install 'neuroscript-std[jwt]'"
     expected = ["36", *(f"crypto.needs_jwt host crypto.{each}: {text}" for each in ("decodejwt", "verifyjwt"))]
     assert expected == done.stdout.splitlines()
 
@@ -354,8 +352,8 @@ def test_without_pyjwt_the_error_says_what_to_install() -> None:
     ],
     ids=["RFC 4231, test case 1", "RFC 4231, test case 1, SHA-512"],
 )
-def test_a_keyed_digest_is_made_with_a_secret_of_the_host(engine: Engine, args: list[Any], expected: str) -> None:
-    """The caller says its name, and never sees it."""
+def test_hmacwith_uses_a_secret_of_the_host(engine: Engine, args: list[Any], expected: str) -> None:
+    """The caller passes its name and never sees it."""
     assert expected == engine.call("crypto.hmacwith", ["Hi There", "signing", *args])
 
 
@@ -363,8 +361,8 @@ RETRIES = {"policy.capability": "host", "secret.unknown": "host"}
 """Who can make the call succeed, by code; for every other code it is 'model'."""
 
 
-def test_a_keyed_digest_needs_a_grant_for_that_secret() -> None:
-    """One for another name is not enough, and neither the refusal nor a failure tells the secret."""
+def test_hmacwith_needs_a_grant_for_the_secret() -> None:
+    """A grant for another name is not enough, and no error contains the secret."""
     host = Host(secrets={"signing": "canary", "payments": "canary"})
     policy = ExecutionPolicy(grants=["secret:read:s*"])
     codes = {}

@@ -1,4 +1,4 @@
-"""The error toolset, through an engine as a caller would use it."""
+"""The error toolset, called through an engine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CODES = {"toolset-100": "coercion.type", "toolset-101": "error.bad_code"}
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
-def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
-    """What upstream's own tests refuse is refused here, with a code."""
+def test_upstream_cases(engine: Engine, case: dict[str, Any]) -> None:
+    """The expectations of upstream's own tests hold here."""
     with pytest.raises(CallError) as caught:
         engine.call(case["tool_or_fn"], case["args"])
 
@@ -44,8 +44,8 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize(("code", "expected"), ACCEPTED.values(), ids=ACCEPTED)
-def test_a_code_is_a_text_or_the_number_that_it_spells(engine: Engine, code: Any, expected: Any) -> None:
-    """A numeric text becomes an int where it is whole, else a float, and stays a text where no number is exact."""
+def test_numeric_string_codes_become_numbers(engine: Engine, code: Any, expected: Any) -> None:
+    """An int if possible, otherwise a float, and a string if no number is exact."""
     came = engine.call("error.new", [code, "what happened"])
 
     assert repr({"code": expected, "message": "what happened"}) == repr(came)
@@ -60,10 +60,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("code", "got"), REFUSED.values(), ids=REFUSED)
-def test_a_code_of_another_type_is_refused(engine: Engine, code: Any, got: str) -> None:
-    """A truth value is neither a text nor a number."""
+def test_code_of_another_type_is_refused(engine: Engine, code: Any, got: str) -> None:
+    """A boolean is neither a string nor a number."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("error.new", [code, "what happened"])
 
-    assert f"error.new: code: expected a text or a number, got {got}" == str(caught.value)
+    assert f"error.new: code: expected a string or a number, got {got}" == str(caught.value)
     assert (caught.value.code, caught.value.retry) == ("error.bad_code", "model")

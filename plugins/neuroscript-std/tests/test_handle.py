@@ -1,4 +1,4 @@
-"""The handle toolset, through an engine as a caller would use it, with a tool that keeps things."""
+"""The handle toolset, called through an engine, with a tool that stores resources."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from neuroscript import ArgType, Engine, Handle, Runtime, Toolset, ToolSpec
 
 @pytest.fixture
 def closed() -> list[str]:
-    """What has been given up so far."""
+    """The resources that were released so far."""
     return []
 
 
 @pytest.fixture
 def engine(closed: list[str]) -> Iterator[Engine]:
-    """An engine with a tool that keeps a thing."""
+    """An engine with a tool that stores a resource."""
     things = Toolset("thing")
 
     def keep(rt: Runtime) -> Handle:
@@ -29,10 +29,10 @@ def engine(closed: list[str]) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize("given", [str, lambda text: Handle(text, "thing")], ids=["its id", "itself"])
-def test_a_handle_is_looked_at_and_given_up(
+def test_handle_is_inspected_and_released(
     engine: Engine, closed: list[str], given: Callable[[str], str | Handle]
 ) -> None:
-    """By its id, as JSON has it, or by itself, as Python has it."""
+    """By its id, as in JSON, or by the object, as in Python."""
     handle = given(engine.call("thing.keep"))
     assert ("thing", True) == (engine.call("handle.type", [handle]), engine.call("handle.isvalid", [handle]))
 
@@ -44,8 +44,8 @@ def test_a_handle_is_looked_at_and_given_up(
     assert ["thing"] == closed
 
 
-def test_a_handle_of_another_session_is_none_of_this_one(engine: Engine) -> None:
-    """One caller can not look at what another one keeps, nor give it up."""
+def test_handle_belongs_to_its_session(engine: Engine) -> None:
+    """One caller can neither inspect nor release the handles of another."""
     handle = engine.call("thing.keep")
 
     with engine.session() as other:

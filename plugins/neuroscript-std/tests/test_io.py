@@ -1,4 +1,4 @@
-"""The io toolset, through an engine as a caller would use it, with the streams of a host."""
+"""The io toolset, called through an engine, with the streams of a host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuroscript import Engine, Handle, Host, ToolFailed
 
 @pytest.fixture
 def host() -> Iterator[Host]:
-    """A host whose user has typed two lines and gone, through a real pipe."""
+    """A host whose user typed two lines and left, through a real pipe."""
     reading, writing = os.pipe()
     os.write(writing, "Ada\r\nnächste Zeile\n".encode())
     os.close(writing)
@@ -41,16 +41,16 @@ PRINTED = {
 
 
 @pytest.mark.parametrize(("values", "expected"), PRINTED.values(), ids=PRINTED)
-def test_values_are_printed_in_one_line(engine: Engine, host: Host, values: list[Any], expected: str) -> None:
-    """To the host's output and not to that of the process: texts as they are, all else as JSON."""
+def test_print_writes_one_line(engine: Engine, host: Host, values: list[Any], expected: str) -> None:
+    """To the host's output, not to that of the process: strings unchanged, other values as JSON."""
     assert engine.call("io.print", values) is None
     assert engine.call_named("io.print", {"values": values}) is None
 
     assert f"{expected}\n" * 2 == host.output.getvalue()  # type: ignore[attr-defined]
 
 
-def test_each_question_gets_the_next_line(engine: Engine, host: Host) -> None:
-    """No answer is lost, and the question goes where it does not mix with results."""
+def test_each_prompt_reads_the_next_line(engine: Engine, host: Host) -> None:
+    """No answer is lost, and the prompt does not mix with results."""
     answers = [engine.call("io.input", ["Name?"]), engine.call("io.input")]
 
     assert ["Ada", "nächste Zeile"] == answers
@@ -58,8 +58,8 @@ def test_each_question_gets_the_next_line(engine: Engine, host: Host) -> None:
     assert "" == host.output.getvalue()  # type: ignore[attr-defined]
 
 
-def test_without_a_user_there_is_no_answer(engine: Engine) -> None:
-    """The failure says so, and nothing is taken for an answer."""
+def test_input_without_a_user_fails(engine: Engine) -> None:
+    """The error says so."""
     for _ in range(2):
         engine.call("io.input")
 

@@ -1,4 +1,4 @@
-"""The list toolset, through an engine as a caller would use it."""
+"""The list toolset, called through an engine."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CODES = {"toolset-090": "coercion.fraction"}
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
-def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
-    """What upstream's own tests expect of its list tools is what these give."""
+def test_upstream_cases(engine: Engine, case: dict[str, Any]) -> None:
+    """The expectations of upstream's own tests hold here."""
     try:
         came: object = engine.call(case["tool_or_fn"], case["args"])
     except CallError as error:
@@ -54,15 +54,15 @@ CALLS = {
 
 
 @pytest.mark.parametrize(("tool", "args", "expected"), CALLS.values(), ids=CALLS)
-def test_call_gives(engine: Engine, tool: str, args: list[Any], expected: object) -> None:
-    """The edges of a list are where nothing is, and a result has the elements as they were, of their types."""
+def test_results(engine: Engine, tool: str, args: list[Any], expected: object) -> None:
+    """Edge cases: out of range indexes and empty lists; elements keep their values and types."""
     came = engine.call(f"list.{tool}", args)
 
     assert repr(expected) == repr(came)
 
 
 def test_sorting_is_stable(engine: Engine) -> None:
-    """Elements that are equal stay in their order, which shows where an int and a float are equal."""
+    """Equal elements keep their order, which is visible if an int equals a float."""
     came = engine.call("list.sort", [[1.0, 0, 1, -0.0, 1.0]])
 
     assert repr(came) == "[0, -0.0, 1.0, 1, 1.0]"
@@ -78,12 +78,12 @@ MIXED = {
 
 
 @pytest.mark.parametrize(("items", "got"), MIXED.values(), ids=MIXED)
-def test_a_mixed_list_is_not_sorted(engine: Engine, items: list[Any], got: str) -> None:
-    """Only texts alone and numbers alone have an order; the error names types and no value."""
+def test_mixed_list_is_not_sorted(engine: Engine, items: list[Any], got: str) -> None:
+    """Only lists of strings or of numbers can be sorted; the error names types, not values."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("list.sort", [items])
 
-    assert f"list.sort: list: expected all texts or all numbers, got {got}" == str(caught.value)
+    assert f"list.sort: list: expected only strings or only numbers, got {got}" == str(caught.value)
     assert (caught.value.code, caught.value.retry) == ("list.mixed", "model")
 
 
@@ -109,15 +109,15 @@ EQUAL = {
 
 @pytest.mark.parametrize(("one", "other", "expected"), EQUAL.values(), ids=EQUAL)
 def test_contains_compares_deeply_and_by_value(engine: Engine, one: Any, other: Any, expected: bool) -> None:
-    """Numbers are equal by value at any depth, a truth value is equal to no number, and it is so both ways round."""
+    """Numbers are compared by value at any depth, a boolean equals no number, and the comparison is symmetric."""
     came = engine.call("list.contains", [["x", one], other]), engine.call("list.contains", [["x", other], one])
 
     assert (expected, expected) == came
 
 
 @pytest.mark.parametrize("tool", ["append", "appendinplace", "prepend", "rest", "slice", "tail", "reverse", "sort"])
-def test_no_tool_changes_the_list_of_its_caller(engine: Engine, tool: str) -> None:
-    """A result is a new list, and the one that was given is as it was, of appendinplace too."""
+def test_lists_of_the_caller_are_unchanged(engine: Engine, tool: str) -> None:
+    """Every result is a new list, also from appendinplace."""
     given = ["b", "a"]
     further = {"append": ["c"], "appendinplace": ["c"], "prepend": ["c"], "slice": [0, 2], "tail": [2]}
 
@@ -127,8 +127,8 @@ def test_no_tool_changes_the_list_of_its_caller(engine: Engine, tool: str) -> No
     assert came is not given
 
 
-def test_appendinplace_gives_what_append_gives(engine: Engine) -> None:
-    """The two names mean the same, for a caller sees only the result."""
+def test_appendinplace_equals_append(engine: Engine) -> None:
+    """A caller sees only the result."""
     args = [[1, {"a": 2}], None]
 
     assert engine.call("list.append", args) == engine.call("list.appendinplace", args)

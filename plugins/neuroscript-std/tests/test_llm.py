@@ -1,4 +1,4 @@
-"""The llm toolset, through engines that lend a model of the tests' own, as an embedder lends one."""
+"""The llm toolset, called through engines with a custom model."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ GRANTED = ExecutionPolicy(grants=["model:use:*"])
 
 @pytest.fixture
 def asking(parrot: Any) -> Iterator[Engine]:
-    """An engine that lends the parrot."""
+    """An engine whose host provides the parrot model."""
     with Engine(plugins=["neuroscript-std"], host=Host(llm=parrot), policy=GRANTED) as engine:
         yield engine
 
 
-def test_a_model_is_asked_in_turns(asking: Engine, parrot: Any) -> None:
-    """What is said of the system comes first, and only if something is said."""
+def test_system_prompt_comes_first(asking: Engine, parrot: Any) -> None:
+    """It is omitted if it is empty."""
     assert asking.call("llm.ask", ["hello"]) == "HELLO"
     assert asking.call_named("llm.ask", {"system": "be brief", "prompt": "you"}) == "YOU"
 
     assert parrot.asked == [(Turn("user", "hello"),), (Turn("system", "be brief"), Turn("user", "you"))]
 
 
-def test_a_choice_gives_the_calls_as_the_model_wrote_them(asking: Engine, parrot: Any) -> None:
-    """By name, in order or as JSON text; none of them is made, for then the first would fail."""
+def test_choose_returns_tool_calls_without_running_them(asking: Engine, parrot: Any) -> None:
+    """Arguments by name, in order or as JSON; running the first one would fail."""
     came = asking.call("llm.choose", ["which?", ["math.add", "math.subtract", "math.divide"]])
 
     assert came == [
@@ -42,25 +42,25 @@ def test_a_choice_gives_the_calls_as_the_model_wrote_them(asking: Engine, parrot
 
 
 @pytest.mark.parametrize("name", ["math.plus", "crypto.signjwt", "", "Math.Add"])
-def test_a_choice_is_among_tools_that_may_be_called(asking: Engine, parrot: Any, name: str) -> None:
-    """The model is not asked where one is unknown, or refused by this host."""
+def test_choose_accepts_only_available_tools(asking: Engine, parrot: Any, name: str) -> None:
+    """The model is not called if a tool is unknown or refused by the host."""
     with pytest.raises(ToolFailed) as caught:
         asking.call("llm.choose", ["which?", ["math.add", name]])
 
-    text = "llm.choose: tools[1]: expected the canonical name of a tool that may be called here, got another text"
+    text = "llm.choose: tools[1]: expected the canonical name of an available tool, got another string"
     assert (text, "llm.unknown_tool", "model") == (str(caught.value), caught.value.code, caught.value.retry)
     assert parrot.asked == []
 
 
-def test_an_embedding_has_the_numbers_of_the_model(asking: Engine) -> None:
+def test_embedding_is_that_of_the_model(asking: Engine) -> None:
     """As 32-bit floats."""
     came = asking.call("llm.embed", ["abc"])
 
     assert (came.typecode, list(came)) == ("f", [3.0, 0.5])
 
 
-def test_the_log_tells_who_spoke_and_how_much(asking: Engine, caplog: pytest.LogCaptureFixture) -> None:
-    """And nothing of what was said."""
+def test_log_contains_roles_and_lengths(asking: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """And no content."""
     with caplog.at_level(logging.DEBUG):
         asking.call("llm.ask", ["canary", "canaries"])
         asking.call("llm.choose", ["canary", ["math.add"]])
@@ -98,10 +98,8 @@ CALLS = {"llm.ask": ["?"], "llm.choose": ["?", ["math.add"]], "llm.embed": ["?"]
     [(None, "llm.none", "the host provides no model"), (Silent(), "llm.auth", "the model is not reached")],
     ids=["no model", "a model that fails"],
 )
-def test_a_model_that_does_not_answer_is_told_by_its_own_code(
-    tool: str, args: list[Any], model: Any, code: str, text: str
-) -> None:
-    """Whatever the host lends, or nothing."""
+def test_model_errors_keep_their_code(tool: str, args: list[Any], model: Any, code: str, text: str) -> None:
+    """Whether or not the host provides a model."""
     with Engine(plugins=["neuroscript-std"], host=Host(llm=model), policy=GRANTED) as engine:
         with pytest.raises(ToolFailed) as caught:
             engine.call(tool, args)

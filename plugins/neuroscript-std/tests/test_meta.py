@@ -1,4 +1,4 @@
-"""The meta toolset, through an engine as a caller would use it: what it shows of tools, and of which."""
+"""The meta toolset, called through an engine: what it lists and describes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SIGNATURE = "acme.scan(path: string, depth: int = 3, mode?: string | null, *word
 
 @pytest.fixture
 def acme() -> Toolset:
-    """A toolset with a tool that asks for everything."""
+    """A toolset with a tool that requires everything."""
     toolset = Toolset("acme")
     toolset.add(SCAN, scanned, POLICY)
     return toolset
@@ -63,16 +63,16 @@ def engine(acme: Toolset) -> Iterator[Engine]:
         yield engine
 
 
-def test_every_tool_is_listed_with_its_signature(engine: Engine) -> None:
-    """One in each line, in the order of their names."""
+def test_listtoolnames_returns_signatures(engine: Engine) -> None:
+    """One per line, sorted by name."""
     lines = engine.call("meta.listtoolnames").splitlines()
 
     assert sorted(engine.tools) == [line.partition("(")[0] for line in lines]
     assert SIGNATURE in lines
 
 
-def test_a_filter_is_a_part_of_the_name_in_any_case(engine: Engine) -> None:
-    """The same tools by every tool of meta."""
+def test_filter_matches_parts_of_names(engine: Engine) -> None:
+    """Case-insensitively, and the same for every meta tool."""
     expected = [name for name in sorted(engine.tools) if "jwt" in name]
 
     assert expected == [line.partition("(")[0] for line in engine.call("meta.listtoolnames", ["JWT"]).splitlines()]
@@ -81,8 +81,8 @@ def test_a_filter_is_a_part_of_the_name_in_any_case(engine: Engine) -> None:
     assert expected == [line[3:] for line in engine.call("meta.toolshelp", ["jwt"]).splitlines() if line[:3] == "## "]
 
 
-def test_what_is_shown_is_the_spec_and_what_it_needs(engine: Engine) -> None:
-    """As data that specs and policies can be made of again, with its origin."""
+def test_show_returns_spec_policy_and_origin(engine: Engine) -> None:
+    """As data that specs and policies can be created from."""
     shown = engine.call("meta.show", ["acme.scan"])
 
     assert "host" == shown.pop("origin")
@@ -90,8 +90,8 @@ def test_what_is_shown_is_the_spec_and_what_it_needs(engine: Engine) -> None:
     assert (SCAN, POLICY) == (spec_from_data(shown), policy_from_data(policy))
 
 
-def test_data_and_json_say_the_same(engine: Engine) -> None:
-    """For each tool what meta.show says of it."""
+def test_json_equals_data(engine: Engine) -> None:
+    """For each tool, what meta.show returns."""
     data = engine.call("meta.listtools")
 
     assert data == json.loads(engine.call("meta.gettoolspecificationsjson"))
@@ -99,13 +99,13 @@ def test_data_and_json_say_the_same(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["acme.scan", "ACME.Scan", "tool.acme.scan", "acme__scan"])
-def test_a_tool_is_shown_in_any_spelling(engine: Engine, spelling: str) -> None:
-    """As it can be called."""
+def test_show_accepts_every_spelling_of_a_name(engine: Engine, spelling: str) -> None:
+    """As calls do."""
     assert "acme.scan" == engine.call("meta.show", [spelling])["fullname"]
 
 
-def test_help_is_a_section_for_each_tool(engine: Engine) -> None:
-    """With what it needs, for that decides whether a call will be permitted."""
+def test_help_has_a_section_for_each_tool(engine: Engine) -> None:
+    """Including its requirements, which decide whether a call is permitted."""
     expected = f"""\
 ## acme.scan
 
@@ -130,8 +130,8 @@ For words in a file.
     assert len(engine.tools) == f"\n{engine.call('meta.toolshelp')}".count("\n## ")
 
 
-def test_what_may_not_be_called_is_not_shown(acme: Toolset) -> None:
-    """Neither listed, nor described, nor explained."""
+def test_refused_tools_are_hidden(acme: Toolset) -> None:
+    """They are neither listed nor described."""
     with Engine(toolsets=[acme], plugins=["neuroscript-std"], policy=ExecutionPolicy(deny=["math.*"])) as engine:
         texts = [engine.call(f"meta.{tool}") for tool in ("listtoolnames", "gettoolspecificationsjson", "toolshelp")]
         names = [each["fullname"] for each in engine.call("meta.listtools")]
@@ -143,8 +143,8 @@ def test_what_may_not_be_called_is_not_shown(acme: Toolset) -> None:
     assert ("meta.unknown", "model") == (caught.value.code, caught.value.retry)
 
 
-def test_a_stream_is_shown_as_one() -> None:
-    """Its result is one item of many."""
+def test_signature_of_a_stream() -> None:
+    """Its result type is that of the items."""
     tools = Toolset("beat")
     tools.add(ToolSpec("ticks", "beat", return_type=ArgType.INT, stream=True), lambda rt: iter((1, 2)))
     with Engine(toolsets=[tools], plugins=["neuroscript-std"]) as engine:
@@ -152,7 +152,7 @@ def test_a_stream_is_shown_as_one() -> None:
         assert engine.call("meta.show", ["beat.ticks"])["stream"] is True
 
 
-def test_what_may_be_a_stream_is_shown_as_both() -> None:
+def test_signature_of_a_possible_stream() -> None:
     """Each call decides."""
     tools = Toolset("beat")
     tools.add(ToolSpec("ticks", "beat", return_type=ArgType.INT, stream="maybe"), lambda rt: 1)

@@ -1,4 +1,4 @@
-"""The shape toolset, with Path-Lite and Shape-Lite, through an engine as a caller would use it."""
+"""The shape toolset, with Path-Lite and Shape-Lite, called through an engine."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ DATA = {
 
 
 def as_shape_call(case: dict[str, Any]) -> tuple[str, list[Any]]:
-    """Return a case of upstream's ``ai`` as a call of ``shape``, whose third argument is a map of options."""
+    """Convert an upstream case of ``ai`` to a call of ``shape``, whose third argument is a map of options."""
     args = [{"missing_ok": arg} if type(arg) is bool else arg for arg in case["args"]]
     return case["tool_or_fn"].replace("tool.ai.", "tool.shape."), args
 
 
 @pytest.fixture(scope="module")
 def failure(failure: Callable[..., ToolFailed]) -> Callable[..., ToolFailed]:
-    """The shared one; here the model can mend every failure."""
+    """The shared fixture; here the model can fix every failure."""
 
     def failing(tool: str, *args: Any) -> ToolFailed:
         error = failure(tool, *args)
@@ -46,8 +46,8 @@ def failure(failure: Callable[..., ToolFailed]) -> Callable[..., ToolFailed]:
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
-def test_upstreams_cases_hold(engine: Engine, case: dict[str, Any]) -> None:
-    """What upstream's own tests expect of shape and of ai is what shape gives."""
+def test_upstream_cases(engine: Engine, case: dict[str, Any]) -> None:
+    """The expectations of upstream's own tests hold here."""
     tool, args = as_shape_call(case)
 
     assert case["expect"]["value"] == engine.call(tool, args)
@@ -70,13 +70,13 @@ FOUND = {
 
 
 @pytest.mark.parametrize(("path", "expected"), FOUND.values(), ids=FOUND)
-def test_a_path_leads_to_a_value(engine: Engine, path: Any, expected: object) -> None:
-    """As a text or as a list, from the outermost in."""
+def test_select_returns_the_value_at_a_path(engine: Engine, path: Any, expected: object) -> None:
+    """The path is a string or a list, outermost segment first."""
     assert expected == engine.call("shape.select", [DATA, path])
 
 
-def test_a_path_may_begin_with_an_index(engine: Engine) -> None:
-    """A list may be the outermost value."""
+def test_path_can_start_with_an_index(engine: Engine) -> None:
+    """The outermost value can be a list."""
     assert 3 == engine.call("shape.select", [[[1], [2, 3]], "[1][1]"])
 
 
@@ -95,8 +95,8 @@ VALID = {
 
 
 @pytest.mark.parametrize("path", VALID.values(), ids=VALID)
-def test_a_path_is_valid(engine: Engine, path: str) -> None:
-    """Dots between keys, digits in brackets, and as many and as long as upstream allows."""
+def test_valid_paths(engine: Engine, path: str) -> None:
+    """Dots between keys, digits in brackets, and the limits of upstream."""
     assert engine.call("shape.isvalidpath", [path]) is True
 
 
@@ -130,21 +130,21 @@ INVALID = {
 
 
 @pytest.mark.parametrize("path", INVALID.values(), ids=INVALID)
-def test_a_path_is_not_valid(engine: Engine, failure: Callable[..., ToolFailed], path: str) -> None:
-    """What isvalidpath denies is what select refuses, whatever the value."""
+def test_invalid_paths(engine: Engine, failure: Callable[..., ToolFailed], path: str) -> None:
+    """isvalidpath returns false, and select refuses the path for any value."""
     error = failure("shape.select", {}, path, {"missing_ok": True})
 
     assert engine.call("shape.isvalidpath", [path]) is False
-    expected = "1 to 128 keys and indexes, as a text such as a.b[0] or as a list"
-    assert ("shape.bad_path", "model", f"path: expected {expected}, got another text") == (
+    expected = "1 to 128 keys and indexes, as a string such as a.b[0] or as a list"
+    assert ("shape.bad_path", "model", f"path: expected {expected}, got another string") == (
         error.code,
         error.retry,
         error.text,
     )
 
 
-SEGMENT = "expected a key of 1 to 256 characters or a whole number from 0"
-WHOLE = "path: expected 1 to 128 keys and indexes, as a text such as a.b[0] or as a list"
+SEGMENT = "expected a key of 1 to 256 characters or an integer from 0"
+WHOLE = "path: expected 1 to 128 keys and indexes, as a string such as a.b[0] or as a list"
 BAD_LISTS = {
     "an empty list": ([], f"{WHOLE}, got a list of 0"),
     "a list of 129": (["a"] * 129, f"{WHOLE}, got a list of 129"),
@@ -154,14 +154,14 @@ BAD_LISTS = {
     "a fraction": ([0.5], f"path[0]: {SEGMENT}, got another number"),
     "a truth value": ([True], f"path[0]: {SEGMENT}, got bool"),
     "None": ([None], f"path[0]: {SEGMENT}, got None"),
-    "an empty key": (["a", ""], f"path[1]: {SEGMENT}, got a text of 0"),
-    "a key of 257": (["x" * 257], f"path[0]: {SEGMENT}, got a text of 257"),
+    "an empty key": (["a", ""], f"path[1]: {SEGMENT}, got a string of 0"),
+    "a key of 257": (["x" * 257], f"path[0]: {SEGMENT}, got a string of 257"),
 }
 
 
 @pytest.mark.parametrize(("path", "text"), BAD_LISTS.values(), ids=BAD_LISTS)
-def test_a_list_is_no_path(failure: Callable[..., ToolFailed], path: Any, text: str) -> None:
-    """The list form has the same limits, and the error says which segment is wrong."""
+def test_invalid_path_lists(failure: Callable[..., ToolFailed], path: Any, text: str) -> None:
+    """Lists have the same limits, and the error names the wrong segment."""
     error = failure("shape.select", DATA, path)
 
     assert ("shape.bad_path", "model", text) == (error.code, error.retry, error.text)
@@ -182,17 +182,17 @@ MISSING = {
 
 
 @pytest.mark.parametrize(("path", "where"), MISSING.values(), ids=MISSING)
-def test_nothing_stands_at_a_path(engine: Engine, failure: Callable[..., ToolFailed], path: Any, where: str) -> None:
-    """That is an error that tells how far it went, or None where missing_ok says so."""
+def test_missing_value(engine: Engine, failure: Callable[..., ToolFailed], path: Any, where: str) -> None:
+    """The error says where the path ends; with missing_ok the result is None."""
     error = failure("shape.select", DATA, path)
 
-    text = f"{where}: expected a value, got nothing (with missing_ok that is no error)"
+    text = f"{where}: expected a value, got nothing; set missing_ok to allow this"
     assert ("shape.missing", "model", text) == (error.code, error.retry, error.text)
     assert engine.call("shape.select", [DATA, path, {"missing_ok": True}]) is None
 
 
-def test_none_holds_nothing(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
-    """None as the outermost value is where nothing stands."""
+def test_none_has_no_values(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
+    """With None as the outermost value, every path is missing."""
     error = failure("shape.select", None, "a")
     assert ("shape.missing", "model") == (error.code, error.retry)
     assert engine.call("shape.select", [None, "a", {"missing_ok": True}]) is None
@@ -211,17 +211,17 @@ WRONG = {
 
 @pytest.mark.parametrize("options", [{}, {"missing_ok": True}], ids=["as it is", "with missing_ok"])
 @pytest.mark.parametrize(("path", "text"), WRONG.values(), ids=WRONG)
-def test_a_path_leads_into_the_wrong_type(
+def test_path_into_the_wrong_type(
     failure: Callable[..., ToolFailed], path: str, text: str, options: dict[str, Any]
 ) -> None:
-    """A path that asks a text for a key is wrong and not only missing, so missing_ok does not excuse it."""
+    """A key of a string is an error, not a missing value, so missing_ok does not apply."""
     error = failure("shape.select", DATA, path, options)
 
     assert ("shape.wrong_type", "model", text) == (error.code, error.retry, error.text)
 
 
-def test_case_is_only_looked_over_where_it_is_asked_for(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
-    """The very key comes first, then the one that differs in case; two such are an error, for a guess would be wrong."""
+def test_case_insensitive_paths_are_optional(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
+    """An exact key is preferred; two keys that differ only in case are an error."""
     value = {"Key": 1, "KEY": 2, "Straße": {"ID": 3}}
     options = {"case_insensitive": True}
 
@@ -233,8 +233,8 @@ def test_case_is_only_looked_over_where_it_is_asked_for(engine: Engine, failure:
     assert ("shape.ambiguous", "model", text) == (error.code, error.retry, error.text)
 
 
-def test_a_selected_value_is_a_copy(engine: Engine) -> None:
-    """What comes out shares nothing with what went in."""
+def test_selected_value_is_a_copy(engine: Engine) -> None:
+    """It shares nothing with the argument."""
     came = engine.call("shape.select", [DATA, "user.tags"])
 
     came.append("more")
@@ -242,8 +242,8 @@ def test_a_selected_value_is_a_copy(engine: Engine) -> None:
     assert ["math", "poetry"] == DATA["user"]["tags"]  # type: ignore[index]
 
 
-def test_selectmany_gives_a_map_of_what_it_found(engine: Engine) -> None:
-    """Names are the caller's; what is missing is left out where that is no error, and None that is there stays."""
+def test_selectmany_returns_a_map(engine: Engine) -> None:
+    """With missing_ok, missing values are omitted, but an existing None is not."""
     extracts = {"who": "user.name", "first": ["items", 0, "id"], "gone": "user.email", "none": "user.none"}
 
     came = engine.call("shape.selectmany", [DATA, extracts, {"missing_ok": True}])
@@ -262,26 +262,26 @@ SELECT_MANY = {
 
 
 @pytest.mark.parametrize(("extracts", "code", "text"), SELECT_MANY.values(), ids=SELECT_MANY)
-def test_selectmany_says_which_extract_fails(
+def test_selectmany_names_the_failed_extract(
     failure: Callable[..., ToolFailed], extracts: dict[str, Any], code: str, text: str
 ) -> None:
-    """The text begins with its name; paths that are none come before what is missing."""
+    """Invalid paths are reported before missing values."""
     error = failure("shape.selectmany", DATA, extracts)
 
     assert (code, "model") == (error.code, error.retry)
     assert error.text.startswith(text)
 
 
-def test_missing_ok_excuses_nothing_but_what_is_missing(failure: Callable[..., ToolFailed]) -> None:
-    """A way into the wrong type fails in selectmany as it does in select."""
+def test_missing_ok_applies_only_to_missing_values(failure: Callable[..., ToolFailed]) -> None:
+    """A path into the wrong type fails in selectmany as in select."""
     error = failure("shape.selectmany", DATA, {"e": "user.name.first"}, {"missing_ok": True})
 
     assert "extracts['e']: user.name: expected map, got str" == error.text
 
 
 @pytest.mark.alone
-def test_many_extracts_from_a_large_map_take_no_square_of_time(engine: Engine) -> None:
-    """Without regard to case a map is gone through once, not once for each extract."""
+def test_many_case_insensitive_extracts_are_linear(engine: Engine) -> None:
+    """A map is folded once, not once per extract."""
     value = {f"Key{index}": index for index in range(20_000)}
     extracts = {str(index): f"kEY{index}" for index in range(20_000)}
     started = time.perf_counter()
@@ -312,8 +312,8 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("tool", "args", "text"), OPTIONS.values(), ids=OPTIONS)
-def test_options_are_arguments(engine: Engine, tool: str, args: list[Any], text: str) -> None:
-    """A wrong name or type among them does not fit, as with any argument."""
+def test_options_are_validated(engine: Engine, tool: str, args: list[Any], text: str) -> None:
+    """An unknown name or a wrong type is an argument error."""
     with pytest.raises(ArgumentError) as caught:
         engine.call(f"shape.{tool}", args)
 
@@ -348,8 +348,8 @@ FITTING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("value", "shape"), FITTING.values(), ids=FITTING)
-def test_a_map_fits_a_shape(engine: Engine, value: dict[str, Any], shape: dict[str, Any]) -> None:
-    """Every field of its type, as long as nothing else is there."""
+def test_valid_maps(engine: Engine, value: dict[str, Any], shape: dict[str, Any]) -> None:
+    """Every field has its type, and there are no other fields."""
     assert engine.call("shape.validate", [value, shape]) is True
 
 
@@ -381,7 +381,7 @@ MISMATCHES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "a[1].b: expected int, got str",
     ),
     "an element that is no map": ({"a": [1]}, {"a[]": {"b": "int"}}, "a[0]: expected map, got int"),
-    "another form": ({"a": "ada"}, {"a": "email"}, "a: expected email, got a text of another form"),
+    "another form": ({"a": "ada"}, {"a": "email"}, "a: expected email, got a string of another format"),
     "no text where one has a form": ({"a": 1}, {"a": "url"}, "a: expected url, got int"),
     "more than is named": ({"a": 1, "b": 2}, {"a": "int"}, "b: expected nothing, got int"),
     "more than is named, within": ({"a": {"x": None}}, {"a": {}}, "a.x: expected nothing, got None"),
@@ -400,25 +400,25 @@ MISMATCHES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("value", "shape", "text"), MISMATCHES.values(), ids=MISMATCHES)
-def test_a_map_does_not_fit_a_shape(
+def test_invalid_maps(
     failure: Callable[..., ToolFailed], value: dict[str, Any], shape: dict[str, Any], text: str
 ) -> None:
-    """Every place is told with what was expected and what type was found, and never a value."""
+    """Every mismatch is reported with the expected and the actual type, and never a value."""
     error = failure("shape.validate", value, shape)
 
     assert ("shape.mismatch", "model", text) == (error.code, error.retry, error.text)
 
 
-def test_twenty_mismatches_are_told_and_the_others_counted(failure: Callable[..., ToolFailed]) -> None:
-    """A text that goes on for ever helps nobody."""
+def test_at_most_twenty_mismatches_are_listed(failure: Callable[..., ToolFailed]) -> None:
+    """The others are counted, because an endless message helps no caller."""
     error = failure("shape.validate", {"a": [1] * 50_000}, {"a[]": "string"})
 
     told = [f"a[{index}]: expected string, got int" for index in range(20)]
     assert "; ".join([*told, "and 49980 more"]) == error.text
 
 
-def test_extra_keys_are_let_be_at_every_level(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
-    """allow_extra holds for nested maps and for maps in lists too, and excuses nothing else."""
+def test_allow_extra_applies_at_every_level(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
+    """Also to maps in lists, and to nothing else."""
     shape = {"a": "int", "m": {"b": "int"}, "l[]": {"c": "int"}}
     value = {"a": 1, "x": 0, "m": {"b": 1, "x": 0}, "l": [{"c": 1, "x": 0}]}
     options = {"allow_extra": True}
@@ -428,8 +428,8 @@ def test_extra_keys_are_let_be_at_every_level(engine: Engine, failure: Callable[
     assert "a: expected int, got str" == error.text
 
 
-def test_case_does_not_matter_where_it_is_asked_for(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
-    """A key may differ in case from its field; two keys for one field are a mismatch."""
+def test_case_insensitive_fields(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
+    """A key can differ in case from its field; two keys for one field are a mismatch."""
     shape = {"Name": "string", "m?": {"Größe": "int"}}
     options = {"case_insensitive": True}
 
@@ -440,37 +440,35 @@ def test_case_does_not_matter_where_it_is_asked_for(engine: Engine, failure: Cal
 
 
 TYPE = "expected one of string, int, float, bool, any, email, url, isoDatetime or a map of fields"
-NAME = "expected a name with at most one ? and one [] behind it"
+NAME = "expected a name followed by at most one ? and one []"
 BAD_SHAPES: dict[str, tuple[dict[str, Any], str]] = {
-    "an unknown type": ({"a": "text"}, f"a: {TYPE}, got another text"),
-    "a type in another case": ({"a": "String"}, f"a: {TYPE}, got another text"),
+    "an unknown type": ({"a": "text"}, f"a: {TYPE}, got another string"),
+    "a type in another case": ({"a": "String"}, f"a: {TYPE}, got another string"),
     "a number": ({"a": 123}, f"a: {TYPE}, got int"),
     "a list": ({"a": ["string"]}, f"a: {TYPE}, got list"),
     "None": ({"a": None}, f"a: {TYPE}, got None"),
-    "an unknown type within": ({"a[]": {"b?": "x"}}, f"['a[]'].b?: {TYPE}, got another text"),
-    "no name": ({"": "int"}, f"['']: {NAME}, got another text"),
-    "a suffix alone": ({"?": "int"}, f"?: {NAME}, got another text"),
-    "suffixes alone": ({"[]?": "int"}, f"['[]?']: {NAME}, got another text"),
-    "one suffix twice": ({"a??": "int"}, f"a??: {NAME}, got another text"),
-    "a list of lists": ({"a[][]": "int"}, f"['a[][]']: {NAME}, got another text"),
-    "three suffixes": ({"a?[]?": "int"}, f"['a?[]?']: {NAME}, got another text"),
+    "an unknown type within": ({"a[]": {"b?": "x"}}, f"['a[]'].b?: {TYPE}, got another string"),
+    "no name": ({"": "int"}, f"['']: {NAME}, got another string"),
+    "a suffix alone": ({"?": "int"}, f"?: {NAME}, got another string"),
+    "suffixes alone": ({"[]?": "int"}, f"['[]?']: {NAME}, got another string"),
+    "one suffix twice": ({"a??": "int"}, f"a??: {NAME}, got another string"),
+    "a list of lists": ({"a[][]": "int"}, f"['a[][]']: {NAME}, got another string"),
+    "three suffixes": ({"a?[]?": "int"}, f"['a?[]?']: {NAME}, got another string"),
     "one field twice": ({"a": "int", "a?": "int"}, "a?: expected each field once, got another of that name"),
     "all of it": ({"a": 1, "b": 2}, f"a: {TYPE}, got int; b: {TYPE}, got int"),
 }
 
 
 @pytest.mark.parametrize(("shape", "text"), BAD_SHAPES.values(), ids=BAD_SHAPES)
-def test_a_shape_is_none(failure: Callable[..., ToolFailed], shape: dict[str, Any], text: str) -> None:
-    """A shape is looked through whole before the value is, and its faults have a code of their own."""
+def test_invalid_shapes(failure: Callable[..., ToolFailed], shape: dict[str, Any], text: str) -> None:
+    """The whole shape is checked before the value, and its faults have a separate code."""
     error = failure("shape.validate", {"a": 1}, shape)
 
     assert ("shape.bad_shape", "model", text) == (error.code, error.retry, error.text)
 
 
-def test_fields_that_differ_in_case_are_one_where_case_does_not_matter(
-    engine: Engine, failure: Callable[..., ToolFailed]
-) -> None:
-    """They are two otherwise."""
+def test_duplicate_case_insensitive_fields(engine: Engine, failure: Callable[..., ToolFailed]) -> None:
+    """Without the option they are two fields."""
     shape = {"a": "int", "A": "int"}
 
     assert engine.call("shape.validate", [{"a": 1, "A": 2}, shape]) is True
@@ -485,13 +483,13 @@ def nested(levels: int) -> dict[str, Any]:
     return shape
 
 
-def test_shapes_may_stand_in_each_other_64_deep() -> None:
-    """An engine's own limit of depth comes first; without an engine the same number holds."""
+def test_shapes_can_be_nested_64_levels() -> None:
+    """The depth limit of an engine applies first; without an engine, the same limit holds."""
     assert parsed(nested(64))
     with pytest.raises(ToolFailed) as caught:
         parsed(nested(65))
 
-    assert str(caught.value).endswith("expected at most 64 shapes in each other, got more")
+    assert str(caught.value).endswith("expected at most 64 levels of nested shapes, got more")
 
 
 # Forms of texts
@@ -620,8 +618,8 @@ TEXTS = [(word, text, True) for word, form in FORMS.items() for text in form[1]]
 
 
 @pytest.mark.parametrize(("word", "text", "expected"), TEXTS, ids=[f"{word}-{text!r}"[:60] for word, text, _ in TEXTS])
-def test_a_text_has_its_form_or_not(engine: Engine, word: str, text: str, expected: bool) -> None:
-    """Upstream's own cases, and the edges of the standards that the three forms come from."""
+def test_string_formats(engine: Engine, word: str, text: str, expected: bool) -> None:
+    """Upstream's cases, and edge cases of the standards."""
     try:
         came = engine.call("shape.validate", [{"a": text}, {"a": word}])
     except CallError:
@@ -660,8 +658,8 @@ HOSTILE = {
 @pytest.mark.alone
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("word", FORMS)
-def test_a_hostile_text_of_100_kb_is_refused_quickly(word: str, text: str) -> None:
-    """No look goes back over what it has seen, so each takes a fraction of the 0.2 seconds that it may."""
+def test_hostile_strings_are_refused_quickly(word: str, text: str) -> None:
+    """The checks do not backtrack, so 100 kB take a fraction of 0.2 seconds."""
     started = time.perf_counter()
 
     fits = FORMS[word][0](text)
@@ -671,8 +669,8 @@ def test_a_hostile_text_of_100_kb_is_refused_quickly(word: str, text: str) -> No
 
 
 @pytest.mark.alone
-def test_hostile_paths_and_shapes_of_100_kb_are_refused_quickly(engine: Engine) -> None:
-    """Neither of the two languages has a text that takes long."""
+def test_hostile_paths_and_shapes_are_refused_quickly(engine: Engine) -> None:
+    """At 100 kB, neither language has slow inputs."""
     texts = ["a" * SIZE, "a." * (SIZE // 2), "[0]" * (SIZE // 3), "[" * SIZE, "[" + "0" * SIZE, "." * SIZE]
     names = [text + suffix for text in ("a" * SIZE, "?" * SIZE, "[]" * (SIZE // 2), "\n" * SIZE) for suffix in "?a"]
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The toolset `str` as a whole: upstream's tools, each with what a caller needs to know, and upstream's own cases."""
+"""The whole `str` toolset: the tools of upstream with complete specs, and upstream's cases."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ CASES: list[tuple[str, str, list[Any], Any]] = [
 
 
 def outcome(engine: Engine, name: str, args: Any) -> Any:
-    """Return the result of a call, or the code of its error."""
+    """Return the result of a call, or its error code."""
     try:
         return engine.call_named(name, args) if isinstance(args, dict) else engine.call(name, args)
     except CallError as error:
@@ -79,7 +79,7 @@ def outcome(engine: Engine, name: str, args: Any) -> Any:
 
 
 def types_in(value: Any) -> Any:
-    """Return a value with the type of each leaf in its place, for 1, 1.0 and True are equal."""
+    """Return a value with the type of each leaf in its place, because 1, 1.0 and True are equal."""
     match value:
         case list():
             return [types_in(each) for each in value]
@@ -89,16 +89,16 @@ def types_in(value: Any) -> Any:
             return type(value)
 
 
-def test_the_set_has_upstreams_tools() -> None:
-    """All 33 are there, under their canonical names, and no other."""
+def test_toolset_has_all_upstream_tools() -> None:
+    """All 33, by their canonical names, and no others."""
     names = [tool.name for tool in toolset]
 
     assert sorted(f"str.{name}" for name in UPSTREAM.split()) == sorted(names)
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_an_example_goes_as_it_says(engine: Engine, name: str, example: Example) -> None:
-    """Each example in a spec gives its result in the exact type, or fails with its code."""
+def test_examples_are_correct(engine: Engine, name: str, example: Example) -> None:
+    """Each gives its result with the exact type, or fails with its code."""
     expected = example.result if example.result is not UNSET else example.error
 
     result = outcome(engine, name, example.args)
@@ -107,8 +107,8 @@ def test_an_example_goes_as_it_says(engine: Engine, name: str, example: Example)
 
 
 @pytest.mark.parametrize("name", [tool.name for tool in toolset])
-def test_a_tool_tells_all_that_a_caller_needs(name: str) -> None:
-    """Every text is there, other tools are named, and examples show results and an error."""
+def test_specs_are_complete(name: str) -> None:
+    """Every field has text, other tools are named, and examples show results and an error."""
     spec = {tool.name: tool.spec for tool in toolset}[name]
 
     assert all((spec.description, spec.return_help, spec.error_conditions, *(arg.description for arg in spec.args)))
@@ -118,23 +118,23 @@ def test_a_tool_tells_all_that_a_caller_needs(name: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["description", "when_to_use"])
-def test_no_two_tools_share_a_text(field: str) -> None:
-    """A model can tell any two tools apart."""
+def test_descriptions_are_unique(field: str) -> None:
+    """So a model can distinguish any two tools."""
     texts = {getattr(tool.spec, field) for tool in toolset}
 
     assert len(toolset) == len(texts)
 
 
 def test_every_tool_is_pure() -> None:
-    """No tool needs anything of its host."""
+    """No tool needs anything from its host."""
     policies = {(tool.policy.effects, tool.policy.capabilities) for tool in toolset}
 
     assert {(("pure",), ())} == policies
 
 
 @pytest.mark.parametrize(("name", "args", "expected"), [pytest.param(*case[1:], id=case[0]) for case in CASES])
-def test_upstreams_cases_hold(engine: Engine, name: str, args: list[Any], expected: Any) -> None:
-    """What upstream's tests say holds, but for numbers: whole ones are ints, fractions are refused, floats stay."""
+def test_upstream_cases(engine: Engine, name: str, args: list[Any], expected: Any) -> None:
+    """The expectations of upstream's own tests hold here."""
     result = outcome(engine, f"tool.str.{name}", args)
 
     assert (expected, types_in(expected)) == (result, types_in(result))

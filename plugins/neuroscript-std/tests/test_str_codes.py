@@ -1,4 +1,4 @@
-"""Base64, hexadecimal digits and gzip: strict, and never larger than asked for."""
+"""Base64, hexadecimal and gzip: strict decoding and size limits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from neuroscript import Engine
 from neuroscript_std.str import toolset
 
 MIB = 1024 * 1024
-NOT_BASE64 = "not Base64; give A-Z, a-z, 0-9, + and /, padded with = to a multiple of 4, and nothing else"
-NOT_HEX = "not hexadecimal; give two digits of 0-9 and a-f for each byte, and nothing else"
-NOT_TEXT = "the decoded bytes are not UTF-8, so they are no text"
-NOT_GZIP = "the decoded bytes are not whole gzip data; str.compress writes such data"
-TOO_LARGE = "the result would be larger than 8 MiB; work on less text in one call"
+NOT_BASE64 = "invalid Base64; use only A-Z, a-z, 0-9, + and /, padded with = to a multiple of 4"
+NOT_HEX = "invalid hexadecimal; use only 0-9 and a-f, two digits per byte"
+NOT_TEXT = "the decoded bytes are not valid UTF-8"
+NOT_GZIP = "the decoded bytes are not complete gzip data; pass the output of str.compress"
+TOO_LARGE = "the result would exceed 8 MiB; process less text per call"
 
 HELLO = gzip.compress(b"hello", mtime=0)
 
@@ -36,14 +36,14 @@ def base64(data: bytes) -> str:
     ["QQ", "QQ=", "QQ===", "QQ==QQ==", "QR==", "QUJD\n", "QU JD", "=", "====", "Q", "-_8=", "QUJDé", "QQ==\0"],
     ids=ascii,
 )
-def test_base64_is_taken_to_the_letter(told: Callable[..., tuple[str, str, str]], name: str, text: str) -> None:
-    """Padding is not left out, nothing is skipped, and no bits are dropped."""
+def test_base64_is_decoded_strictly(told: Callable[..., tuple[str, str, str]], name: str, text: str) -> None:
+    """Padding is required, no character is skipped, and no bits are dropped."""
     assert (f"str.{name}: {NOT_BASE64}", "str.not_base64", "model") == told(f"str.{name}", text)
 
 
 @pytest.mark.parametrize("text", ["6", "68 65", "0x68", "6g", "６８", "68\n"], ids=ascii)
-def test_hexadecimal_is_taken_to_the_letter(told: Callable[..., tuple[str, str, str]], text: str) -> None:
-    """Two digits for each byte, of ASCII, without blanks."""
+def test_hex_is_decoded_strictly(told: Callable[..., tuple[str, str, str]], text: str) -> None:
+    """Two ASCII digits per byte, without whitespace."""
     assert (f"str.fromhex: {NOT_HEX}", "str.not_hex", "model") == told("str.fromhex", text)
 
 
@@ -57,10 +57,10 @@ def test_hexadecimal_is_taken_to_the_letter(told: Callable[..., tuple[str, str, 
     ],
 )
 @pytest.mark.parametrize("data", [b"\xff", b"\xed\xa0\x80", b"a\xc3"], ids=["no-utf8", "surrogate", "cut"])
-def test_what_is_decoded_is_a_text(
+def test_decoded_bytes_must_be_utf8(
     told: Callable[..., tuple[str, str, str]], name: str, encode: Any, data: bytes
 ) -> None:
-    """Bytes that are not UTF-8 are refused, not replaced."""
+    """Invalid bytes are refused, not replaced."""
     assert (f"str.{name}: {NOT_TEXT}", "str.not_text", "model") == told(f"str.{name}", encode(data))
 
 
@@ -75,14 +75,14 @@ def test_what_is_decoded_is_a_text(
         ("compress", "decompress"),
     ],
 )
-def test_what_is_encoded_can_be_decoded(there: str, back: str, text: str) -> None:
-    """Each pair of tools gives any text back."""
+def test_encoding_round_trip(there: str, back: str, text: str) -> None:
+    """For each pair of tools and any string."""
     with Engine(toolsets=[toolset], plugins="none") as engine:
         assert text == engine.call(f"str.{back}", (engine.call(f"str.{there}", (text,)),))
 
 
-def test_one_text_is_always_compressed_alike(engine: Engine) -> None:
-    """No time and no name of a system is in it, and any reader of gzip takes it."""
+def test_compression_is_deterministic(engine: Engine) -> None:
+    """The data contains no time and no system name, and any gzip reader accepts it."""
     data = engine.call("str.compress", ("hello " * 100,))
 
     assert data == engine.call("str.compress", ("hello " * 100,))
@@ -105,29 +105,29 @@ def test_one_text_is_always_compressed_alike(engine: Engine) -> None:
     ],
     ids=["empty", "text", "cut", "no-trailer", "half-header", "wrong-size", "no-deflate", "rest", "method", "zlib"],
 )
-def test_broken_gzip_is_refused(told: Callable[..., tuple[str, str, str]], data: bytes) -> None:
-    """Nothing is read out of data that is not whole."""
+def test_incomplete_gzip_is_refused(told: Callable[..., tuple[str, str, str]], data: bytes) -> None:
+    """No partial content is returned."""
     expected = f"str.decompress: {NOT_GZIP}", "str.not_gzip", "model"
 
     assert expected == told("str.decompress", base64(data))
 
 
-def test_gzip_of_several_parts_is_read(engine: Engine) -> None:
-    """Parts behind each other are one text, as gzip has it, however many there are."""
+def test_gzip_with_several_members_is_decompressed(engine: Engine) -> None:
+    """They are concatenated, however many there are."""
     data = base64(HELLO * 2 + gzip.compress(b"") * 10_000)
 
     assert "hellohello" == engine.call("str.decompress", (data,))
 
 
-def test_the_largest_text_can_be_decompressed(engine: Engine) -> None:
-    """The limit is the last size that is taken."""
+def test_decompression_limit_is_exact(engine: Engine) -> None:
+    """The limit itself is accepted."""
     data = base64(gzip.compress(b"a" * 8 * MIB))
 
     assert 8 * MIB == len(engine.call("str.decompress", (data,)))
 
 
-def test_a_bomb_costs_no_memory(told: Callable[..., tuple[str, str, str]]) -> None:
-    """Data that would unpack to 6 GB, the most that 8 MiB of Base64 can hold, is read up to the limit and no further."""
+def test_decompression_bomb_uses_bounded_memory(told: Callable[..., tuple[str, str, str]]) -> None:
+    """8 MiB of Base64 that expand to 6 GB are decompressed only up to the limit."""
     part = gzip.compress(bytes(16 * MIB))
     bomb = base64(part * (6_000_000 // len(part)))
     expected = f"str.decompress: {TOO_LARGE}", "str.too_large", "model"

@@ -1,4 +1,4 @@
-"""Values written as JSON and read out of it."""
+"""JSON serialization and parsing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neuroscript import ArgumentError, Engine, Handle
 from neuroscript_std.str import toolset
 
-NOT_JSON = "the text is not JSON"
+NOT_JSON = "invalid JSON"
 
 JSON = st.recursive(
     st.none()
@@ -44,8 +44,8 @@ JSON = st.recursive(
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_is_written_as_json(engine: Engine, value: Any, expected: str) -> None:
-    """Keys are sorted, there are no blanks, Unicode stays, floats stay floats, and what JSON lacks has a stand-in."""
+def test_tojsonstring(engine: Engine, value: Any, expected: str) -> None:
+    """Sorted keys, no whitespace, Unicode unescaped, floats stay floats; other types have a JSON form."""
     assert expected == engine.call("str.tojsonstring", (value,))
 
 
@@ -60,28 +60,28 @@ def test_a_value_is_written_as_json(engine: Engine, value: Any, expected: str) -
     ],
     ids=["plain", "prefix", "no-indent", "defaults", "compact"],
 )
-def test_json_is_laid_out_in_lines(engine: Engine, args: dict[str, Any], expected: str) -> None:
-    """Prefix and indent stand at the beginning of lines, and only where lines are asked for."""
+def test_pretty_print(engine: Engine, args: dict[str, Any], expected: str) -> None:
+    """Prefix and indent apply only with pretty_print."""
     assert expected == engine.call_named("str.tojsonstring", {"value": {"b": {}, "a": [1]}, **args})
 
 
-def test_a_line_break_in_a_text_gets_no_prefix(engine: Engine) -> None:
-    """The prefix belongs to lines of the layout alone."""
+def test_newline_in_a_string_gets_no_prefix(engine: Engine) -> None:
+    """The prefix applies only to lines of the layout."""
     assert '[\n#  "a\\nb"\n#]' == engine.call("str.tojsonstring", (["a\nb"], True, "#"))
 
 
-def test_a_layout_of_gigabytes_is_not_begun(told: Callable[..., tuple[str, str, str]]) -> None:
-    """Many lines with long beginnings end at 8 MiB."""
+def test_pretty_print_is_limited(told: Callable[..., tuple[str, str, str]]) -> None:
+    """Many lines with long prefixes stop at 8 MiB."""
     value: Any = [0] * 100_000
     for _ in range(50):
         value = [value]
-    expected = "str.tojsonstring: the result would be larger than 8 MiB; work on less text in one call"
+    expected = "str.tojsonstring: the result would exceed 8 MiB; process less text per call"
 
     assert (expected, "str.too_large", "model") == told("str.tojsonstring", value, True, " " * 64, " " * 64)
 
 
-def test_a_long_indent_is_refused(engine: Engine) -> None:
-    """The length of prefix and indent is part of the spec."""
+def test_prefix_and_indent_are_limited(engine: Engine) -> None:
+    """The limits are part of the spec."""
     with pytest.raises(ArgumentError) as caught:
         engine.call("str.tojsonstring", ([], True, "", " " * 65))
 
@@ -92,29 +92,29 @@ def test_a_long_indent_is_refused(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it goes wrong at line 1, column 1"),
-        ('{"a": 1,\n x}', "it goes wrong at line 2, column 2"),
-        ("[1] 2", "it goes wrong at line 1, column 5"),
-        ("{'a': 1}", "it goes wrong at line 1, column 2"),
-        ("\ufeff[]", "it goes wrong at line 1, column 1"),
-        ('"a\nb"', "it goes wrong at line 1, column 3"),
-        ("01", "it goes wrong at line 1, column 2"),
-        ('{"a": 1, "b": {"c": 1, "c": 2}}', "an object in it gives one key twice"),
-        ("[NaN]", "NaN is no JSON number"),
-        ("-Infinity", "-Infinity is no JSON number"),
+        ("", "syntax error at line 1, column 1"),
+        ('{"a": 1,\n x}', "syntax error at line 2, column 2"),
+        ("[1] 2", "syntax error at line 1, column 5"),
+        ("{'a': 1}", "syntax error at line 1, column 2"),
+        ("\ufeff[]", "syntax error at line 1, column 1"),
+        ('"a\nb"', "syntax error at line 1, column 3"),
+        ("01", "syntax error at line 1, column 2"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "an object in it has a duplicate key"),
+        ("[NaN]", "NaN is not a JSON number"),
+        ("-Infinity", "-Infinity is not a JSON number"),
         ("1e999", "a number in it is too large for a float"),
-        ("9223372036854775808", "a whole number in it has more than 64 bits; write it as a text"),
-        ("9" * 5000, "a whole number in it has more than 64 bits; write it as a text"),
-        ('["\\ud800"]', "a text in it has half of a surrogate pair"),
-        ('{"\\ud800": 1}', "a text in it has half of a surrogate pair"),
-        ("[" * 65 + "]" * 65, "it nests deeper than 64 levels"),
-        ("[" * 1_000_000, "it nests deeper than 64 levels"),
-        ('{"a":' * 100_000, "it nests deeper than 64 levels"),
+        ("9223372036854775808", "it contains an integer of more than 64 bits; write it as a string"),
+        ("9" * 5000, "it contains an integer of more than 64 bits; write it as a string"),
+        ('["\\ud800"]', "a string in it contains a lone surrogate"),
+        ('{"\\ud800": 1}', "a string in it contains a lone surrogate"),
+        ("[" * 65 + "]" * 65, "it is nested deeper than 64 levels"),
+        ("[" * 1_000_000, "it is nested deeper than 64 levels"),
+        ('{"a":' * 100_000, "it is nested deeper than 64 levels"),
     ],
     ids=lambda value: ascii(value[:12]),
 )
-def test_what_is_not_json_is_refused(told: Callable[..., tuple[str, str, str]], text: str, why: str) -> None:
-    """The caller hears what is wrong and where, and nothing of the text."""
+def test_invalid_json_is_refused(told: Callable[..., tuple[str, str, str]], text: str, why: str) -> None:
+    """The error says what is wrong and where, and quotes nothing."""
     encoded = b64encode(text.encode()).decode()
 
     for name, given_text in (("parsejsonstring", text), ("parsefromjsonbase64", encoded)):
@@ -122,8 +122,8 @@ def test_what_is_not_json_is_refused(told: Callable[..., tuple[str, str, str]], 
         assert (expected, "str.not_json", "model") == told(f"str.{name}", given_text)
 
 
-def test_json_of_bytes_that_are_no_text_is_refused(told: Callable[..., tuple[str, str, str]]) -> None:
-    """JSON is UTF-8."""
+def test_json_must_be_utf8(told: Callable[..., tuple[str, str, str]]) -> None:
+    """Other bytes in Base64 are refused."""
     expected = f"str.parsefromjsonbase64: {NOT_JSON}: the decoded bytes are not UTF-8"
 
     assert (expected, "str.not_json", "model") == told("str.parsefromjsonbase64", "/w==")
@@ -133,22 +133,22 @@ def test_json_of_bytes_that_are_no_text_is_refused(told: Callable[..., tuple[str
     ("text", "expected"),
     [("1", 1), ("1.0", 1.0), ("1e2", 100.0), ("true", True), ("-9223372036854775808", -(2**63)), ('"é"', "é")],
 )
-def test_a_number_keeps_its_kind(engine: Engine, text: str, expected: Any) -> None:
+def test_numbers_keep_their_type(engine: Engine, text: str, expected: Any) -> None:
     """An int stays an int, and a float a float."""
     result = engine.call("str.parsejsonstring", (text,))
 
     assert (expected, type(expected)) == (result, type(result))
 
 
-def test_the_deepest_json_is_read(engine: Engine) -> None:
-    """64 levels are the last that are taken."""
+def test_json_depth_limit_is_exact(engine: Engine) -> None:
+    """64 levels are accepted."""
     assert json.loads("[" * 64 + "]" * 64) == engine.call("str.parsejsonstring", ("[" * 64 + "]" * 64,))
 
 
 @settings(max_examples=100, deadline=None)
 @given(JSON, st.booleans())
-def test_what_is_written_is_read_back(value: Any, pretty: bool) -> None:
-    """A value of JSON's kinds survives both ways, laid out or not, and other readers agree."""
+def test_json_round_trip(value: Any, pretty: bool) -> None:
+    """For any JSON value, with or without layout, and with other parsers."""
     with Engine(toolsets=[toolset], plugins="none") as engine:
         text = engine.call("str.tojsonstring", (value, pretty))
 

@@ -1,4 +1,4 @@
-"""Patterns: what they find, what is refused, and that none of them stops the process."""
+"""Regular expressions: matches, refusals, and bounded run time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 
 from neuroscript import ArgumentError, CallError, Engine
 
-BAD = "the pattern is not valid"
-COSTLY = "the pattern costs too much"
-LARGE = "it is too large for so long a text; give a simpler pattern, smaller counts or less text"
-MANY = "it finds too many matches, or takes too long for them; search less text at once"
+BAD = "invalid pattern"
+COSTLY = "pattern too costly"
+LARGE = "it is too complex for a string of this length; use a simpler pattern, smaller counts or a shorter string"
+MANY = "it has too many matches or searching takes too long; search a shorter string"
 
 STATED = 10.0
 """Seconds that any call may take: five for further matches, the rest for the last one, on two busy cores."""
@@ -99,7 +99,7 @@ HOSTILE: list[tuple[str, str, tuple[str, ...], Any]] = [
 
 
 class Counter:
-    """A thread that counts as fast as it is let."""
+    """A thread that counts as fast as it can."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -121,7 +121,7 @@ class Counter:
 
 @pytest.fixture(scope="module")
 def idle_speed() -> float:
-    """How far a thread counts in a second while nothing else is done here."""
+    """How far a thread counts in a second on an idle process."""
     with Counter() as counter:
         before, started = counter.count, time.perf_counter()
         time.sleep(0.3)
@@ -129,7 +129,7 @@ def idle_speed() -> float:
 
 
 def outcome(engine: Engine, name: str, args: tuple[str, ...]) -> Any:
-    """Return the result of a call, or the code of its error."""
+    """Return the result of a call, or its error code."""
     try:
         return engine.call(name, args)
     except CallError as error:
@@ -139,10 +139,10 @@ def outcome(engine: Engine, name: str, args: tuple[str, ...]) -> Any:
 
 @pytest.mark.alone
 @pytest.mark.parametrize(("name", "args", "expected"), [pytest.param(*case[1:], id=case[0]) for case in HOSTILE])
-def test_a_hostile_pattern_ends_and_holds_up_nobody(
+def test_hostile_pattern_is_bounded_and_releases_the_gil(
     engine: Engine, idle_speed: float, name: str, args: tuple[str, ...], expected: Any
 ) -> None:
-    """It gives its result, or is refused, in the stated time, while another thread goes on counting."""
+    """It gives its result or is refused in the stated time, while another thread keeps counting."""
     with Counter() as counter:
         before, started = counter.count, time.perf_counter()
         came = outcome(engine, f"str.{name}", args)
@@ -156,30 +156,30 @@ def test_a_hostile_pattern_ends_and_holds_up_nobody(
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("[", "a [ is not closed"),
-        ("(", "a ( is not closed"),
-        ("a)", "a ) closes nothing"),
-        ("a\\", "it ends in a backslash"),
-        ("*", "there is nothing to repeat before *, +, ? or {}"),
-        ("a**", "two repetitions follow each other; put the first one in ()"),
-        ("a{1001}", "counts go from low to high and up to 1,000, multiplied where they stand in each other"),
-        ("a{2,1}", "counts go from low to high and up to 1,000, multiplied where they stand in each other"),
-        ("(a{500}){3}", "counts go from low to high and up to 1,000, multiplied where they stand in each other"),
-        (r"(a)\1", "a letter or digit behind a backslash has no meaning; there are no back-references"),
-        (r"a\Z", "a letter or digit behind a backslash has no meaning; there are no back-references"),
-        ("[b-a]", "a range in [] goes backwards, or a class has no such name"),
-        (r"\p{Nothing}", "a range in [] goes backwards, or a class has no such name"),
-        ("(?P<1 >a)", "the name of a group is letters, digits and _, in <>"),
-        ("(?=a)", "there is no such group; look-around and atomic groups are not supported"),
-        ("(?<!a)b", "there is no such group; look-around and atomic groups are not supported"),
-        ("(?>a)", "there is no such group; look-around and atomic groups are not supported"),
+        ("[", "unclosed ["),
+        ("(", "unclosed ("),
+        ("a)", "unmatched )"),
+        ("a\\", "trailing backslash"),
+        ("*", "nothing to repeat before *, +, ? or {}"),
+        ("a**", "two repetitions in a row; put the first one in ()"),
+        ("a{1001}", "a repetition count must be ascending and at most 1,000, nested counts multiplied"),
+        ("a{2,1}", "a repetition count must be ascending and at most 1,000, nested counts multiplied"),
+        ("(a{500}){3}", "a repetition count must be ascending and at most 1,000, nested counts multiplied"),
+        (r"(a)\1", "unknown escape sequence; backreferences are not supported"),
+        (r"a\Z", "unknown escape sequence; backreferences are not supported"),
+        ("[b-a]", "invalid range or unknown class name in []"),
+        (r"\p{Nothing}", "invalid range or unknown class name in []"),
+        ("(?P<1 >a)", "a group name must be letters, digits and _, in <>"),
+        ("(?=a)", "unknown group syntax; lookaround and atomic groups are not supported"),
+        ("(?<!a)b", "unknown group syntax; lookaround and atomic groups are not supported"),
+        ("(?>a)", "unknown group syntax; lookaround and atomic groups are not supported"),
     ],
 )
 @pytest.mark.parametrize("name", ["matchregex", "findallregex", "replaceregex"])
-def test_a_bad_pattern_is_explained(
+def test_invalid_pattern_is_explained(
     told: Callable[..., tuple[str, str, str]], name: str, pattern: str, why: str
 ) -> None:
-    """The caller hears what is wrong, the same from each tool, and nothing of the pattern."""
+    """By every tool in the same way, without quoting the pattern."""
     args = (pattern, "text", "x")[: 3 if name == "replaceregex" else 2]
 
     assert (f"str.{name}: {BAD}: {why}", "str.bad_pattern", "model") == told(f"str.{name}", *args)
@@ -189,22 +189,22 @@ def test_a_bad_pattern_is_explained(
     ("name", "args", "why"),
     [
         ("matchregex", (".{1,900}x", A * 5), LARGE),
-        ("matchregex", (r"\pL{500}", "a"), "it is too large when its counts are written out; give smaller counts"),
+        ("matchregex", (r"\pL{500}", "a"), "it is too large with its repetition counts expanded; use smaller counts"),
         ("findallregex", ("", A), MANY),
     ],
     ids=["steps", "memory", "matches"],
 )
-def test_a_costly_pattern_is_explained(
+def test_costly_pattern_is_explained(
     told: Callable[..., tuple[str, str, str]], name: str, args: tuple[str, ...], why: str
 ) -> None:
-    """The caller hears what to change."""
+    """The error says what to change."""
     expected = f"str.{name}: {COSTLY}: {why}", "str.pattern_too_costly", "model"
 
     assert expected == told(f"str.{name}", *args)
 
 
-def test_a_long_pattern_is_refused(engine: Engine) -> None:
-    """A thousand characters are the most, and the spec says so."""
+def test_pattern_length_is_limited(engine: Engine) -> None:
+    """To 1,000 characters, as the spec says."""
     assert engine.call("str.matchregex", ("a" * 1_000, "a" * 1_000))
     with pytest.raises(ArgumentError) as caught:
         engine.call("str.matchregex", ("a" * 1_001, ""))
@@ -213,8 +213,8 @@ def test_a_long_pattern_is_refused(engine: Engine) -> None:
     assert expected == str(caught.value)
 
 
-def test_as_many_matches_as_permitted_are_found(engine: Engine) -> None:
-    """A hundred thousand is the last number that passes."""
+def test_match_limit_is_exact(engine: Engine) -> None:
+    """100,000 matches are accepted."""
     assert 100_000 == len(engine.call("str.findallregex", ("a", A)))
 
 
@@ -234,8 +234,8 @@ def test_as_many_matches_as_permitted_are_found(engine: Engine) -> None:
         ("\0", "a\0", True),
     ],
 )
-def test_a_pattern_fits_anywhere(engine: Engine, pattern: str, text: str, expected: bool) -> None:
-    """Without ^ and $ it is a search; a dot is a character, classes are ASCII, and flags stand in the pattern."""
+def test_patterns_search_anywhere(engine: Engine, pattern: str, text: str, expected: bool) -> None:
+    """Without ^ and $; a dot matches a character, classes are ASCII, and flags are part of the pattern."""
     assert expected is engine.call("str.matchregex", (pattern, text))
 
 
@@ -257,8 +257,8 @@ def test_a_pattern_fits_anywhere(engine: Engine, pattern: str, text: str, expect
         ("", "", [""]),
     ],
 )
-def test_matches_are_found_as_go_finds_them(engine: Engine, pattern: str, text: str, expected: list[str]) -> None:
-    """From left to right, each beginning where the last ended; an empty one directly behind a match does not count."""
+def test_matches_follow_go(engine: Engine, pattern: str, text: str, expected: list[str]) -> None:
+    """From left to right; an empty match directly after another match is skipped."""
     assert expected == engine.call("str.findallregex", (pattern, text))
 
 
@@ -281,35 +281,35 @@ def test_matches_are_found_as_go_finds_them(engine: Engine, pattern: str, text: 
         ("(?s).", "a\nb", "é", "ééé"),
     ],
 )
-def test_a_replacement_is_a_template_of_go(
+def test_replacement_templates_follow_go(
     engine: Engine, pattern: str, text: str, replacement: str, expected: str
 ) -> None:
-    """A dollar sign before a name or a number is a group, before a dollar sign itself; a backslash is a backslash."""
+    """$name and $1 are groups, $$ is a dollar sign, and a backslash is literal."""
     assert expected == engine.call("str.replaceregex", (pattern, text, replacement))
 
 
 @pytest.mark.parametrize("replacement", ["$2", "$1x", "${name}", "$01", "${99999999999}", "$٣"])
 @pytest.mark.parametrize("text", ["a", "b"], ids=["match", "no-match"])
-def test_a_group_that_is_not_there_is_an_error(
-    told: Callable[..., tuple[str, str, str]], text: str, replacement: str
-) -> None:
-    """Go would put nothing there, and the loss would not be seen; it is an error whether or not there is a match."""
-    why = "the replacement names a group that the pattern does not have; write ${1} before a letter, $$ for a $"
+def test_unknown_group_is_an_error(told: Callable[..., tuple[str, str, str]], text: str, replacement: str) -> None:
+    """Go would insert nothing, which hides the mistake; it is an error even without a match."""
+    why = "the replacement refers to an unknown group; write ${1} before a letter and $$ for a literal $"
     expected = f"str.replaceregex: {why}", "str.no_group", "model"
 
     assert expected == told("str.replaceregex", "(a)", text, replacement)
 
 
 @pytest.mark.parametrize(("name", "more"), [("findallregex", ()), ("replaceregex", ("x",))])
-def test_a_character_is_not_parted(told: Callable[..., tuple[str, str, str]], name: str, more: tuple[str, ...]) -> None:
-    r"""RE2 knows \C, one byte, which Go refuses; it is refused here where it would part a character."""
-    expected = f"str.{name}: {BAD}: it parts a character; write . in place of \\C", "str.bad_pattern", "model"
+def test_patterns_cannot_split_characters(
+    told: Callable[..., tuple[str, str, str]], name: str, more: tuple[str, ...]
+) -> None:
+    r"""RE2's \C matches one byte, which Go refuses; here it is refused if it would split a character."""
+    expected = f"str.{name}: {BAD}: it splits a character; use . instead of \\C", "str.bad_pattern", "model"
 
     assert expected == told(f"str.{name}", r"\C", "é", *more)
 
 
-def test_an_event_loop_goes_on_during_a_match(engine: Engine) -> None:
-    """A match may take seconds, so ``acall`` makes it on a thread."""
+def test_event_loop_is_not_blocked_by_a_match(engine: Engine) -> None:
+    """A match can take seconds, so ``acall`` runs it in a thread."""
 
     async def ticks() -> int:
         task = asyncio.create_task(engine.acall("str.matchregex", (r"[ab]*a[ab]{900}($|c)c", MIXED[:50_000])))

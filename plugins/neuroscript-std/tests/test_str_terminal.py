@@ -1,4 +1,4 @@
-"""Colours, escape sequences, and values shown to a person."""
+"""Colors, escape sequences, and readable representations of values."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from neuroscript_std.str import toolset
         ("[Red] [ red] [] [bg-] list[0]", "[Red] [ red] [] [bg-] list[0]"),
     ],
 )
-def test_a_tag_becomes_its_sequence(engine: Engine, tagged: str, expected: str) -> None:
-    """Tags are written small, and brackets with anything else in them stay."""
+def test_color_tags(engine: Engine, tagged: str, expected: str) -> None:
+    """Tags are lowercase, and other brackets are left unchanged."""
     assert expected == engine.call("str.color", (tagged,))
 
 
@@ -53,14 +53,14 @@ def test_a_tag_becomes_its_sequence(engine: Engine, tagged: str, expected: str) 
     ids=ascii,
 )
 def test_escape_sequences_are_removed(engine: Engine, written: str, expected: str) -> None:
-    """CSI, OSC and every other sequence goes; one that does not end loses its beginning; text stays."""
+    """All sequences are removed, and the introducer of an incomplete one; text stays."""
     assert expected == engine.call("str.stripansi", (written,))
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("\x1b\x9b\x9d\x9c\x07[]\\P0;1m(Bx \x18é")))
-def test_nothing_that_is_left_is_a_sequence(text: str) -> None:
-    """No ESC and no introducer of one character is left, so what stays can not move a cursor or set a title."""
+def test_result_contains_no_sequence(text: str) -> None:
+    """No ESC and no one-character introducer remains, so the result cannot move a cursor or set a title."""
     with Engine(toolsets=[toolset], plugins="none") as engine:
         rest = engine.call("str.stripansi", (text,))
 
@@ -97,8 +97,8 @@ def test_nothing_that_is_left_is_a_sequence(text: str) -> None:
         ((["x"], None, None), '["x"]'),
     ],
 )
-def test_a_value_is_shown(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
-    """One line, the same for the same value, cut in characters and in levels, control characters escaped."""
+def test_inspect(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
+    """One line, deterministic, truncated in length and depth, with control characters escaped."""
     assert expected == engine.call("str.inspect", args)
 
 
@@ -110,8 +110,8 @@ def test_a_value_is_shown(engine: Engine, args: tuple[Any, ...], expected: str) 
         (("abc", 10, -1), "str.inspect: max_depth: expected int of at least 0, got int out of bounds"),
     ],
 )
-def test_a_view_of_nothing_is_refused(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
-    """Bounds that would leave no room for the dots are refused before anything is shown."""
+def test_inspect_limits_have_a_minimum(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
+    """Limits that leave no room for the dots are refused."""
     with pytest.raises(ArgumentError) as caught:
         engine.call("str.inspect", args)
 

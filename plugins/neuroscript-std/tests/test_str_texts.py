@@ -1,4 +1,4 @@
-"""Texts measured, changed, put together and taken apart."""
+"""Measuring, transforming, joining and splitting strings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from neuroscript import Engine
 from neuroscript_std.str import toolset
 
 MIB = 1024 * 1024
-TOO_LARGE = "the result would be larger than 8 MiB; work on less text in one call"
-TOO_MANY = "the result would hold more than 1,000,000 values; work on less text in one call"
+TOO_LARGE = "the result would exceed 8 MiB; process less text per call"
+TOO_MANY = "the result would contain more than 1,000,000 values; process less text per call"
 
 
 @pytest.mark.parametrize(
@@ -37,15 +37,15 @@ TOO_MANY = "the result would hold more than 1,000,000 values; work on less text 
         ("toupper", ("ŉ",), "ʼN"),
     ],
 )
-def test_a_character_is_a_code_point(engine: Engine, name: str, args: tuple[Any, ...], expected: Any) -> None:
-    """Nothing counts bytes, and what lies beyond the end is left out."""
+def test_characters_are_code_points(engine: Engine, name: str, args: tuple[Any, ...], expected: Any) -> None:
+    """No tool counts bytes, and ranges past the end are clamped."""
     assert expected == engine.call(f"str.{name}", args)
 
 
 @pytest.mark.parametrize("args", [("abc", -1, 1), ("abc", 0, -1)], ids=["start", "length"])
-def test_a_place_before_the_text_is_refused(told: Callable[..., tuple[str, str, str]], args: tuple[Any, ...]) -> None:
-    """A number below 0 does not count from the end."""
-    expected = "str.substring: start_index and length count from 0; give no number below 0"
+def test_negative_start_is_refused(told: Callable[..., tuple[str, str, str]], args: tuple[Any, ...]) -> None:
+    """Negative numbers do not count from the end."""
+    expected = "str.substring: start_index and length must not be negative"
 
     assert (expected, "str.bounds", "model") == told("str.substring", *args)
 
@@ -65,7 +65,7 @@ def test_a_place_before_the_text_is_refused(told: Callable[..., tuple[str, str, 
     ],
 )
 def test_replace_counts_from_the_left(engine: Engine, args: tuple[Any, ...], expected: str) -> None:
-    """All are replaced where no count is given or it is below 0; an empty text stands between all characters."""
+    """All matches are replaced without a count or with a negative one; an empty string matches between all characters."""
     assert expected == engine.call("str.replace", args)
 
 
@@ -83,14 +83,14 @@ def test_replace_counts_from_the_left(engine: Engine, args: tuple[Any, ...], exp
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_text_is_joined_as_json(engine: Engine, value: Any, written: str) -> None:
-    """A text stays as it is; anything else is written as JSON writes it."""
+def test_join_writes_other_values_as_json(engine: Engine, value: Any, written: str) -> None:
+    """Strings stay unchanged."""
     assert f"<{written}>" == engine.call("str.concat", (["<", value, ">"],))
     assert f"{written}, {written}" == engine.call("str.join", ([value, value], ", "))
 
 
-def test_nothing_joined_is_empty(engine: Engine) -> None:
-    """An empty list has no separators either."""
+def test_join_of_an_empty_list_is_empty(engine: Engine) -> None:
+    """Without separators."""
     assert "" == engine.call("str.join", ([], ","))
 
 
@@ -106,15 +106,15 @@ def test_nothing_joined_is_empty(engine: Engine) -> None:
         ("splitwords", ("a\u00a0b\u2003c\x1fd",), ["a", "b", "c\x1fd"]),
     ],
 )
-def test_a_text_is_parted(engine: Engine, name: str, args: tuple[str, ...], expected: list[str]) -> None:
-    """A fixed mark keeps empty parts, white space leaves none, and no mark gives characters."""
+def test_split(engine: Engine, name: str, args: tuple[str, ...], expected: list[str]) -> None:
+    """A delimiter preserves empty parts, whitespace leaves none, and an empty delimiter gives characters."""
     assert expected == engine.call(f"str.{name}", args)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.text(), st.text(min_size=1, max_size=2))
-def test_join_takes_back_split(text: str, mark: str) -> None:
-    """A text that was parted at a mark and joined with it is the same."""
+def test_join_reverses_split(text: str, mark: str) -> None:
+    """For any string and delimiter."""
     with Engine(toolsets=[toolset], plugins="none") as engine:
         parts = engine.call("str.split", (text, mark))
 
@@ -141,10 +141,8 @@ def test_join_takes_back_split(text: str, mark: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "large",
 )
-def test_a_result_of_gigabytes_is_not_begun(
-    told: Callable[..., tuple[str, str, str]], name: str, args: tuple[Any, ...]
-) -> None:
-    """Growth ends at 8 MiB, before the memory is taken."""
+def test_result_size_is_limited(told: Callable[..., tuple[str, str, str]], name: str, args: tuple[Any, ...]) -> None:
+    """To 8 MiB, before the memory is allocated."""
     assert (f"str.{name}: {TOO_LARGE}", "str.too_large", "model") == told(f"str.{name}", *args)
 
 
@@ -158,14 +156,14 @@ def test_a_result_of_gigabytes_is_not_begun(
     ],
     ids=["characters", "marks", "words", "JSON"],
 )
-def test_a_result_of_millions_of_values_is_refused(
+def test_number_of_result_values_is_limited(
     told: Callable[..., tuple[str, str, str]], name: str, args: tuple[Any, ...]
 ) -> None:
-    """The tool says so itself, with a code of its own, and not the line behind it."""
+    """By the tool, with its own code, before the engine's limit."""
     assert (f"str.{name}: {TOO_MANY}", "str.too_large", "model") == told(f"str.{name}", *args)
 
 
-def test_what_fits_the_limit_passes(engine: Engine) -> None:
-    """The limits are the last values that are taken."""
+def test_limits_are_exact(engine: Engine) -> None:
+    """The limits themselves are accepted."""
     assert 8 * MIB == len(engine.call("str.replace", ("a" * 4 * MIB, "a", "bb")))
     assert 1_000_000 == len(engine.call("str.split", ("," * 999_999, ",")))

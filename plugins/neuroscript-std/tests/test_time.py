@@ -1,4 +1,4 @@
-"""The time toolset, through an engine as a caller would use it."""
+"""The time toolset, called through an engine."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def code_of(engine: Engine, tool: str, args: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Etc/GMT+12"])
-def test_now_is_the_clock_with_microseconds_and_offset(engine: Engine, zone: str) -> None:
-    """The text says the same moment in every zone, and its form is always of one length."""
+def test_now_returns_iso_8601(engine: Engine, zone: str) -> None:
+    """With microseconds and an offset, the same moment in every zone, and always the same length."""
     before = datetime.now(UTC)
 
     came = engine.call("time.now", [zone])
@@ -36,14 +36,14 @@ def test_now_is_the_clock_with_microseconds_and_offset(engine: Engine, zone: str
     ("seconds", "expected"),
     [(0, "1970-01-01T01:00:00.000000+01:00"), (1782000000.25, "2026-06-21T02:00:00.250000+02:00")],
 )
-def test_now_is_told_by_the_hosts_clock(seconds: float, expected: str) -> None:
-    """So that a host can stop it, or play a call again."""
+def test_now_uses_the_host_clock(seconds: float, expected: str) -> None:
+    """So a host can stop it or replay a call."""
     with Engine(plugins=["neuroscript-std"], host=Host(clock=lambda: seconds)) as engine:
         assert expected == engine.call("time.now", ["Europe/Berlin"])
 
 
-def test_parse_reads_what_now_wrote(engine: Engine) -> None:
-    """A moment that goes out as a text comes back as the same microsecond."""
+def test_parse_reverses_now(engine: Engine) -> None:
+    """To the microsecond."""
     text = engine.call("time.now")
 
     seconds = engine.call("time.parse", [text])
@@ -66,8 +66,8 @@ PARSED = {
 
 
 @pytest.mark.parametrize(("text", "expected"), PARSED.values(), ids=PARSED)
-def test_a_date_and_time_becomes_seconds(engine: Engine, text: str, expected: float) -> None:
-    """ISO 8601 as Python reads it, counted from 1970-01-01 UTC."""
+def test_parse(engine: Engine, text: str, expected: float) -> None:
+    """ISO 8601 as Python parses it, in seconds since 1970-01-01 UTC."""
     assert expected == engine.call("time.parse", [text])
 
 
@@ -86,19 +86,19 @@ def test_a_date_and_time_becomes_seconds(engine: Engine, text: str, expected: fl
         "2026-11-20T13:27:46+24:00",
     ],
 )
-def test_another_text_is_no_date(engine: Engine, text: str) -> None:
-    """The error says what to write and repeats nothing of the text."""
+def test_invalid_dates_are_refused(engine: Engine, text: str) -> None:
+    """The error says what is expected and quotes nothing."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("time.parse", [text])
 
     expected = "a date or a date and time in ISO 8601, such as 2026-11-20T13:27:46+00:00"
-    assert f"time.parse: text: expected {expected}, got another text" == str(caught.value)
+    assert f"time.parse: text: expected {expected}, got another string" == str(caught.value)
     assert (caught.value.code, caught.value.retry) == ("time.bad_text", "model")
 
 
 @pytest.mark.alone
-def test_a_long_text_is_refused_quickly(engine: Engine) -> None:
-    """A hostile text takes no longer than its length explains."""
+def test_long_string_is_refused_quickly(engine: Engine) -> None:
+    """In time linear in its length."""
     started = time.perf_counter()
 
     codes = {code_of(engine, "time.parse", [each * 100_000]) for each in ("1", "2026-11-20T", "-")}
@@ -124,13 +124,13 @@ FORMATTED = {
 
 
 @pytest.mark.parametrize(("args", "expected"), FORMATTED.values(), ids=FORMATTED)
-def test_a_moment_is_written_as_the_pattern_says(engine: Engine, args: list[Any], expected: str) -> None:
-    """The same on every platform: years have four digits, and names are those of no locale."""
+def test_format(engine: Engine, args: list[Any], expected: str) -> None:
+    """The same on every platform: years have four digits, and names are English."""
     assert expected == engine.call("time.format", args)
 
 
-def test_every_directive_means_what_python_means_by_it(engine: Engine) -> None:
-    """For years of four digits Python's own strftime says the same, over many moments and offsets."""
+def test_directives_match_python(engine: Engine) -> None:
+    """For four-digit years, over many times and offsets."""
     source = random.Random(8)
     pattern = "%a %A %w %d %b %B %m %y %Y %H %I %p %M %S %f %z %j %U %W %G %u %V %%"
     moments = [datetime(1900, 1, 1, tzinfo=UTC) + timedelta(seconds=source.randrange(10**10)) for _ in range(2000)]
@@ -142,18 +142,18 @@ def test_every_directive_means_what_python_means_by_it(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["%", "%Y%", "%Q", "%-d", "%10Y", "%:", "%é", "%\n", "%E"])
-def test_an_unknown_directive_is_refused(engine: Engine, pattern: str) -> None:
-    """What C's strftime leaves to the platform is an error here, which lists what there is."""
+def test_unknown_directive_is_refused(engine: Engine, pattern: str) -> None:
+    """C's strftime leaves it to the platform; the error lists the supported directives."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("time.format", [0, pattern])
 
     known = "% :z A a B b c d e F f G H I j M m p S T U u V W w X x Y y Z z"
-    assert f"time.format: pattern: expected one of {known} behind each %, got something else" == str(caught.value)
+    assert f"time.format: pattern: expected one of {known} after each %, got something else" == str(caught.value)
     assert (caught.value.code, caught.value.retry) == ("time.bad_pattern", "model")
 
 
-def test_a_pattern_is_a_short_text(engine: Engine) -> None:
-    """At most 200 characters, and none that is half of a pair."""
+def test_pattern_is_validated(engine: Engine) -> None:
+    """At most 200 characters, without lone surrogates."""
     longest = engine.call("time.format", [0, "%c" * 100])
 
     assert longest == "Thu Jan  1 00:00:00 1970" * 100
@@ -164,17 +164,17 @@ def test_a_pattern_is_a_short_text(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("seconds", [253402300800, -62135596801, 1e20, -1e300, 1.7e308])
-def test_a_moment_outside_the_calendar_is_refused(engine: Engine, seconds: float) -> None:
-    """The years 1 to 9999 are all there are."""
+def test_time_out_of_range_is_refused(engine: Engine, seconds: float) -> None:
+    """The years are limited to 1 to 9999."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("time.format", [seconds])
 
-    text = "time.format: seconds: expected a moment from the year 1 to 9999, got one outside"
+    text = "time.format: seconds: expected a time in the years 1 to 9999, got one outside"
     assert (text, "time.range", "model") == (str(caught.value), caught.value.code, caught.value.retry)
 
 
-def test_a_moment_that_only_its_zone_puts_outside_is_refused(engine: Engine) -> None:
-    """The last second of 9999 in UTC is already the next year further east."""
+def test_time_out_of_range_by_zone_is_refused(engine: Engine) -> None:
+    """The last second of 9999 in UTC is already in the next year further east."""
     assert code_of(engine, "time.format", [253402300799, "%Y", "Asia/Tokyo"]) == "time.range"
 
 
@@ -199,26 +199,26 @@ ZONES = {
 
 @pytest.mark.parametrize("zone", ZONES.values(), ids=ZONES)
 @pytest.mark.parametrize(("tool", "args"), [("now", []), ("format", [0, "%Y"])], ids=["now", "format"])
-def test_an_unknown_zone_is_refused(engine: Engine, tool: str, args: list[Any], zone: str) -> None:
-    """A name that is none of the database's, a directory of it, or a way out of it."""
+def test_unknown_zone_is_refused(engine: Engine, tool: str, args: list[Any], zone: str) -> None:
+    """An unknown name, a directory of the database, or a path out of it."""
     with pytest.raises(ToolFailed) as caught:
         engine.call(f"time.{tool}", [*args, zone])
 
-    text = f"time.{tool}: zone: expected a time zone, such as Europe/Berlin, got another text"
+    text = f"time.{tool}: zone: expected a time zone, such as Europe/Berlin, got another string"
     assert text == str(caught.value)
     assert (caught.value.code, caught.value.retry) == ("time.bad_zone", "model")
 
 
 def test_utc_needs_no_time_zone_database(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the platform has none, the default still works."""
+    """The default works even if the platform has no database."""
     monkeypatch.setattr("zoneinfo.ZoneInfo", None)
 
     assert engine.call("time.now").endswith("+00:00")
     assert engine.call("time.format", [0, "%Z"]) == "UTC"
 
 
-def test_sleep_takes_as_long_as_it_is_told(engine: Engine) -> None:
-    """It really waits, and says True when the time is over."""
+def test_sleep_takes_the_requested_time(engine: Engine) -> None:
+    """And returns True."""
     started = time.monotonic()
 
     came = engine.call("time.sleep", ["0.05"])
@@ -228,8 +228,8 @@ def test_sleep_takes_as_long_as_it_is_told(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-0.001, 3600.5, 1e9])
-def test_sleep_has_bounds(engine: Engine, seconds: float) -> None:
-    """Neither below 0 nor above an hour, and the refusal comes before any waiting."""
+def test_sleep_is_limited(engine: Engine, seconds: float) -> None:
+    """Negative values and more than an hour are refused before it sleeps."""
     with pytest.raises(ArgumentError) as caught:
         engine.call("time.sleep", [seconds])
 
@@ -237,8 +237,8 @@ def test_sleep_has_bounds(engine: Engine, seconds: float) -> None:
     assert expected == str(caught.value)
 
 
-def test_sleep_does_not_hold_up_the_loop_that_awaits_it(engine: Engine) -> None:
-    """Other work of the loop goes on while it waits; held up, the sleep would be over before the first of it."""
+def test_sleep_does_not_block_the_event_loop(engine: Engine) -> None:
+    """Otherwise the sleep would be over before other work started."""
 
     async def others_while_asleep() -> int:
         sleep = asyncio.create_task(engine.acall("time.sleep", [0.3]))
@@ -253,7 +253,7 @@ def test_sleep_does_not_hold_up_the_loop_that_awaits_it(engine: Engine) -> None:
 
 
 @pytest.mark.alone
-def test_sleeps_that_are_awaited_together_run_together(engine: Engine) -> None:
+def test_awaited_sleeps_run_concurrently(engine: Engine) -> None:
     """Ten of them take about as long as one."""
 
     async def ten() -> list[bool]:
@@ -265,8 +265,8 @@ def test_sleeps_that_are_awaited_together_run_together(engine: Engine) -> None:
     assert time.monotonic() - started < 0.9
 
 
-def test_a_sleep_tells_how_far_it_is_and_ends_with_its_engine() -> None:
-    """It reports whole seconds; when nobody waits any more it is over, an hour early."""
+def test_sleep_reports_progress_and_stops_with_the_engine() -> None:
+    """It reports whole seconds; when the engine closes, it ends an hour early."""
     told: list[Progress] = []
     failures: list[ToolFailed] = []
     begun = threading.Event()
@@ -288,26 +288,26 @@ def test_a_sleep_tells_how_far_it_is_and_ends_with_its_engine() -> None:
 
     assert told == [Progress("time.sleep", 1, 3600, "")]
     assert [(str(each), each.code, each.retry) for each in failures] == [
-        ("time.sleep: nobody waits for the result any more", "time.cancelled", "later")
+        ("time.sleep: the call was cancelled", "time.cancelled", "later")
     ]
 
 
 @pytest.mark.parametrize("door", ["call", "acall"])
-def test_a_sleep_that_would_end_too_late_does_not_begin(engine: Engine, door: str) -> None:
-    """It is refused at once; waiting for the deadline would give a timeout."""
+def test_sleep_past_the_deadline_is_refused(engine: Engine, door: str) -> None:
+    """Immediately, because waiting would only end in a timeout."""
     with pytest.raises(ToolFailed) as caught:
         if door == "call":
             engine.call("time.sleep", [3600], timeout=5)
         else:
             asyncio.run(engine.acall("time.sleep", [3600], timeout=5))
 
-    text = "time.sleep: duration_seconds: expected an end before the deadline of the call, got one behind it"
+    text = "time.sleep: duration_seconds: expected to end before the deadline of the call, got a longer time"
     assert (text, "time.deadline", "model") == (str(caught.value), caught.value.code, caught.value.retry)
     assert engine.call("time.sleep", [0.01], timeout=5) is True
 
 
-def test_a_sleep_within_another_call_knows_its_deadline(engine: Engine) -> None:
-    """Which is that of the outermost call."""
+def test_nested_sleep_uses_the_outer_deadline(engine: Engine) -> None:
+    """The deadline is that of the outermost call."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("list.map", [[0, 3600], "time.sleep"], timeout=5)
 

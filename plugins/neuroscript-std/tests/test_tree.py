@@ -1,4 +1,4 @@
-"""The tree toolset, through an engine as a caller would use it."""
+"""The tree toolset, called through an engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuroscript import ArgumentError, Engine, ToolFailed
 
 @pytest.fixture
 def tree(engine: Engine) -> Callable[..., Any]:
-    """Takes JSON, and returns what calls the tools of the group with that tree."""
+    """Takes JSON, and returns a function that calls the tree tools with that tree."""
 
     def loaded(text: str) -> Callable[..., Any]:
         handle = engine.call("tree.loadjson", [text])
@@ -25,14 +25,14 @@ def tree(engine: Engine) -> Callable[..., Any]:
 
 
 def refused(call: Callable[..., Any], *args: Any) -> tuple[str, str, str]:
-    """Return what the caller of a failing call is told."""
+    """Return the error of a failing call."""
     with pytest.raises(ToolFailed) as caught:
         call(*args)
     return str(caught.value), caught.value.code, caught.value.retry
 
 
-def test_a_tree_is_changed_from_call_to_call(tree: Callable[..., Any]) -> None:
-    """What one call has changed is what the next one sees, and the JSON in the end."""
+def test_changes_persist_between_calls(tree: Callable[..., Any]) -> None:
+    """Each call sees the changes of the previous ones, and so does the JSON."""
     shop = tree('{"type": "shop", "shelf": [{"price": 4}], "owner": null}')
 
     shelf = shop("getnodebypath", "shelf")["id"]
@@ -47,8 +47,8 @@ def test_a_tree_is_changed_from_call_to_call(tree: Callable[..., Any]) -> None:
     assert [tea] == shop("findnodes", "node-1", {"metadata": {"seen": "today"}})
 
 
-def test_metadata_is_apart_from_what_a_node_holds(tree: Callable[..., Any]) -> None:
-    """A note on an object under the name of a key is neither that key nor in the JSON."""
+def test_metadata_is_separate_from_values(tree: Callable[..., Any]) -> None:
+    """A metadata key of an object is neither one of its keys nor in the JSON."""
     note = tree('{"a": 1}')
 
     note("setnodemetadata", "node-1", "a", "about")
@@ -61,8 +61,8 @@ def test_metadata_is_apart_from_what_a_node_holds(tree: Callable[..., Any]) -> N
     assert {} == note("getnodemetadata", "node-1")
 
 
-def test_what_a_caller_gets_is_a_copy(tree: Callable[..., Any]) -> None:
-    """Whoever changes a result does not change the tree."""
+def test_results_are_copies(tree: Callable[..., Any]) -> None:
+    """Changing a result does not change the tree."""
     mine = tree("[]")
 
     mine("getroot")["metadata"]["a"] = "b"
@@ -71,8 +71,8 @@ def test_what_a_caller_gets_is_a_copy(tree: Callable[..., Any]) -> None:
     assert {} == mine("getnodemetadata", "node-1")
 
 
-def test_an_unlinked_node_stands_nowhere(tree: Callable[..., Any]) -> None:
-    """It has no parent and no key, and is looked at and linked again by its id."""
+def test_detached_node_has_no_parent(tree: Callable[..., Any]) -> None:
+    """It has no key either, and can be read and linked again by its id."""
     mine = tree('{"a": {"b": 1}, "c": {}}')
 
     mine("removeobjectattribute", "node-1", "a")
@@ -86,15 +86,15 @@ def test_an_unlinked_node_stands_nowhere(tree: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(("path", "expected"), [("", "node-1"), (["a.b"], "node-2"), (["a.b", 0], "node-3")])
-def test_a_path_may_be_a_list(tree: Callable[..., Any], path: Any, expected: str) -> None:
-    """So that a key may hold dots; nothing at all is the root."""
+def test_path_can_be_a_list(tree: Callable[..., Any], path: Any, expected: str) -> None:
+    """So keys can contain dots; an empty path is the root."""
     assert expected == tree('{"a.b": [1]}')("getnodebypath", path)["id"]
 
 
-def test_a_number_that_no_result_holds_is_written_only(tree: Callable[..., Any]) -> None:
-    """More than 64 bits are kept in the JSON, and can not be told as a value."""
+def test_large_integers_are_preserved_in_json(tree: Callable[..., Any]) -> None:
+    """Integers of more than 64 bits cannot be returned as a value."""
     mine = tree(f"[{2**63 - 1}, {2**63}, {-(2**63)}, {-(2**63) - 1}]")
-    text = "tree.getnode: the number has more than 64 bits; tree.tojson writes it"
+    text = "tree.getnode: the integer has more than 64 bits; use tree.tojson"
 
     assert [2**63 - 1, 2**63, -(2**63), -(2**63) - 1] == json.loads(mine("tojson"))
     assert [2**63 - 1, -(2**63)] == [mine("getnode", id)["value"] for id in ("node-2", "node-4")]
@@ -115,8 +115,8 @@ def test_a_number_that_no_result_holds_is_written_only(tree: Callable[..., Any])
         ("number", [1], "expected a value of that type for a node of type number, got list"),
     ],
 )
-def test_a_value_is_of_the_nodes_type(tree: Callable[..., Any], node_type: str, value: Any, text: str) -> None:
-    """Nothing is left aside, and no node is added."""
+def test_value_must_match_the_node_type(tree: Callable[..., Any], node_type: str, value: Any, text: str) -> None:
+    """Otherwise no node is added."""
     mine = tree("[]")
 
     told = refused(mine, "addchildnode", "node-1", None, node_type, value)
@@ -125,16 +125,16 @@ def test_a_value_is_of_the_nodes_type(tree: Callable[..., Any], node_type: str, 
     assert [] == mine("getchildren", "node-1")
 
 
-def test_a_query_says_what_it_may(tree: Callable[..., Any]) -> None:
-    """An unknown word and an empty query are refused before anything is searched."""
+def test_queries_are_validated(tree: Callable[..., Any]) -> None:
+    """An unknown key or an empty query is refused before the search."""
     for query, code in (({"name": "x"}, "arg.unknown"), ({}, "coercion.length"), ({"type": "file"}, "coercion.choice")):
         with pytest.raises(ArgumentError) as caught:
             tree("[]")("findnodes", "node-1", query)
         assert (code, "model") == (caught.value.code, caught.value.retry)
 
 
-def test_a_handle_of_something_else_is_refused(engine: Engine) -> None:
-    """By its kind; one that nobody knows by that."""
+def test_handle_of_another_kind_is_refused(engine: Engine) -> None:
+    """As is an unknown handle."""
     expected = "tree.getroot: nothing is kept under this handle"
 
     assert (expected, "handle.unknown", "model") == refused(engine.call, "tree.getroot", ["tree-0"])
@@ -142,7 +142,7 @@ def test_a_handle_of_something_else_is_refused(engine: Engine) -> None:
 
 @pytest.fixture
 def _hurry() -> Iterator[None]:
-    """Let threads take turns a thousand times as often."""
+    """Make threads switch a thousand times as often."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(before / 1000)
     yield
@@ -150,8 +150,8 @@ def _hurry() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_hurry")
-def test_callers_at_once_share_a_tree(tree: Callable[..., Any]) -> None:
-    """Four threads add and read: every node is there once, and nobody finds the tree in the midst of a change."""
+def test_tree_is_thread_safe(tree: Callable[..., Any]) -> None:
+    """Four threads add and read: every node exists once, and no thread sees an unfinished change."""
     mine, failures = tree("{}"), []
 
     def work(worker: int) -> None:

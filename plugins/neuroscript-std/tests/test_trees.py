@@ -1,4 +1,4 @@
-"""The tree itself: what stands where after each change, and that a refused change leaves all as it was."""
+"""The tree data structure: its content after each change, and refused changes that have no effect."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ JSON = st.recursive(
 
 
 def told(change: Callable[[], object]) -> tuple[str, str, str]:
-    """Return what whoever asked for a change that fails is told."""
+    """Return the error of a failing change."""
     with pytest.raises(ToolFailed) as caught:
         change()
     return caught.value.text, caught.value.code, caught.value.retry
 
 
 def nested(levels: int, leaf: Any = 0) -> Any:
-    """Return arrays that stand in each other."""
+    """Return nested arrays."""
     for _ in range(levels):
         leaf = [leaf]
     return leaf
 
 
 def is_whole(tree: Tree) -> bool:
-    """Tell whether each node stands exactly where it says, once, and everything is known by its id."""
+    """Return whether the tree is consistent: each node has one position and is known by its id."""
     tops = [node for node in tree._nodes.values() if node.parent is None]
     seen = [node for top in tops for node, _ in top.walk()]
     places = all(child.parent is node and child.key == key for node in seen for key, child in _places(node))
@@ -59,8 +59,8 @@ def _places(node: Node) -> list[tuple[str | None, Node]]:
 
 
 @given(JSON)
-def test_json_comes_out_as_it_went_in(value: Any) -> None:
-    """Every JSON value, with the order of keys, whole numbers whole and of any size, and empty containers."""
+def test_json_round_trip(value: Any) -> None:
+    """For every JSON value, with the order of keys, integers of any size, and empty containers."""
     text = json.dumps(value)
 
     assert json.dumps(value) == json.dumps(json.loads(json_of(tree_of(text))))
@@ -79,22 +79,22 @@ def test_json_comes_out_as_it_went_in(value: Any) -> None:
     ],
     ids=ascii,
 )
-def test_json_is_written_with_two_blanks_a_level(text: str, expected: str) -> None:
-    """Unicode stays, and a key called ``type`` is a key like others."""
+def test_json_is_indented(text: str, expected: str) -> None:
+    """By two spaces; Unicode is unescaped, and ``type`` is a key like any other."""
     assert expected == json_of(tree_of(text))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "the text is not JSON: it goes wrong at line 1, column 1"),
-        ('{"a": }', "the text is not JSON: it goes wrong at line 1, column 7"),
-        ('{"a": 1, "a": 2}', "the text is not JSON: an object in it gives one key twice"),
-        ("[NaN]", "the text is not JSON: NaN is no JSON number"),
-        ("1e999", "the text is not JSON: a number in it is too large for a float"),
-        ('["\\ud800"]', "the text is not JSON: a text in it has half of a surrogate pair"),
-        ('{"\\ud800": 1}', "the text is not JSON: a text in it has half of a surrogate pair"),
-        ("[" * 1_000_000, "the text is not JSON: it nests deeper than 64 levels"),
+        ("", "invalid JSON: syntax error at line 1, column 1"),
+        ('{"a": }', "invalid JSON: syntax error at line 1, column 7"),
+        ('{"a": 1, "a": 2}', "invalid JSON: an object in it has a duplicate key"),
+        ("[NaN]", "invalid JSON: NaN is not a JSON number"),
+        ("1e999", "invalid JSON: a number in it is too large for a float"),
+        ('["\\ud800"]', "invalid JSON: a string in it contains a lone surrogate"),
+        ('{"\\ud800": 1}', "invalid JSON: a string in it contains a lone surrogate"),
+        ("[" * 1_000_000, "invalid JSON: it is nested deeper than 64 levels"),
     ],
     ids=lambda text: ascii(text[:12]),
 )
@@ -103,10 +103,10 @@ def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
     assert (expected, "tree.not_json", "model") == told(lambda: tree_of(text))
 
 
-def test_a_tree_has_bounds() -> None:
-    """64 levels and 200,000 nodes, no more."""
-    too_deep = ("objects and arrays stand in each other at most 64 levels deep", "tree.too_deep", "model")
-    too_large = ("a tree has at most 200000 nodes", "tree.too_large", "model")
+def test_tree_size_is_limited() -> None:
+    """To 64 levels and 200,000 nodes."""
+    too_deep = ("objects and arrays can be nested at most 64 levels deep", "tree.too_deep", "model")
+    too_large = ("a tree can have at most 200000 nodes", "tree.too_large", "model")
 
     assert len(Tree(nested(DEEPEST))) == DEEPEST + 1
     assert len(Tree([0] * (MOST_NODES - 1))) == MOST_NODES
@@ -115,15 +115,15 @@ def test_a_tree_has_bounds() -> None:
     assert too_large == told(lambda: Tree([0] * MOST_NODES))
 
 
-def test_a_text_of_a_tree_has_a_bound() -> None:
-    """Many lines with long indents end at 8 MiB."""
+def test_rendered_size_is_limited() -> None:
+    """Many lines with long indents stop at 8 MiB."""
     tree = Tree(nested(60, [0] * 100_000))
-    expected = ("the text would be larger than 8 MiB", "tree.too_large", "model")
+    expected = ("the result would exceed 8 MiB", "tree.too_large", "model")
 
     assert expected == told(lambda: json_of(tree)) == told(lambda: drawing_of(tree))
 
 
-def test_a_drawing_shows_each_node() -> None:
+def test_render_shows_each_node() -> None:
     """Indented, with key, type, id, and size or value."""
     assert drawing_of(Tree(SHOP)) == (
         "- (object) node-1 (attrs: 4)\n"
@@ -151,8 +151,8 @@ def test_a_drawing_shows_each_node() -> None:
         (("shelf", "01"), "node-7"),
     ],
 )
-def test_a_path_leads_to_a_node(path: Any, expected: str) -> None:
-    """Keys of objects and indexes of arrays, from the root."""
+def test_node_at_a_path(path: Any, expected: str) -> None:
+    """By keys of objects and indexes of arrays, from the root."""
     assert expected == Tree(SHOP).at(path).id
 
 
@@ -167,15 +167,15 @@ def test_a_path_leads_to_a_node(path: Any, expected: str) -> None:
         (("shelf", "٣"), ("shelf: expected an object, got a node of type array", "tree.wrong_type")),
     ],
 )
-def test_a_path_that_leads_nowhere_is_refused(path: Any, expected: tuple[str, str]) -> None:
-    """The error says where it ends."""
+def test_missing_path_is_refused(path: Any, expected: tuple[str, str]) -> None:
+    """The error says where the path ends."""
     assert (*expected, "model") == told(lambda: Tree(SHOP).at(path))
 
 
-def test_an_unknown_id_is_refused() -> None:
-    """It is repeated, escaped and cut."""
+def test_unknown_id_is_refused() -> None:
+    """The error repeats it, escaped and truncated."""
     id = "\x1b[2J" + "x" * 100
-    expected = f"no node of this tree has the id \\x1b[2J{'x' * 60}…"
+    expected = f"this tree has no node with the id \\x1b[2J{'x' * 60}…"
 
     assert (expected, "tree.no_node", "model") == told(lambda: Tree(SHOP).node(id))
 
@@ -199,8 +199,8 @@ def test_an_unknown_id_is_refused() -> None:
     ],
     ids=str,
 )
-def test_a_query_finds_nodes(query: dict[str, Any], expected: list[str]) -> None:
-    """All of it holds for each of them; they come in the order of the JSON."""
+def test_find_by_query(query: dict[str, Any], expected: list[str]) -> None:
+    """Nodes must meet all conditions; they are in the order of the JSON."""
     tree = Tree(SHOP)
     tree.node("node-5").metadata["a"] = "1"
 
@@ -219,13 +219,13 @@ def test_a_query_finds_nodes(query: dict[str, Any], expected: list[str]) -> None
         (2**63 - 1, 2**63 - 1, ["node-1", "node-5", "node-7"]),
     ],
 )
-def test_a_search_has_the_bounds_that_it_is_given(depth: int, results: int, expected: list[str]) -> None:
-    """Levels below the start, and how many are enough."""
+def test_find_is_limited_by_depth_and_results(depth: int, results: int, expected: list[str]) -> None:
+    """Levels below the start, and the maximum number of results."""
     assert expected == found(Tree(SHOP).root, {"type": "object"}, depth, results)
 
 
-def test_a_truth_value_is_no_number() -> None:
-    """Though Python calls them equal."""
+def test_boolean_is_not_a_number() -> None:
+    """Although they are equal in Python."""
     root = Tree([1, True, 0, False]).root
 
     assert [["node-2"], ["node-3"], ["node-4"]] == [found(root, {"value": value}, -1, -1) for value in (1.0, True, 0)]
@@ -234,13 +234,13 @@ def test_a_truth_value_is_no_number() -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ({"value": [1]}, "value: expected a text, a number, a truth value or None, got list"),
-        ({"attributes": {"a": {}}}, "attributes['a']: expected a text, a number, a truth value or None, got dict"),
-        ({"value": b""}, "value: expected a text, a number, a truth value or None, got bytes"),
+        ({"value": [1]}, "value: expected a string, a number, a boolean or None, got list"),
+        ({"attributes": {"a": {}}}, "attributes['a']: expected a string, a number, a boolean or None, got dict"),
+        ({"value": b""}, "value: expected a string, a number, a boolean or None, got bytes"),
     ],
 )
-def test_a_query_for_what_no_leaf_is_is_refused(query: dict[str, Any], expected: str) -> None:
-    """It would find nothing, and its author something else than he looks for."""
+def test_query_for_a_container_value_is_refused(query: dict[str, Any], expected: str) -> None:
+    """It could never match, which would hide a mistake."""
     assert (f"query_map: {expected}", "tree.bad_query", "model") == told(lambda: found(Tree([]).root, query, -1, -1))
 
 
@@ -248,7 +248,7 @@ def test_a_query_for_what_no_leaf_is_is_refused(query: dict[str, Any], expected:
 
 
 @pytest.mark.parametrize("value", ["x", 1, 2.5, True, None, ""])
-def test_a_leaf_takes_the_type_of_its_value(value: Any) -> None:
+def test_set_value_changes_the_type(value: Any) -> None:
     """None too."""
     tree = Tree([0])
 
@@ -258,7 +258,7 @@ def test_a_leaf_takes_the_type_of_its_value(value: Any) -> None:
 
 
 def test_nodes_are_added_to_objects_and_arrays() -> None:
-    """Under a new key, at the end, with an id that is new or chosen."""
+    """Under a new key or at the end, with a generated or chosen id."""
     tree = Tree({"list": [1]})
 
     added = [tree.add("node-2", {}).id, tree.add("node-4", "x", "key", "mine").id, tree.add("node-1", [], "").id]
@@ -268,8 +268,8 @@ def test_nodes_are_added_to_objects_and_arrays() -> None:
     assert is_whole(tree)
 
 
-def test_an_id_is_not_given_twice() -> None:
-    """Neither the one of a node that is there, nor that of one that was."""
+def test_ids_are_never_reused() -> None:
+    """Neither that of an existing node nor that of a removed one."""
     tree = Tree([1])
     tree.add("node-1", 2, None, "node-3")
     tree.remove("node-2")
@@ -277,7 +277,7 @@ def test_an_id_is_not_given_twice() -> None:
     assert "node-4" == tree.add("node-1", 3).id
 
 
-def test_a_node_that_is_removed_takes_along_what_stands_in_it() -> None:
+def test_remove_includes_descendants() -> None:
     """From an object and from an array; the order of the others stays."""
     tree = Tree(SHOP)
 
@@ -289,8 +289,8 @@ def test_a_node_that_is_removed_takes_along_what_stands_in_it() -> None:
     assert is_whole(tree)
 
 
-def test_a_linked_node_leaves_its_place() -> None:
-    """It stands under the new key alone, which keeps its place among the keys; what stood there is kept by its id."""
+def test_link_moves_a_node() -> None:
+    """The key keeps its position in the object, and the node that was there is detached."""
     tree = Tree(SHOP)
 
     tree.link("node-1", "name", "node-7")
@@ -301,8 +301,8 @@ def test_a_linked_node_leaves_its_place() -> None:
     assert is_whole(tree)
 
 
-def test_a_node_linked_where_it_stands_stays_there() -> None:
-    """Nothing changes."""
+def test_link_to_the_same_key_changes_nothing() -> None:
+    """The node stays where it is."""
     tree = Tree(SHOP)
 
     tree.link("node-1", "type", "node-3")
@@ -311,8 +311,8 @@ def test_a_node_linked_where_it_stands_stays_there() -> None:
     assert is_whole(tree)
 
 
-def test_a_node_may_take_the_place_of_what_it_stands_in() -> None:
-    """What it stood in is unlinked."""
+def test_node_can_replace_its_parent() -> None:
+    """The old parent is detached."""
     tree = Tree({"a": {"b": {"c": 1}}})
 
     tree.link("node-1", "a", "node-3")
@@ -322,8 +322,8 @@ def test_a_node_may_take_the_place_of_what_it_stands_in() -> None:
     assert is_whole(tree)
 
 
-def test_an_unlinked_node_lives_on_under_its_id() -> None:
-    """It can be looked at, changed, added to, linked again and removed."""
+def test_detached_node_can_be_used() -> None:
+    """It can be read, changed, extended, linked again and removed."""
     tree = Tree(SHOP)
 
     tree.unlink("node-1", "shelf")
@@ -340,38 +340,38 @@ def test_an_unlinked_node_lives_on_under_its_id() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Tree], object], str, str]] = {
-    "value of an object": (lambda t: t.set_value("node-1", 1), "wrong_type", "expected a node without nodes in it, got an object"),
-    "value of an array": (lambda t: t.set_value("node-4", 1), "wrong_type", "expected a node without nodes in it, got an array"),
-    "a list as a value": (lambda t: t.set_value("node-2", [1]), "bad_value", "value: expected a text, a number, a truth value or None, got list"),
-    "bytes as a value": (lambda t: t.set_value("node-2", b"x"), "bad_value", "value: expected a text, a number, a truth value or None, got bytes"),
+    "value of an object": (lambda t: t.set_value("node-1", 1), "wrong_type", "expected a leaf node, got an object"),
+    "value of an array": (lambda t: t.set_value("node-4", 1), "wrong_type", "expected a leaf node, got an array"),
+    "a list as a value": (lambda t: t.set_value("node-2", [1]), "bad_value", "value: expected a string, a number, a boolean or None, got list"),
+    "bytes as a value": (lambda t: t.set_value("node-2", b"x"), "bad_value", "value: expected a string, a number, a boolean or None, got bytes"),
     "added to a leaf": (lambda t: t.add("node-2", 1), "wrong_type", "expected an object or an array, got a node of type string"),
-    "added without a key": (lambda t: t.add("node-1", 1), "bad_key", "an object holds each node under a key, got none"),
-    "added with a key": (lambda t: t.add("node-4", 1, "key"), "bad_key", "an array has no keys, got one"),
-    "added under a taken key": (lambda t: t.add("node-1", 1, "name"), "key_taken", "the object has a key name"),
-    "added with a taken id": (lambda t: t.add("node-4", 1, None, "node-2"), "id_taken", "the tree has a node with the id node-2"),
-    "added to nothing": (lambda t: t.add("node-99", 1), "no_node", "no node of this tree has the id node-99"),
-    "removed root": (lambda t: t.remove("node-1"), "root", "the root stays where it is"),
-    "linked root": (lambda t: t.link("node-5", "x", "node-1"), "root", "the root stays where it is"),
-    "linked into itself": (lambda t: t.link("node-5", "x", "node-5"), "cycle", "the object stands in the node that is to be put into it"),
-    "linked below itself": (lambda t: t.link("node-5", "x", "node-4"), "cycle", "the object stands in the node that is to be put into it"),
+    "added without a key": (lambda t: t.add("node-1", 1), "bad_key", "expected a key for a node in an object, got none"),
+    "added with a key": (lambda t: t.add("node-4", 1, "key"), "bad_key", "expected no key for a node in an array, got one"),
+    "added under a taken key": (lambda t: t.add("node-1", 1, "name"), "key_taken", "the object already has the key name"),
+    "added with a taken id": (lambda t: t.add("node-4", 1, None, "node-2"), "id_taken", "the tree already has a node with the id node-2"),
+    "added to nothing": (lambda t: t.add("node-99", 1), "no_node", "this tree has no node with the id node-99"),
+    "removed root": (lambda t: t.remove("node-1"), "root", "the root cannot be moved or removed"),
+    "linked root": (lambda t: t.link("node-5", "x", "node-1"), "root", "the root cannot be moved or removed"),
+    "linked into itself": (lambda t: t.link("node-5", "x", "node-5"), "cycle", "a node cannot be moved into its own descendant"),
+    "linked below itself": (lambda t: t.link("node-5", "x", "node-4"), "cycle", "a node cannot be moved into its own descendant"),
     "linked to an array": (lambda t: t.link("node-4", "x", "node-2"), "wrong_type", "expected an object, got a node of type array"),
-    "linked from nothing": (lambda t: t.link("node-1", "x", "node-99"), "no_node", "no node of this tree has the id node-99"),
+    "linked from nothing": (lambda t: t.link("node-1", "x", "node-99"), "no_node", "this tree has no node with the id node-99"),
     "unlinked from an array": (lambda t: t.unlink("node-4", "0"), "wrong_type", "expected an object, got a node of type array"),
     "unlinked nothing": (lambda t: t.unlink("node-1", "city"), "no_attribute", "the object has no key city"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "word", "text"), REFUSED.values(), ids=REFUSED)
-def test_a_refused_change_changes_nothing(change: Callable[[Tree], object], word: str, text: str) -> None:
-    """Not a node is left behind."""
+def test_refused_change_has_no_effect(change: Callable[[Tree], object], word: str, text: str) -> None:
+    """No node is left behind."""
     tree = Tree(SHOP)
 
     assert (text, f"tree.{word}", "model") == told(lambda: change(tree))
     assert (SHOP, 9, True) == (tree.root.value, len(tree), is_whole(tree))
 
 
-def test_a_change_keeps_to_the_bounds() -> None:
-    """A container is not added below the deepest level, a leaf is; a high node is not linked where it is too low."""
+def test_changes_respect_the_depth_limit() -> None:
+    """A leaf can be added at the deepest level, a container cannot; a tall node cannot be linked too deep."""
     tree = Tree({"deep": nested(DEEPEST - 2, {}), "high": nested(2)})
     lowest = f"node-{DEEPEST}"
     high = tree.at(("high",)).id
@@ -386,8 +386,8 @@ def test_a_change_keeps_to_the_bounds() -> None:
 
 
 @given(st.integers(0, 2**32))
-def test_whatever_is_done_to_it_it_stays_a_tree(seed: int) -> None:
-    """Any changes in any order: each node stands in one place, and the JSON can be read again."""
+def test_random_changes_keep_the_tree_consistent(seed: int) -> None:
+    """Each node has one position, and the JSON can be parsed again."""
     chance, tree = random.Random(seed), Tree(SHOP)
 
     for _ in range(40):
@@ -399,7 +399,7 @@ def test_whatever_is_done_to_it_it_stays_a_tree(seed: int) -> None:
 
 
 def change_somehow(tree: Tree, chance: random.Random) -> None:
-    """Do one thing to some nodes."""
+    """Apply a random change."""
     one, other = chance.choices([*tree._nodes], k=2)
     key = chance.choice(["a", "b", "name"])
     changes: list[Callable[[], object]] = [

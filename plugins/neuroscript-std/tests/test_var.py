@@ -1,4 +1,4 @@
-"""The var toolset, through an engine as a caller would use it."""
+"""The var toolset, called through an engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from neuroscript import Engine, Host, ToolFailed
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    """An engine whose host lends a variable and a constant."""
+    """An engine whose host provides a variable and a constant."""
     host = Host(variables={"rows": [1]}, constants={"limit": 10})
     with Engine(plugins=["neuroscript-std"], host=host) as engine:
         yield engine
@@ -22,15 +22,15 @@ VALUES = [1, 2.5, True, "text", b"bytes", None, [1, [None]], {"a": {"b": []}}]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_a_value_is_kept_until_the_next_call(engine: Engine, value: Any) -> None:
-    """Of its own type, and without a default in its way."""
+def test_value_persists_between_calls(engine: Engine, value: Any) -> None:
+    """With its type, regardless of a default."""
     engine.call("var.set", ["kept", value])
 
     assert repr(value) == repr(engine.call("var.get", ["kept", "default"]))
 
 
-def test_what_is_kept_is_a_copy(engine: Engine) -> None:
-    """Nobody who holds a value can change the variable."""
+def test_stored_value_is_a_copy(engine: Engine) -> None:
+    """Changing the original does not change the variable."""
     value = {"a": [1]}
     engine.call("var.set", ["copied", value])
 
@@ -40,16 +40,16 @@ def test_what_is_kept_is_a_copy(engine: Engine) -> None:
     assert {"a": [1]} == engine.call("var.get", ["copied"])
 
 
-def test_the_names_are_listed_in_order(engine: Engine) -> None:
-    """Those of the host are among them."""
+def test_names_are_sorted(engine: Engine) -> None:
+    """Including those of the host."""
     engine.call("var.set", ["b", None])
     engine.call("var.set", ["A", 1])
 
     assert ["A", "b", "limit", "rows"] == engine.call("var.list")
 
 
-def test_a_session_has_variables_of_its_own(engine: Engine) -> None:
-    """What one caller sets, no other one sees."""
+def test_variables_belong_to_a_session(engine: Engine) -> None:
+    """Other callers do not see them."""
     engine.call("var.set", ["rows", "mine"])
 
     with engine.session() as other:
@@ -59,8 +59,8 @@ def test_a_session_has_variables_of_its_own(engine: Engine) -> None:
     assert "mine" == engine.call("var.get", ["rows"])
 
 
-def test_a_constant_can_not_be_set(engine: Engine) -> None:
-    """It is the host's, and stays as it is."""
+def test_constant_cannot_be_set(engine: Engine) -> None:
+    """It belongs to the host and does not change."""
     with pytest.raises(ToolFailed) as caught:
         engine.call("var.set", ["limit", 1000])
 

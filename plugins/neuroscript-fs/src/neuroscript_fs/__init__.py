@@ -1,3 +1,3 @@
-"""The file toolset of neuroscript: files of the host's sandbox, as far as the host grants them."""
+"""The file toolset of neuroscript: files in the host's sandbox directory, limited by grants."""
 
 __version__ = "0.1.0"

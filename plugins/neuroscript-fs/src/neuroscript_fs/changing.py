@@ -1,6 +1,6 @@
-"""What is changed in the sandbox: files written, added to, moved and deleted, directories made.
+"""``fs`` tools that write, move and delete files and create directories.
 
-Source: upstream ``pkg/tool/fs``; nothing is left half done, and no file is replaced unless it is asked for.
+Every change is atomic, and only ``fs.write`` replaces a file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DELETING: Final = ToolPolicy(capabilities=("fs:delete:{path}",), effects=("delet
 MOVING: Final = ToolPolicy(
     capabilities=("fs:delete:{source_path}/**", "fs:write:{destination_path}/**"), effects=("writes", "deletes")
 )
-"""A directory takes with it all that is below it."""
+"""A directory is moved with everything below it."""
 
 DONE: Final = "OK"
 
@@ -27,19 +27,19 @@ toolset = Toolset("fs")
 
 @toolset.tool(
     policy=REPLACING,
-    when_to_use="For a new file, or one whose content is replaced as a whole; fs.append adds to what it has.",
+    when_to_use="Use it to replace the whole content of a file; to add to the end of a file, use fs.append.",
     examples=(
         Example(("data/a.txt", "four\n"), "OK"),
-        Example({"filepath": "new/deep/c.txt", "content": ""}, "OK", note="missing directories are made"),
+        Example({"filepath": "new/deep/c.txt", "content": ""}, "OK", note="missing directories are created"),
         Example(("data", "text"), error="sandbox.type"),
     ),
 )
 def write(rt: Runtime, filepath: str, content: str) -> str:
-    """Make a text the content of a file: the whole of it, or nothing changes.
+    """Write content to a file: create the file, or overwrite it.
 
     Args:
-        filepath: The file, below the sandbox; one that is there is replaced.
-        content: The text, which is written as UTF-8.
+        filepath: The file, relative to the sandbox; an existing file is replaced.
+        content: The text to write, as UTF-8.
 
     Returns:
         OK.
@@ -53,19 +53,19 @@ def write(rt: Runtime, filepath: str, content: str) -> str:
 
 @toolset.tool(
     policy=ADDING,
-    when_to_use="For more text at the end of a file; fs.write replaces what it has.",
+    when_to_use="Use it to add to a file, such as a log; to replace the content, use fs.write.",
     examples=(
         Example(("data/a.txt", "four\n"), "OK"),
-        Example(("data/log.txt", "started\n"), "OK", note="a missing file is made"),
+        Example(("data/log.txt", "started\n"), "OK", note="a missing file is created"),
         Example(("empty", "text"), error="sandbox.type"),
     ),
 )
 def append(rt: Runtime, filepath: str, content: str) -> str:
-    """Add a text to the end of a file.
+    """Append text to the end of a file.
 
     Args:
-        filepath: The file, below the sandbox; it is made where it is missing, with its directories.
-        content: The text, which is written as UTF-8; no end of a line is added to it.
+        filepath: The file, relative to the sandbox; created with its directories if missing.
+        content: The text to append, as UTF-8; no newline is added.
 
     Returns:
         OK.
@@ -79,42 +79,40 @@ def append(rt: Runtime, filepath: str, content: str) -> str:
 
 @toolset.tool(
     policy=MAKING,
-    when_to_use="For an empty directory; fs.write makes the directories of a file by itself.",
+    when_to_use="Use it for an empty directory; fs.write creates the directories of a file automatically.",
     examples=(
-        Example(
-            ("new/deep",), {"status": "success", "path": "new/deep", "message": "the directory new/deep is there now"}
-        ),
+        Example(("new/deep",), {"status": "success", "path": "new/deep", "message": "the directory new/deep exists"}),
         Example(
             {"path": "data/"},
-            {"status": "success", "path": "data", "message": "the directory data is there now"},
-            note="one that is there already stays as it is",
+            {"status": "success", "path": "data", "message": "the directory data exists"},
+            note="an existing directory is left unchanged",
         ),
         Example(("notes.txt",), error="sandbox.exists"),
     ),
 )
 def mkdir(rt: Runtime, path: str) -> dict[str, Any]:
-    """Make a directory, and those above it that are missing.
+    """Create a directory (folder), including missing parent directories.
 
     Args:
-        path: The directory, below the sandbox.
+        path: The directory, relative to the sandbox.
 
     Returns:
-        status ("success"), path (of the directory, in its shortest form) and message.
+        status ("success"), path (the normalized path of the directory) and message.
 
     Raises:
-        ToolFailed: sandbox.exists, where a file has that name; sandbox.notdir, sandbox.symlink.
+        ToolFailed: sandbox.exists, if a file has that name; sandbox.notdir, sandbox.symlink.
     """
     rt.fs.mkdir(path)
     plain = normpath(path)
-    return {"status": "success", "path": plain, "message": f"the directory {plain} is there now"}
+    return {"status": "success", "path": plain, "message": f"the directory {plain} exists"}
 
 
 @toolset.tool(
     policy=DELETING,
-    when_to_use="For a file or an empty directory that is no longer needed; fs.move puts it elsewhere.",
+    when_to_use="Use it to delete permanently; to move or rename, use fs.move.",
     examples=(
         Example(("data/a.txt",), "OK"),
-        Example({"path": "data/nothing.txt"}, "OK", note="what is not there need not be deleted"),
+        Example({"path": "data/nothing.txt"}, "OK", note="deleting a missing file is not an error"),
         Example(("data",), error="sandbox.notempty"),
     ),
 )
@@ -122,10 +120,10 @@ def delete(rt: Runtime, path: str) -> str:
     """Delete a file or an empty directory.
 
     Args:
-        path: Where it is, below the sandbox. Of a link the link itself is deleted.
+        path: The file or directory, relative to the sandbox. For a link, the link itself is deleted.
 
     Returns:
-        OK, also where there was nothing of that name.
+        OK, even if it did not exist.
 
     Raises:
         ToolFailed: sandbox.notempty, sandbox.isroot.
@@ -136,12 +134,14 @@ def delete(rt: Runtime, path: str) -> str:
 
 @toolset.tool(
     policy=MOVING,
-    when_to_use="For another name or directory; fs.read and fs.write make a copy, and what is moved is never replaced.",
+    when_to_use=(
+        "Use it to move or rename; to copy, use fs.read and fs.write. An existing destination is never replaced."
+    ),
     examples=(
         Example(
             ("notes.txt", "data/notes.txt"),
             {
-                "message": "notes.txt is now data/notes.txt",
+                "message": "notes.txt moved to data/notes.txt",
                 "error": None,
                 "source_path": "notes.txt",
                 "destination_path": "data/notes.txt",
@@ -149,20 +149,20 @@ def delete(rt: Runtime, path: str) -> str:
         ),
         Example(
             {"source_path": "data", "destination_path": "archive"},
-            {"message": "data is now archive", "error": None, "source_path": "data", "destination_path": "archive"},
+            {"message": "data moved to archive", "error": None, "source_path": "data", "destination_path": "archive"},
         ),
         Example(("notes.txt", "data/a.txt"), error="sandbox.exists"),
     ),
 )
 def move(rt: Runtime, source_path: str, destination_path: str) -> dict[str, Any]:
-    """Give a file or a directory another path.
+    """Move or rename a file or directory.
 
     Args:
-        source_path: Where it is, below the sandbox; a directory is moved with all that it holds.
-        destination_path: Where it is to be, below the sandbox: its new name too, and in a directory that exists.
+        source_path: The current path, relative to the sandbox; a directory is moved with its content.
+        destination_path: The new path, including the name, in an existing directory of the sandbox.
 
     Returns:
-        message, source_path and destination_path (in their shortest form), and error, which is always None.
+        message, source_path and destination_path (normalized), and error, which is always None.
 
     Raises:
         ToolFailed: sandbox.notfound, sandbox.exists, sandbox.name, sandbox.isroot, sandbox.symlink.
@@ -170,7 +170,7 @@ def move(rt: Runtime, source_path: str, destination_path: str) -> dict[str, Any]
     rt.fs.move(source_path, destination_path)
     source, destination = normpath(source_path), normpath(destination_path)
     return {
-        "message": f"{source} is now {destination}",
+        "message": f"{source} moved to {destination}",
         "error": None,
         "source_path": source,
         "destination_path": destination,

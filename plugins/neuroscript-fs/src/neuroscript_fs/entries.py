@@ -1,7 +1,4 @@
-"""What is told of one file or directory: the same map by every tool.
-
-Source: upstream's list, walk and stat, which have three shapes.
-"""
+"""The map that describes one file or directory, the same for every tool."""
 
 from __future__ import annotations
 
@@ -18,7 +15,8 @@ def as_map(entry: Entry) -> dict[str, Any]:
     """Return an entry of the sandbox as a map.
 
     Returns:
-        ``name``, ``path`` (below the sandbox), ``is_dir``, ``kind`` (file, dir, symlink or other), ``size_bytes``,
+        ``name``, ``path`` (relative to the sandbox), ``is_dir``, ``kind`` (file, dir, symlink or other),
+        ``size_bytes``,
         ``modified_unix`` (seconds since 1970-01-01 UTC) and ``modified_rfc3339``.
     """
     return {
@@ -33,12 +31,12 @@ def as_map(entry: Entry) -> dict[str, Any]:
 
 
 def by_path(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Return entries as maps, in the order of their paths."""
+    """Return entries as maps, sorted by path."""
     return [as_map(each) for each in sorted(entries, key=lambda each: each.path)]
 
 
 def _rfc3339(seconds: float) -> str | None:
-    """Return a moment as a text, or None where it lies outside the calendar: a file may be of any year."""
+    """Return a time in RFC 3339 format, or None if its year is out of range; file times can have any year."""
     try:
         return (EPOCH + timedelta(seconds=seconds)).isoformat(timespec="microseconds")
     except OverflowError:

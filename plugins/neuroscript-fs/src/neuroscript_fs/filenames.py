@@ -1,7 +1,4 @@
-"""A text as a name that every file system takes.
-
-Source: upstream ``security.SanitizeFilename``; names of devices are told by all that stands before their first dot.
-"""
+"""The ``fs.sanitizefilename`` tool: turn any string into a name that every file system accepts."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from neuroscript import Example, ToolPolicy, Toolset
 PURE: Final = ToolPolicy(effects=("pure",))
 
 LONGEST: Final = 100
-"""Characters, which are bytes here."""
+"""Characters, which are all ASCII."""
 
 NOTHING_LEFT: Final = "default_sanitized_name"
 WITH_NUL: Final = "invalid_null_byte_name"
@@ -24,14 +21,16 @@ DOTS: Final = re.compile(r"\.{2,}")
 RUN: Final = re.compile(r"([_-])\1+")
 EDGE: Final = "._-"
 DEVICE: Final = re.compile(r"\A(con|prn|aux|nul|(?:com|lpt)[0-9])(\.|\Z)", re.IGNORECASE)
-"""What Windows takes for a device, whatever extension it has."""
+"""Device names on Windows, with any extension."""
 
 toolset = Toolset("fs")
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="To make a name for fs.write of a title or of what somebody typed; it is one name, never a path.",
+    when_to_use=(
+        "Use it to make a name for fs.write from a title or user input; the result is a single name, not a path."
+    ),
     examples=(
         Example(("My Report Final?.docx",), "My_Report_Final_.docx"),
         Example(("../../etc/passwd",), "etc_passwd"),
@@ -41,14 +40,14 @@ toolset = Toolset("fs")
     ),
 )
 def sanitizefilename(name: str) -> str:
-    """Make a file name of any text.
+    """Turn a string into a safe file name (filename) by removing invalid characters.
 
     Args:
-        name: The text.
+        name: The string to convert.
 
     Returns:
-        1 to 100 characters out of A-Z, a-z, 0-9, dot, underscore and hyphen, with a letter or digit at both ends; only
-        the name of a device ends in an underscore.
+        1 to 100 characters of A-Z, a-z, 0-9, dot, underscore and hyphen, starting and ending with a letter or digit;
+        only a Windows device name gets an underscore at its end.
     """
     if "\0" in name:
         return WITH_NUL

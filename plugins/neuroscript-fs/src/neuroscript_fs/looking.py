@@ -1,9 +1,7 @@
-"""What there is in the sandbox: one entry, those of a directory, those below it, those that fit a pattern.
+"""``fs`` tools that list files and directories.
 
-A tool that shows what is below a path asks for all of that, so a grant of ``fs:read:data/**`` lets it show ``data`` and
-not the sandbox.
-
-Source: upstream ``pkg/tool/fs``.
+A tool that lists the content of a directory needs access to everything below it. A grant of ``fs:read:data/**``
+therefore lets it list ``data``, but not the whole sandbox.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from neuroscript_fs.entries import as_map, by_path
 
 ONE: Final = ToolPolicy(capabilities=("fs:read:{path}",), effects=("reads", "idempotent"))
 SANDBOX: Final = ToolPolicy(capabilities=("fs:read:.",), effects=("reads",))
-"""What the sandbox itself is, and nothing that it holds."""
+"""The sandbox directory itself, without its content."""
 
 ALL_BELOW: Final = ToolPolicy(capabilities=("fs:read:{path}/**",), effects=("reads", "idempotent"))
 
@@ -31,7 +29,7 @@ toolset = Toolset("fs")
 
 @toolset.tool(
     policy=ONE,
-    when_to_use="For the size, time and kind of one file or directory; fs.list shows all that a directory holds.",
+    when_to_use="Use it for one known path; for the entries of a directory, use fs.list.",
     examples=(
         Example(("data/a.txt",), A),
         Example({"path": "data/old"}, OLD),
@@ -39,14 +37,14 @@ toolset = Toolset("fs")
     ),
 )
 def stat(rt: Runtime, path: str) -> dict[str, Any]:
-    """Tell what a file or directory is.
+    """Get the metadata of a file, such as its size and modification time, or check whether the file exists.
 
     Args:
-        path: Where it is, below the sandbox.
+        path: The file or directory, relative to the sandbox.
 
     Returns:
         name, path, is_dir, kind (file, dir, symlink or other), size_bytes, modified_unix (seconds since 1970-01-01 UTC)
-        and modified_rfc3339. Of a link it is the link that is told of, for none is followed.
+        and modified_rfc3339. Links are not followed: for a link, the result describes the link itself.
 
     Raises:
         ToolFailed: sandbox.notfound, sandbox.notdir.
@@ -57,7 +55,7 @@ def stat(rt: Runtime, path: str) -> dict[str, Any]:
 @toolset.tool(
     name="list",
     policy=ALL_BELOW,
-    when_to_use="For what a directory holds; fs.walk shows what is below it too, fs.glob what fits a pattern.",
+    when_to_use="Use it for one directory; to include subdirectories, use fs.walk, to match a pattern, fs.glob.",
     examples=(
         Example(("data",), [A, OLD]),
         Example(("data", True), [A, OLD, B]),
@@ -66,14 +64,14 @@ def stat(rt: Runtime, path: str) -> dict[str, Any]:
     ),
 )
 def listed(rt: Runtime, path: str = ".", recursive: bool = False) -> list[dict[str, Any]]:
-    """Show what a directory holds.
+    """Return a directory listing: the files and subdirectories in a directory, like ls.
 
     Args:
-        path: The directory, below the sandbox; the sandbox itself unless it is said.
-        recursive: Whether what is further below is shown too.
+        path: The directory, relative to the sandbox; the sandbox itself by default.
+        recursive: True to include the content of subdirectories.
 
     Returns:
-        One map for each entry, in the order of their paths; fs.stat says what is in it.
+        One map for each entry, sorted by path, in the shape of fs.stat.
 
     Raises:
         ToolFailed: sandbox.notfound, sandbox.notdir, sandbox.symlink.
@@ -84,21 +82,21 @@ def listed(rt: Runtime, path: str = ".", recursive: bool = False) -> list[dict[s
 
 @toolset.tool(
     policy=ALL_BELOW,
-    when_to_use="For all that is below a directory; fs.list shows one level, fs.glob only what fits a pattern.",
+    when_to_use="Use it for a whole directory tree; for one level, use fs.list, to match a pattern, fs.glob.",
     examples=(
         Example(("data",), [A, OLD, B]),
         Example({"path": "data/old"}, [B]),
-        Example(("../data",), error="policy.capability", note="nothing can be granted outside the sandbox"),
+        Example(("../data",), error="policy.capability", note="no grant covers paths outside the sandbox"),
     ),
 )
 def walk(rt: Runtime, path: str = ".") -> list[dict[str, Any]]:
-    """Show what is below a directory, at every depth.
+    """Walk a directory tree: list all files in a directory and its subdirectories recursively.
 
     Args:
-        path: The directory, below the sandbox; the sandbox itself unless it is said.
+        path: The directory, relative to the sandbox; the sandbox itself by default.
 
     Returns:
-        One map for each entry, in the order of their paths; fs.stat says what is in it. Links are shown, not entered.
+        One map for each entry, sorted by path, in the shape of fs.stat. Links are listed, but not followed.
 
     Raises:
         ToolFailed: sandbox.notfound, sandbox.notdir, sandbox.symlink.
@@ -109,7 +107,7 @@ def walk(rt: Runtime, path: str = ".") -> list[dict[str, Any]]:
 
 @toolset.tool(
     policy=ALL_BELOW,
-    when_to_use="For files whose names are known in part; fs.walk shows all there are, fs.stat one of a known name.",
+    when_to_use="Use it if you know part of the name; for all files, use fs.walk, for a known path, fs.stat.",
     examples=(
         Example(("**/*.txt", "data"), [A, B]),
         Example({"pattern": "data/?.txt"}, [A]),
@@ -118,30 +116,29 @@ def walk(rt: Runtime, path: str = ".") -> list[dict[str, Any]]:
     ),
 )
 def glob(rt: Runtime, pattern: str, path: str = ".") -> list[dict[str, Any]]:
-    """Show what fits a pattern.
+    """Find files and directories that match a glob pattern with wildcards, such as *.py.
 
     Args:
-        pattern: Names with / between them, from path on: * and ? stand for characters of one name, ** for any number
-            of names.
-        path: The directory to begin in, below the sandbox, without such characters; the sandbox itself unless it is
-            said.
+        pattern: Glob pattern relative to path; * and ? match characters within one name, ** matches any number of
+            directories.
+        path: The directory to search, relative to the sandbox, without wildcards; the sandbox itself by default.
 
     Returns:
-        One map for each entry, in the order of their paths; fs.stat says what is in it.
+        One map for each entry, sorted by path, in the shape of fs.stat.
 
     Raises:
         ToolFailed: fs.bad_path.
         LimitError: limit.fs_entries.
     """
     if MAGIC.search(path):
-        text = "path: expected a directory without *, ? and [ in its name, got another text"
+        text = "path: expected a directory without *, ? and [ in its name, got another string"
         raise ToolFailed(text, code="fs.bad_path", retry="model")
     return by_path(rt.fs.glob(f"{path}/{pattern}"))
 
 
 @toolset.tool(
     policy=SANDBOX,
-    when_to_use="Before much is written; fs.stat gives the size of one file.",
+    when_to_use="Use it before you write large files; for the size of a file, use fs.stat.",
     examples=(
         Example(()),
         Example({}),
@@ -149,10 +146,10 @@ def glob(rt: Runtime, pattern: str, path: str = ".") -> list[dict[str, Any]]:
     ),
 )
 def free(rt: Runtime) -> dict[str, int]:
-    """Tell how much room there is on the disk that the sandbox is on.
+    """Return the free and the total disk space of the sandbox, in bytes.
 
     Returns:
-        total_bytes, and free_bytes, those that may still be written.
+        total_bytes and free_bytes.
     """
     from shutil import disk_usage
 

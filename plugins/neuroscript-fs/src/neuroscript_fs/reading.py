@@ -1,7 +1,4 @@
-"""What is in a file: its text or a part of it, the number of its lines, its digest.
-
-Source: upstream ``pkg/tool/fs``; text that is no UTF-8 is refused where upstream hands it on.
-"""
+"""``fs`` tools that read the content of a file: its text, its number of lines, its digest."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, ToolPoli
 READING: Final = ToolPolicy(capabilities=("fs:read:{filepath}",), effects=("reads", "idempotent"))
 
 MOST: Final = 8 * 1024 * 1024
-"""Bytes that one call reads: as many as the arguments of another may have, so that they can be written again."""
+"""Maximum bytes per call: the same as for arguments, so that the content can be written again."""
 
 CHUNK: Final = 256 * 1024
 """Bytes."""
@@ -29,7 +26,7 @@ def _read(rt: Runtime, filepath: str, offset: int, limit: int | None) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        text = f"the file is no text in UTF-8: of {len(data)} bytes, number {error.start + 1} does not fit"
+        text = f"the file is not UTF-8 text: byte {error.start + 1} of {len(data)} is invalid"
         raise ToolFailed(text, code="fs.not_text", retry="model") from None
 
 
@@ -38,20 +35,20 @@ toolset.add(
         "read",
         "fs",
         (
-            ArgSpec("filepath", ArgType.STRING, description="The file, below the sandbox."),
-            ArgSpec("offset", ArgType.INT, default=0, minimum=0, description="How many lines to leave out before."),
+            ArgSpec("filepath", ArgType.STRING, description="The file, relative to the sandbox."),
+            ArgSpec("offset", ArgType.INT, default=0, minimum=0, description="Number of lines to skip at the start."),
             ArgSpec(
                 "limit",
                 ArgType.INT,
                 default=None,
                 minimum=0,
-                description="How many lines to give, at most; all that follow unless it is said.",
+                description="Maximum number of lines to return; all by default.",
             ),
         ),
         return_type=ArgType.STRING,
-        description="Read a file as a text, or some lines of it.",
-        when_to_use="For what a file says; fs.linecount tells how long it is, and fs.hash whether it has changed.",
-        return_help="The text, with the ends of its lines as they are; '' behind the last line.",
+        description="Read the contents of a text file, or a range of its lines.",
+        when_to_use="Use it for UTF-8 text; for the number of lines, use fs.linecount, to detect changes, fs.hash.",
+        return_help="The text, with its original line endings; '' if offset is past the last line.",
         examples=(
             Example(("data/a.txt",), "one\ntwo\nthree\n"),
             Example({"filepath": "data/a.txt", "offset": 1, "limit": 1}, "two\n"),
@@ -59,7 +56,7 @@ toolset.add(
             Example(("photo.jpg",), error="fs.not_text"),
         ),
         error_conditions=(
-            "fs.not_text, for bytes that are no UTF-8; fs.too_large, above 8 MiB; sandbox.notfound, sandbox.type, "
+            "fs.not_text, if the file is not UTF-8; fs.too_large, above 8 MiB; sandbox.notfound, sandbox.type, "
             "sandbox.symlink."
         ),
     ),
@@ -69,7 +66,7 @@ toolset.add(
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file; one that is longer than may be read comes in pieces, so that none fills the memory."""
+    """Yield the lines of a file; a line above the limit comes in pieces, so that it cannot exhaust memory."""
     return iter(partial(file.readline, MOST + 1), b"")
 
 
@@ -77,28 +74,30 @@ def _within(limit: int, lines: Iterator[bytes]) -> Iterator[bytes]:
     for line in lines:
         limit -= len(line)
         if limit < 0:
-            text = f"there are more than {MOST} bytes to read; ask for fewer lines, with offset and limit"
+            text = f"there are more than {MOST} bytes to read; read fewer lines with offset and limit"
             raise ToolFailed(text, code="fs.too_large", retry="model")
         yield line
 
 
 @toolset.tool(
     policy=READING,
-    when_to_use="For the length of a file before it is read in parts; fs.read gives the lines, fs.stat its bytes.",
+    when_to_use=(
+        "Use it before you read a file in parts; for its size in bytes, use fs.stat, for a string, str.linecount."
+    ),
     examples=(
         Example(("data/a.txt",), 3),
-        Example(("notes.txt",), 2, note="the last line counts even if nothing ends it"),
+        Example(("notes.txt",), 2, note="a last line without a newline counts"),
         Example(("data",), error="sandbox.type"),
     ),
 )
 def linecount(rt: Runtime, filepath: str) -> int:
-    """Count the lines of a file.
+    """Count the number of lines in a file.
 
     Args:
-        filepath: The file, below the sandbox.
+        filepath: The file, relative to the sandbox.
 
     Returns:
-        The number of line feeds, and one more for a last line that none ends.
+        The number of lines, including a last line without a newline.
 
     Raises:
         ToolFailed: sandbox.notfound, sandbox.type, sandbox.symlink.
@@ -113,7 +112,7 @@ def linecount(rt: Runtime, filepath: str) -> int:
 @toolset.tool(
     name="hash",
     policy=READING,
-    when_to_use="To see whether two files are the same, or one has changed; fs.read gives what is in it.",
+    when_to_use="Use it to compare files or detect changes; for many files, use fs.verify, for a string, crypto.hash.",
     examples=(
         Example(("data/a.txt",), "b6285c57e8797db5d4c51c80d6f11938afda9b11c6a003549709189e9b4b92a2"),
         Example(("photo.jpg",), "ba4f25bf16ba4be6bc7d3276fafeb67f9eb3c5df042bc3a405e1af15b921eed7"),
@@ -121,13 +120,13 @@ def linecount(rt: Runtime, filepath: str) -> int:
     ),
 )
 def digest(rt: Runtime, filepath: str) -> str:
-    """Give the SHA-256 digest of a file.
+    """Compute the SHA-256 hash (checksum) of a file, like sha256sum.
 
     Args:
-        filepath: The file, below the sandbox.
+        filepath: The file, relative to the sandbox.
 
     Returns:
-        The digest in hexadecimal digits, in lower case.
+        The digest as lowercase hexadecimal digits.
 
     Raises:
         ToolFailed: sandbox.notfound, sandbox.type, sandbox.symlink.

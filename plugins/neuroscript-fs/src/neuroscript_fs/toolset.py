@@ -1,7 +1,6 @@
-"""All tools on files, gathered: what there is, what is in it, how it is changed, how it may be called.
+"""The ``fs`` toolset: list, read, verify and change files in the sandbox.
 
-Source: upstream ``pkg/tool/fs``, with glob, free and verify. What differs on purpose: one shape of entry, grants for
-paths in place of trust, and no link that is followed.
+All tools describe an entry in the same shape, need grants for paths instead of trust, and never follow links.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Files held to the digests that a list names for them.
-
-Source: the lists that ``sha256sum`` and its like write and check.
-"""
+"""The ``fs.verify`` tool: check files against a checksum list, as written by ``sha256sum``."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ VERIFYING: Final = ToolPolicy(
 )
 
 ALGORITHMS: Final = {32: "md5", 64: "sha256", 128: "sha512"}
-"""By the number of hexadecimal digits."""
+"""Algorithms by the number of hexadecimal digits."""
 
 LINE: Final = re.compile(r"([0-9A-Fa-f]{32}|[0-9A-Fa-f]{64}|[0-9A-Fa-f]{128}) [ *]([^/].*)")
 NO_FILE: Final = {"sandbox.notfound", "sandbox.notdir", "sandbox.type", "sandbox.symlink"}
@@ -25,32 +22,32 @@ toolset = Toolset("fs")
 
 @toolset.tool(
     policy=VERIFYING,
-    when_to_use="To see which of many files have changed; fs.hash gives the digest of one.",
+    when_to_use="Use it to check many files at once; for the checksum of a single file, use fs.hash.",
     examples=(
         Example(("SHA256SUMS", "data"), {"ok": ["a.txt"], "changed": ["old/b.txt"], "missing": ["nothing.txt"]}),
         Example(
             {"filepath": "SHA256SUMS"},
             {"ok": [], "changed": [], "missing": ["a.txt", "old/b.txt", "nothing.txt"]},
-            note="the names mean files below the directory, which is the sandbox here",
+            note="names are relative to the directory, here the sandbox",
         ),
         Example(("notes.txt",), error="fs.bad_list"),
     ),
 )
 def verify(rt: Runtime, filepath: str, directory: str = ".") -> dict[str, Any]:
-    """Hold files to a list of their digests, as sha256sum, sha512sum or md5sum wrote it.
+    """Verify files against a list of checksums that sha256sum, sha512sum or md5sum wrote.
 
     Args:
-        filepath: The list, below the sandbox. Each of its lines is a digest in hexadecimal digits, whose length tells
-            the algorithm, two blanks (or a blank and an asterisk) and a name.
-        directory: Where the names begin, below the sandbox; the sandbox itself unless it is said.
+        filepath: The list, relative to the sandbox. Each line has a hexadecimal digest, whose length determines the
+            algorithm, two spaces (or a space and an asterisk) and a file name.
+        directory: The directory that the names are relative to; the sandbox itself by default.
 
     Returns:
-        The names, in the order of the list: ok (the digest holds), changed (it does not) and missing (there is no file
-        of that name; a link and a directory are none).
+        The names, in the order of the list: ok (the digest matches), changed (it does not) and missing (there is no
+        such file; links and directories count as missing).
 
     Raises:
-        ToolFailed: fs.bad_list, before any file is read; sandbox.notfound, where the list itself is missing, and
-            others that begin with sandbox.
+        ToolFailed: fs.bad_list, before any file is read; sandbox.notfound, if the list itself is missing, and
+            other codes that start with sandbox.
     """
     found: dict[str, list[str]] = {"ok": [], "changed": [], "missing": []}
     for digest, name in _listed(rt.fs.read_text(filepath)):
@@ -66,7 +63,7 @@ def _listed(text: str) -> list[tuple[str, str]]:
 def _parsed(number: int, line: str) -> tuple[str, str]:
     found = LINE.fullmatch(line)
     if found is None:
-        text = f"line {number}: expected 32, 64 or 128 hexadecimal digits, two blanks and a name, got something else"
+        text = f"line {number}: expected 32, 64 or 128 hexadecimal digits, two spaces and a name, got something else"
         raise ToolFailed(text, code="fs.bad_list", retry="model")
     return found[1].lower(), found[2]
 

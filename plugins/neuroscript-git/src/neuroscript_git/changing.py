@@ -1,8 +1,4 @@
-"""What is changed in a repository: files staged and removed, commits, branches, and what is checked out.
-
-Source: upstream ``pkg/tool/git``. What differs on purpose: results are parsed, every argument does what it says, and
-nothing of the repository runs.
-"""
+"""``git`` tools that change a repository: staging, commits, branches, checkout, reset and merge."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ toolset = Toolset("git")
 
 @toolset.tool(
     policy=STAGING,
-    when_to_use="To choose what goes into the next commit; git.commit makes it, and git.rm stages what is deleted.",
+    when_to_use="Use it before git.commit; to delete tracked files and stage the deletion, use git.rm.",
     examples=(
         Example(
             ("work", ["new.txt"]),
@@ -58,14 +54,14 @@ toolset = Toolset("git")
     ),
 )
 def add(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
-    """Stage files as they are now.
+    """Stage files for the next commit by adding their contents to the index.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        paths: Files and directories in it; "." is all of it. No character in them is a wildcard.
+        relative_path: The directory of the repository, relative to the sandbox.
+        paths: Files and directories in the repository; "." for all. Wildcards are not supported.
 
     Returns:
-        staged: all that the next commit would change, in the shape of git.diff. nested_repositories: the paths of
+        staged: all changes of the next commit, in the shape of git.diff. nested_repositories: the paths of
         submodules and of other repositories in these directories, which are left out.
 
     Raises:
@@ -80,22 +76,22 @@ def add(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
 
 @toolset.tool(
     policy=REMOVING,
-    when_to_use="To delete tracked files and stage that; git.reset takes back what was only staged.",
+    when_to_use="Use it to delete tracked files; to unstage changes and keep the files, use git.reset.",
     examples=(
         Example(("work", ["b.txt"]), {"removed": ["b.txt"]}),
         Example({"relative_path": "work", "paths": ["./b.txt"]}, {"removed": ["b.txt"]}),
-        Example(("work", ["a.txt"]), error="git.unclean", note="it has changes that are not committed"),
+        Example(("work", ["a.txt"]), error="git.unclean", note="it has uncommitted changes"),
     ),
 )
 def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
-    """Delete tracked files, and stage their deletion.
+    """Delete tracked files from the working tree and the index.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        paths: Files in it; no directories.
+        relative_path: The directory of the repository, relative to the sandbox.
+        paths: Files in the repository; directories are not accepted.
 
     Returns:
-        removed: their paths.
+        removed: the paths of the removed files.
 
     Raises:
         ToolFailed: git.bad_path, git.unknown_path, git.unclean if a change would be lost, git.submodule for a path in
@@ -105,14 +101,14 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
         files = [plain(each) for each in checking.paths(paths)]
         git.nesting.require_outside(files)
         if not {each.path for each in git.tracked()}.issuperset(files):
-            raise checking.bad("git.unknown_path", "a path names no file that git knows")
+            raise checking.bad("git.unknown_path", "a path is not a tracked file")
         git.run("rm", "--quiet", "--", *files)
         return {"removed": files}
 
 
 @toolset.tool(
     policy=STAGING,
-    when_to_use="To keep what git.add and git.rm have staged.",
+    when_to_use="Use it after git.add or git.rm has staged changes; to send commits to a remote, use git.push.",
     examples=(
         Example({"relative_path": "work", "commit_message": "Nothing new", "allow_empty": True}),
         Example(
@@ -123,7 +119,7 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
                 "author_name": "Bo",
                 "author_email": "bo@example.org",
             },
-            note="whatever the message says is a message",
+            note="a message that looks like an option is only a message",
         ),
         Example(("work", "Nothing new"), error="git.nothing"),
     ),
@@ -136,17 +132,17 @@ def commit(
     author_name: str = "",
     author_email: str = "",
 ) -> dict[str, Any]:
-    """Make a commit of what is staged.
+    """Commit the staged changes: record them in the repository with a message.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        commit_message: Its message; the first line is the subject.
-        allow_empty: Whether there may be nothing staged.
-        author_name: Who made it; user.name of the repository, or what the host lends, unless it is said.
-        author_email: The same of the address.
+        relative_path: The directory of the repository, relative to the sandbox.
+        commit_message: The message; the first line is the subject.
+        allow_empty: True to allow a commit without staged changes.
+        author_name: Name of the author; by default, user.name of the repository or the value from the host.
+        author_email: Email of the author, with the same default rules.
 
     Returns:
-        commit, branch (None where none is checked out), subject, and files in the shape of git.diff.
+        commit, branch (None if detached), subject, and files in the shape of git.diff.
 
     Raises:
         ToolFailed: git.nothing, git.no_author, git.bad_message, git.bad_author, git.unclean in the middle of a merge
@@ -177,7 +173,7 @@ def _people(what: str, value: str) -> list[tuple[str, str]]:
 
 @toolset.tool(
     policy=STAGING,
-    when_to_use="To see the branches or to make one here; git.checkout goes to one that is there.",
+    when_to_use="Use it to list or create branches; to switch to an existing branch, use git.checkout.",
     examples=(
         Example(
             ("work",),
@@ -216,21 +212,21 @@ def branch(
     list_remote: bool = False,
     list_all: bool = False,
 ) -> dict[str, Any]:
-    """List the branches, after one was made where a name is given.
+    """List branches, or create a new branch and list them.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        name: The branch to make, at the commit that is checked out; none unless it is said.
-        checkout: Whether the new branch is checked out.
-        list_remote: Whether the branches of remotes are listed in place of those here.
-        list_all: Whether both are listed.
+        relative_path: The directory of the repository, relative to the sandbox.
+        name: Name of the branch to create, at the current commit; none by default.
+        checkout: True to check out the new branch.
+        list_remote: True to list the remote-tracking branches instead of the local ones.
+        list_all: True to list both.
 
     Returns:
-        current (None where a mere commit is checked out), created (None where none was), and branches: of each name,
-        commit, current, remote, upstream and subject.
+        current (None if detached), created (None if no branch was created), and branches: for each, name, commit,
+        current, remote, upstream and subject.
 
     Raises:
-        ToolFailed: git.bad_ref, git.exists, git.unknown_ref where there is no commit yet, git.locked, and what
+        ToolFailed: git.bad_ref, git.exists, git.unknown_ref if there is no commit yet, git.locked, and what
             git.status raises.
     """
     with opened(rt, relative_path) as git:
@@ -246,7 +242,7 @@ def branch(
 
 @toolset.tool(
     policy=CHANGING,
-    when_to_use="To go to a branch or a commit, with the files as they are there; git.branch lists what there is.",
+    when_to_use="Use it to switch branches; to list branches, use git.branch, to undo commits, git.reset.",
     examples=(
         Example({"relative_path": "work", "branch": "idea", "create": True}),
         Example(
@@ -257,18 +253,18 @@ def branch(
     ),
 )
 def checkout(rt: Runtime, relative_path: str, branch: str, create: bool = False) -> dict[str, Any]:
-    """Go to a branch, a tag or a commit.
+    """Switch to (check out) another branch, tag or commit and update the files.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        branch: The branch; or a tag or a digest, with ~1 or ^1 behind it, which then is checked out without a branch.
-        create: Whether the branch is made, at the commit that is checked out.
+        relative_path: The directory of the repository, relative to the sandbox.
+        branch: The branch; or a tag or commit hash, optionally followed by ~1 or ^1, which detaches HEAD.
+        create: True to create the branch at the current commit.
 
     Returns:
-        branch (None where detached), commit and detached.
+        branch (None if detached), commit and detached.
 
     Raises:
-        ToolFailed: git.bad_ref, git.unknown_ref, git.exists, git.unclean where a change would be lost, git.locked, and
+        ToolFailed: git.bad_ref, git.unknown_ref, git.exists, git.unclean if a change would be lost, git.locked, and
             what git.status raises.
     """
     options = ("--quiet", "--no-guess", "--no-recurse-submodules")
@@ -288,13 +284,13 @@ def checkout(rt: Runtime, relative_path: str, branch: str, create: bool = False)
 
 @toolset.tool(
     policy=CHANGING,
-    when_to_use="To take back what was staged or committed; git.checkout goes elsewhere and takes nothing back.",
+    when_to_use="Use it to unstage changes or undo commits; to switch branches, use git.checkout.",
     examples=(
         Example(("work",), {"commit": "789629573bd6d4ad2e9f0fb4588240d3012692c9", "mode": "mixed"}),
         Example(
             {"relative_path": "work", "mode": "hard"},
             {"commit": "789629573bd6d4ad2e9f0fb4588240d3012692c9", "mode": "hard"},
-            note="changes of files are lost",
+            note="uncommitted changes are lost",
         ),
         Example(("work", "hard", "HEAD~5"), error="git.unknown_ref"),
     ),
@@ -305,13 +301,13 @@ def reset(
     mode: Literal["soft", "mixed", "hard", "merge", "keep"] = "mixed",
     commit: str = "HEAD",
 ) -> dict[str, Any]:
-    """Make the branch stand at a commit, and the index and the files too where the mode says so.
+    """Reset the current branch to a commit, to undo later commits; depending on the mode, unstage or discard changes.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        mode: soft moves the branch alone, mixed the index too, hard the files too and loses what they have, merge and
-            keep lose nothing that is not staged; merge ends a merge with conflicts.
-        commit: Where to: a branch, a tag or a digest, with ~1 or ^1 behind it.
+        relative_path: The directory of the repository, relative to the sandbox.
+        mode: soft moves only the branch, mixed also resets the index, hard also resets the files and discards their
+            changes, merge and keep preserve unstaged changes; merge also aborts a merge with conflicts.
+        commit: The target: a branch, a tag or a digest, with ~1 or ^1 behind it.
 
     Returns:
         commit and mode.
@@ -329,7 +325,7 @@ def reset(
 
 @toolset.tool(
     policy=CHANGING,
-    when_to_use="To bring the commits of another branch here; git.pull brings those of a remote.",
+    when_to_use="Use it for a local branch; for a branch of a remote, use git.pull.",
     examples=(
         Example(
             ("work", "topic"),
@@ -343,15 +339,15 @@ def reset(
     ),
 )
 def merge(rt: Runtime, relative_path: str, branch: str) -> dict[str, Any]:
-    """Merge a branch into the one that is checked out.
+    """Merge another branch into the current branch, joining their histories.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
+        relative_path: The directory of the repository, relative to the sandbox.
         branch: The branch, tag or commit to merge.
 
     Returns:
-        result (up_to_date, fast_forward, merged or conflict), commit (what is checked out then) and conflicts: the
-        paths that have to be mended, staged and committed, unless git.reset with the mode merge gives the merge up.
+        result (up_to_date, fast_forward, merged or conflict), commit (the current commit afterwards) and conflicts: the
+        paths to resolve, stage and commit. To abort the merge instead, use git.reset with mode merge.
 
     Raises:
         ToolFailed: git.bad_ref, git.unknown_ref, git.unclean, git.unrelated, git.no_author, git.locked, and what

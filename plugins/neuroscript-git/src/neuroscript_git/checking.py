@@ -1,8 +1,7 @@
-"""What a caller, a remote or a repository may write for a branch, a commit, a path, a remote and a URL.
+"""Validation of branches, commits, paths, remotes and URLs, from a caller, a remote or a repository.
 
-Nothing that passes begins with a dash, so that no text can be read as an option, wherever it stands.
-
-Source: ``git help check-ref-format``; ``git help revisions``, of which suffixes of ``~`` and ``^`` alone are taken.
+No valid value starts with a dash, so git never reads it as an option. Names of refs follow ``git help
+check-ref-format``; of ``git help revisions``, only the suffixes ``~`` and ``^`` are supported.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import attrs
 from neuroscript import ToolFailed
 
 LONGEST: Final = 255
-"""How many characters the name of a branch or a remote has at most."""
+"""Maximum characters in the name of a branch or a remote."""
 
 NO_REF: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\A[/.-]|[/.]\Z|\A@\Z|/\.|\.lock(?:/|\Z)")
 SUFFIXES: Final = re.compile(r"(?:[~^][0-9]{0,5})*\Z")
@@ -23,19 +22,19 @@ REMOTE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock\Z|\Z))*")
 URL: Final = re.compile(
     r"(https?)://([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(/[A-Za-z0-9._~%+/@-]*)?", re.ASCII
 )
-"""No user, no password, no query: what git would send along, or keep in its configuration, stands in no URL."""
+"""URLs have no user, password or query, because git would send them or store them in its configuration."""
 
 PORTS: Final = {"https": "443", "http": "80"}
 
 
 @attrs.frozen
 class Address:
-    """The URL of a repository, taken apart.
+    """The parsed URL of a repository.
 
     Attributes:
-        url: The text itself.
+        url: The URL.
         scheme: ``https`` or ``http``.
-        place: ``host:port``, as a scope of ``net``.
+        place: ``host:port``, as in the scope of a ``net`` capability.
     """
 
     url: str
@@ -44,40 +43,40 @@ class Address:
 
 
 def bad(code: str, text: str) -> ToolFailed:
-    """Return the error of what a caller can mend."""
+    """Return an error that the caller can fix."""
     return ToolFailed(text, code=code, retry="model")
 
 
 def is_ref(text: str) -> bool:
-    """Tell whether a text can be the name of a branch, a tag or a ref."""
+    """Return whether a string is a valid name of a branch, a tag or a ref."""
     return 0 < len(text) <= LONGEST and NO_REF.search(text) is None
 
 
 def ref(text: str) -> str:
-    """Return a name of a branch as it is.
+    """Check the name of a branch and return it.
 
     Raises:
         ToolFailed: git.bad_ref.
     """
     if not is_ref(text) or text == "HEAD":
-        raise bad("git.bad_ref", "the name of a branch must be one that git permits, and not begin with '-'")
+        raise bad("git.bad_ref", "a branch name must be a valid git ref and must not start with '-'")
     return text
 
 
 def commit(text: str) -> str:
-    """Return the name of a commit as it is: a branch, a tag or a digest, with ``~`` and ``^`` behind it.
+    """Check the name of a commit (a branch, a tag or a hash, with suffixes ``~`` and ``^``) and return it.
 
     Raises:
         ToolFailed: git.bad_ref.
     """
     found = SUFFIXES.search(text)
     if not is_ref(text[: found.start()] if found else text):
-        raise bad("git.bad_ref", "a commit must be a branch, a tag or a digest, with ~1 or ^1 behind it at most")
+        raise bad("git.bad_ref", "a commit must be a branch, a tag or a hash, optionally followed by ~1 or ^1")
     return text
 
 
 def path(text: str) -> str:
-    """Return a path below the repository as it is.
+    """Check a path in the repository and return it.
 
     Raises:
         ToolFailed: git.bad_path.
@@ -89,60 +88,60 @@ def path(text: str) -> str:
 
 
 def is_inside(names: list[str]) -> bool:
-    """Tell whether the names of a path lead neither out of the repository nor into what git keeps there."""
+    """Return whether a path leads neither out of the repository nor into its ``.git``."""
     return not any(name == ".." or name.lower().rstrip(" .") in (".git", "git~1") for name in names)
 
 
 def paths(texts: list[str]) -> list[str]:
-    """Return paths below the repository as they are.
+    """Check paths in the repository and return them.
 
     Raises:
-        ToolFailed: git.bad_path, also where there is none.
+        ToolFailed: git.bad_path, also if the list is empty.
     """
     if not texts:
-        raise bad("git.bad_path", "name at least one path; '.' is all of the repository")
+        raise bad("git.bad_path", "pass at least one path; '.' means the whole repository")
     return [path(text) for text in texts]
 
 
 def remote(text: str) -> str:
-    """Return the name of a remote as it is.
+    """Check the name of a remote and return it.
 
     Raises:
         ToolFailed: git.bad_remote.
     """
     if len(text) > LONGEST or REMOTE.fullmatch(text) is None:
-        raise bad("git.bad_remote", "the name of a remote is made of letters, digits, '.', '_' and '-'")
+        raise bad("git.bad_remote", "a remote name consists of letters, digits, '.', '_' and '-'")
     return text
 
 
 def address(text: str, protocol: str) -> Address:
-    """Return a URL taken apart.
+    """Parse a URL.
 
     Args:
-        protocol: The one that the call asked for, and was granted.
+        protocol: The requested and granted protocol.
 
     Raises:
         ToolFailed: git.bad_url.
     """
     found = URL.fullmatch(text)
     if found is None or int(found[3] or 0) > 65535 or found[1] != protocol:
-        raise bad("git.bad_url", f"a URL must begin with {protocol}://, without a user, a password and a query")
+        raise bad("git.bad_url", f"a URL must start with {protocol}://, without a user, a password or a query")
     return Address(text, found[1], f"{found[2]}:{int(found[3] or PORTS[found[1]])}")
 
 
 def message(text: str) -> bytes:
-    """Return the message of a commit as it is given to git.
+    """Check the message of a commit and return its bytes.
 
     Raises:
         ToolFailed: git.bad_message.
     """
     if not text.strip() or "\0" in text:
-        raise bad("git.bad_message", "the message of a commit must have a word in it, and no NUL")
+        raise bad("git.bad_message", "a commit message must not be blank and must not contain null bytes")
     return text.encode()
 
 
 def person(text: str) -> str:
-    """Return the name or the address of an author as it is.
+    """Check the name or email address of an author and return it.
 
     Raises:
         ToolFailed: git.bad_author.

@@ -1,7 +1,4 @@
-"""What a repository holds, without a change to it: its state, its differences, its commits.
-
-Source: upstream ``pkg/tool/git``; ``git.log`` is new.
-"""
+"""``git`` tools that read a repository: its status, its differences, its commits."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ READING: Final = ToolPolicy(capabilities=("fs:read:{relative_path}/**", GIT), ef
 SEEING: Final = ToolPolicy(capabilities=("fs:read:{repo_path}/**", GIT), effects=("reads", "exec"))
 
 INERT: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "--find-renames")
-"""A difference that is made by git itself."""
+"""Options that make git compute differences itself, without external programs."""
 
 UNSTAGED: Final = ("unchanged", "untracked")
 """The states of the index in `status` if only the file has changed."""
@@ -30,7 +27,7 @@ toolset = Toolset("git")
 
 @toolset.tool(
     policy=SEEING,
-    when_to_use="To see which files have changed; git.diff shows what has changed in them.",
+    when_to_use="Use it to see which files changed; to see the changes themselves, use git.diff.",
     examples=(
         Example(
             ("work",),
@@ -53,10 +50,10 @@ toolset = Toolset("git")
     ),
 )
 def status(rt: Runtime, repo_path: str = ".") -> dict[str, Any]:
-    """Show the branch that is checked out, and the files that differ from its last commit.
+    """Show the status of the working tree of a git repository: its branch and its modified, staged and untracked files.
 
     Args:
-        repo_path: The directory of the repository, below the sandbox.
+        repo_path: The directory of the repository, relative to the sandbox.
 
     Returns:
         branch and commit (None if there is none), upstream, ahead and behind (numbers of commits), clean, and files.
@@ -83,7 +80,7 @@ def _nested(git: Repository, path: str, found: Iterable[str]) -> list[str]:
 
 @toolset.tool(
     policy=READING,
-    when_to_use="To see what has changed in files, or between two commits; git.status shows which have changed.",
+    when_to_use="Use it to see changes line by line; for a list of changed files, use git.status.",
     examples=(
         Example(
             ("work",),
@@ -113,12 +110,12 @@ def _nested(git: Repository, path: str, found: Iterable[str]) -> list[str]:
 def diff(
     rt: Runtime, relative_path: str, cached: bool = False, commit1: str = "", commit2: str = "", path: str = ""
 ) -> dict[str, Any]:
-    """Show the differences between files and the index, or between commits, by file and as a patch.
+    """Show the changes in the working tree or the index, or between commits, as a diff.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
+        relative_path: The directory of the repository, relative to the sandbox.
         cached: Whether to compare what is staged, with the last commit or with commit1.
-        commit1: The commit to compare with: a branch, a tag or a digest, with ~1 or ^1 behind it.
+        commit1: The commit to compare with: a branch, a tag or a commit hash, optionally followed by ~1 or ^1.
         commit2: The commit to compare with commit1; by default the files themselves.
         path: The one file or directory to compare, in the repository; by default all of it.
 
@@ -147,7 +144,7 @@ def diff(
 
 @toolset.tool(
     policy=READING,
-    when_to_use="To see who changed what and when; git.diff shows the change itself.",
+    when_to_use="Use it to see who changed what and when; for the changes themselves, use git.diff.",
     examples=(
         Example(
             ("work",),
@@ -168,16 +165,16 @@ def diff(
     ),
 )
 def log(rt: Runtime, relative_path: str, commit: str = "HEAD", limit: int = 20, path: str = "") -> list[dict[str, Any]]:
-    """List commits, the latest first.
+    """Show the commit history, most recent commits first.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        commit: Where to begin: a branch, a tag or a digest, with ~1 or ^1 behind it.
-        limit: How many commits to list at most, up to 1000.
+        relative_path: The directory of the repository, relative to the sandbox.
+        commit: The commit to start at: a branch, a tag or a commit hash, optionally followed by ~1 or ^1.
+        limit: Maximum number of commits, up to 1000.
         path: List only commits that changed this file or directory; by default all commits.
 
     Returns:
-        For each, commit, parents (digests), author, email, time (ISO 8601), subject and body.
+        For each, commit, parents (hashes), author, email, time (ISO 8601), subject and body.
 
     Raises:
         ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule, and what git.status raises.

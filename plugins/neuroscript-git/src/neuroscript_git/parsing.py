@@ -1,6 +1,7 @@
-"""What git says to programs, taken apart: records that end with a NUL, fields in a fixed order.
+"""Parsers for the machine-readable output of git: NUL-terminated records with fields in a fixed order.
 
-Source: ``git help status``, porcelain format version 2; ``git help diff-format``; ``git help push``, ``--porcelain``.
+The formats are those of ``git help status`` (porcelain version 2), ``git help diff-format`` and ``git help push``
+(``--porcelain``).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BRANCH_FORMAT: Final = "%(refname)%00%(objectname)%00%(HEAD)%00%(upstream:short)
 
 
 def status(text: str) -> dict[str, Any]:
-    """Return what the output of ``status --porcelain=v2 --branch -z`` says."""
+    """Parse the output of ``status --porcelain=v2 --branch -z``."""
     found: dict[str, Any] = {"branch": None, "commit": None, "upstream": None, "ahead": 0, "behind": 0}
     files: list[dict[str, Any]] = []
     records = iter(text.split("\0")[:-1])
@@ -107,7 +108,7 @@ def _counted(found: dict[str, dict[str, Any]], field: str, fields: Iterator[str]
 def log(text: str) -> list[dict[str, Any]]:
     """Return the commits in the output of ``log -z`` by `LOG_FORMAT`, in its order."""
     fields = text.split("\0")
-    step = LOG_FIELDS + 1  # -z ends each with one more
+    step = LOG_FIELDS + 1  # -z adds one more NUL to each
     return [_logged(fields[at : at + LOG_FIELDS]) for at in range(0, len(fields) - LOG_FIELDS, step)]
 
 
@@ -125,7 +126,7 @@ def _logged(fields: list[str]) -> dict[str, Any]:
 
 
 def branches(text: str) -> list[dict[str, Any]]:
-    """Return the branches in the output of ``for-each-ref`` by `BRANCH_FORMAT`; one that only names another is none."""
+    """Return the branches in the output of ``for-each-ref`` by `BRANCH_FORMAT`, without symbolic refs."""
     lines = [line.split("\0") for line in text.split("\n") if line]
     return [_branch(fields) for fields in lines if not fields[4]]
 
@@ -143,14 +144,14 @@ def _branch(fields: list[str]) -> dict[str, Any]:
 
 
 def pushed(text: str) -> str:
-    """Return what the output of ``push --porcelain`` says of one ref: pushed, new, up_to_date or rejected."""
+    """Return the result for one ref in the output of ``push --porcelain``: pushed, new, up_to_date or rejected."""
     words = {" ": "pushed", "+": "pushed", "*": "new", "=": "up_to_date"}
     flags = [line[0] for line in text.split("\n") if line[1:2] == "\t"]
     return words.get(flags[0], "rejected") if flags else "rejected"
 
 
 def default_branch(text: str) -> tuple[str, str]:
-    """Return the branch and the commit in the output of ``ls-remote --symref``, each ``""`` where there is none."""
+    """Return the branch and the commit in the output of ``ls-remote --symref``, or ``""`` for a missing one."""
     branch = digest = ""
     for line in text.split("\n"):
         said, _, name = line.partition("\t")

@@ -1,7 +1,4 @@
-"""The program git: where it is, what it is told of the machine, and how long and how much it may talk.
-
-Source: reliability.md T6; ``git help git``, environment variables.
-"""
+"""The git program: its path, its environment, its timeout and its output limits."""
 
 from __future__ import annotations
 
@@ -23,23 +20,23 @@ from neuroscript_git import landlock
 from neuroscript_git.executables import executables
 
 MOST: Final = 8 * 1024 * 1024
-"""How many bytes of output are taken from one run."""
+"""Maximum bytes of output of one run."""
 
 MOST_OF_LISTS: Final = 64 * 1024 * 1024
-"""How many bytes of a list are taken that no result holds, such as the index: some 500,000 files."""
+"""Maximum bytes of internal lists, such as the index: about 500,000 files."""
 
 MOST_OF_ERRORS: Final = 64 * 1024
 STEP: Final = 0.05
-"""Seconds between two looks at whether anybody still waits."""
+"""Seconds between two checks for cancellation."""
 
 LOOK: Final = os.WEXITED | os.WNOWAIT | os.WNOHANG
-"""Whether a process has ended, while its number stays taken."""
+"""Options to check whether a process has ended without reaping it."""
 
 LENT: Final = (
     *("http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"),
     *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
 )
-"""What git is told of the host's environment; all else it does not see."""
+"""Environment variables of the host that git sees; all others are hidden."""
 
 ALWAYS: Final = {
     "GIT_ALLOW_PROTOCOL": "",
@@ -87,46 +84,46 @@ SETTINGS: Final = (
     "user.useConfigOnly=true",
     "protocol.allow=never",
 )
-"""What holds whatever a repository says; most of it is the second lock of a door that is shut already."""
+"""Settings that override the repository; most of them are a second line of defence."""
 
 REASONS: Final = (
-    (r"index\.lock|Unable to create .*\.lock", "git.locked", "later", "another git works on the repository"),
+    (r"index\.lock|Unable to create .*\.lock", "git.locked", "later", "another git process is using the repository"),
     (r"would be overwritten|local changes|local modifications|staged content different|changes staged in the index|"
      r"Entry .* not uptodate|unmerged|not concluded your merge|You are in the middle",
-     "git.unclean", "model", "changes that are not committed, or a merge that has not ended, stand in the way"),
-    (r"already exists", "git.exists", "model", "there is something of that name already"),
+     "git.unclean", "model", "uncommitted changes or an unfinished merge prevent this; commit or reset them"),
+    (r"already exists", "git.exists", "model", "that name already exists"),
     (r"paths are ignored", "git.ignored", "model", "a path is ignored by the repository"),
     (r"pathspec|did not match|beyond a symbolic link|is in submodule|outside repository", "git.unknown_path", "model",
-     "a path names nothing that git can take here"),
-    (r"unrelated histories", "git.unrelated", "model", "the two have no commit in common"),
+     "a path does not match any file known to git"),
+    (r"unrelated histories", "git.unrelated", "model", "the branches have no commit in common"),
     (r"empty ident|auto-detect|tell me who you are|user\.useConfigOnly|user\.email", "git.no_author", "model",
-     "say who the author is: the repository has no user.name and user.email"),
+     "the repository has no user.name and user.email; pass author_name and author_email"),
     (r"could not read (?:Username|Password)|Authentication failed|error: 40[13]|terminal prompts", "git.auth", "host",
-     "the remote asks who is there, and nobody is lent to it"),
+     "the remote requires authentication, which is not supported"),
     (r"couldn't find remote ref|not found|error: 404", "git.unknown_remote", "model",
      "the remote has no such repository or branch"),
     (r"unable to access|unable to update url|Could not resolve|Failed to connect|redirect|early EOF|RPC failed",
-     "git.network", "later", "the remote can not be reached, or leads elsewhere"),
+     "git.network", "later", "the remote cannot be reached or redirects"),
     (r"not a git repository|bad config|index file|corrupt|bad object|fsck error", "git.broken", "host",
-     "the repository is broken, or git would not take what is in it"),
+     "the repository is broken or git rejects its content"),
 )  # fmt: skip
-"""What git says, as a pattern, and what is told of it: never its own text, in which there are names and contents."""
+"""Patterns of git's errors with our messages; git's own text is never passed on, because it contains values."""
 
 
 def found(sandbox: str) -> str:
-    """Return the path of git, which is never one below the sandbox.
+    """Return the path of git, which is never in the sandbox.
 
     Raises:
         ToolFailed: git.missing.
     """
     program = shutil.which("git", path=search_path(sandbox))
     if program is None:
-        raise ToolFailed("there is no git on this machine; install it", code="git.missing", retry="host")
+        raise ToolFailed("git was not found; install it", code="git.missing", retry="host")
     return program
 
 
 def search_path(sandbox: str) -> str:
-    """Return the absolute directories of PATH that are not below the sandbox."""
+    """Return the absolute directories of PATH that are not in the sandbox."""
     root = Path(sandbox).resolve()
     given = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(
@@ -135,18 +132,18 @@ def search_path(sandbox: str) -> str:
 
 
 def environment(sandbox: str, home: str, more: Mapping[str, str]) -> dict[str, str]:
-    """Return all that git is told of the machine.
+    """Return the environment of git.
 
     Args:
-        home: A directory with nothing in it that programs would take for a user's settings.
-        more: What this run alone is told.
+        home: A directory without user settings.
+        more: Further variables for this run.
     """
     lent = {name: os.environ[name] for name in LENT if name in os.environ}
     return {**lent, **ALWAYS, "PATH": search_path(sandbox), "HOME": home, "XDG_CONFIG_HOME": home, **more}
 
 
 def words(program: str, settings: Sequence[str], args: Sequence[str]) -> list[str]:
-    """Return one command: git, what holds always, what holds for this run, and what is to be done."""
+    """Return the words of a command: git, the fixed settings, the settings of this run and the arguments."""
     fixed = [word for setting in (*SETTINGS, *settings) for word in ("-c", setting)]
     return [program, "--no-pager", *fixed, *args]
 
@@ -162,14 +159,14 @@ def run(
     seconds: float,
     most: int = MOST,
 ) -> tuple[int, bytes, str]:
-    """Return the status, the output and the complaints of one program, whose whole group has ended then.
+    """Run a program and its process group to the end, and return its status, output and error output.
 
     Args:
-        folder: The directory it works in.
-        keep: Descriptors that it inherits.
-        given: What it reads from its input.
-        seconds: How long it may take; less where the call ends before that.
-        most: How many bytes of output are taken.
+        folder: The working directory.
+        keep: File descriptors to inherit.
+        given: The standard input.
+        seconds: The timeout; the deadline of the call also applies.
+        most: Maximum bytes of output.
 
     Raises:
         ToolFailed: git.timeout, git.cancelled, git.too_large.
@@ -209,11 +206,11 @@ def _started(
 
 
 def failure(complaints: str) -> ToolFailed:
-    """Return the error for what git complains of."""
+    """Return the error for the error output of git."""
     for pattern, code, retry, text in REASONS:
         if re.search(pattern, complaints):
             return ToolFailed(text, code=code, retry=retry)  # type: ignore[arg-type]
-    return ToolFailed("git refused, and did not say why in words that are known here", code="git.failed", retry="never")
+    return ToolFailed("git failed for an unknown reason", code="git.failed", retry="never")
 
 
 def _end(rt: Runtime, seconds: float) -> float:
@@ -221,7 +218,7 @@ def _end(rt: Runtime, seconds: float) -> float:
 
 
 def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) -> tuple[bytes, bytes]:
-    """Return both outputs, read as they come."""
+    """Read both outputs as they arrive."""
     output, complaints = bytearray(), bytearray()
     for stream, data in _pieces(rt, [each for each in (process.stdout, process.stderr) if each], end):
         if stream is process.stdout:
@@ -229,7 +226,9 @@ def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) 
         elif len(complaints) < MOST_OF_ERRORS:
             complaints += data
         if len(output) > most:
-            raise ToolFailed(f"git says more than {most} bytes; ask for less", code="git.too_large", retry="model")
+            raise ToolFailed(
+                f"the output of git exceeds {most} bytes; narrow the request", code="git.too_large", retry="model"
+            )
     return bytes(output), bytes(complaints)
 
 
@@ -239,7 +238,7 @@ def _pieces(rt: Runtime, streams: list[IO[bytes]], end: float) -> Iterator[tuple
             selector.register(stream, selectors.EVENT_READ, stream)
         while selector.get_map():
             if rt.cancelled:
-                raise ToolFailed("nobody waits for the result any more", code="git.cancelled", retry="never")
+                raise ToolFailed("the call was cancelled", code="git.cancelled", retry="never")
             if time.monotonic() > end:
                 raise ToolFailed("git did not end in time", code="git.timeout", retry="later")
             for key, _ in selector.select(STEP):
@@ -250,9 +249,9 @@ def _pieces(rt: Runtime, streams: list[IO[bytes]], end: float) -> Iterator[tuple
 
 
 def _gone(process: subprocess.Popen[bytes], end: float) -> int:
-    """Return the status of a process that says no more; whatever is left of its group is killed first.
+    """Kill what is left of a process group, and return the status of its process.
 
-    Its number is still taken while nobody has asked for its status, so no other group can be meant.
+    The process is reaped last, so its id cannot belong to another group before.
     """
     while time.monotonic() < end and not os.waitid(os.P_PID, process.pid, LOOK):
         time.sleep(STEP / 10)

@@ -1,8 +1,6 @@
-"""Repositories elsewhere: cloned, pulled from, pushed to, by the one protocol and at the one host that was granted.
+"""``git`` tools for remote repositories: clone, pull and push, with one protocol and one granted host.
 
-A URL is given to git as it was checked; no setting, no redirect and no alternate of the far side replaces it.
-
-Source: upstream ``pkg/tool/git``; reliability.md T6 and T8.
+git receives exactly the URL that was checked. No setting, redirect or alternate of the remote replaces it.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from neuroscript_git.repository import Repository, opened
 from neuroscript_git.settings import Settings
 
 HELPER: Final = "shell:exec:git-remote-{protocol}"
-"""The program that git itself runs for a protocol."""
+"""The program that git runs for a protocol."""
 
 CLONING: Final = ToolPolicy(
     capabilities=("fs:read,write:{relative_path}/**", "net:read:{repository_url.host}", GIT, HELPER),
@@ -42,7 +40,7 @@ toolset = Toolset("git")
 
 @toolset.tool(
     policy=CLONING,
-    when_to_use="For a repository that is not here yet; git.pull brings what is new to one that is.",
+    when_to_use="Use it to get a new repository; to update an existing one, use git.pull.",
     examples=(
         Example(
             ("https://git.example.org/a.git", "copy"),
@@ -51,21 +49,23 @@ toolset = Toolset("git")
         Example({"repository_url": "https://git.example.org/a.git", "relative_path": "deep/copy"}),
         Example(("https://git.example.org/a.git", "work"), error="git.exists"),
         Example(("https://user:word@git.example.org/a.git", "copy"), error="git.bad_url"),
-        Example(("http://git.example.org/a.git", "copy"), error="git.bad_url", note="http has to be asked for"),
+        Example(
+            ("http://git.example.org/a.git", "copy"), error="git.bad_url", note="http must be requested explicitly"
+        ),
     ),
 )
 def clone(
     rt: Runtime, repository_url: str, relative_path: str, protocol: Literal["https", "http"] = "https"
 ) -> dict[str, Any]:
-    """Make a directory that holds a repository as it is elsewhere, with its default branch checked out.
+    """Clone a remote repository from a URL into a new directory and check out its default branch.
 
     Args:
-        repository_url: Where it is.
-        relative_path: The directory to make, below the sandbox; an empty one may be there already.
-        protocol: What the URL begins with; http has to be granted of its own.
+        repository_url: The URL of the repository.
+        relative_path: The directory to create, relative to the sandbox; an existing directory must be empty.
+        protocol: The scheme of the URL; http requires a separate grant.
 
     Returns:
-        path, branch (None where the remote is empty) and commit.
+        path, branch (None if the remote is empty) and commit.
 
     Raises:
         ToolFailed: git.exists, git.bad_url, git.auth, git.network, git.unknown_remote, git.broken, git.timeout.
@@ -105,7 +105,7 @@ def _prepare(rt: Runtime, path: str, settings: Settings) -> None:
 
 
 def _fetched(git: Repository, address: Address) -> tuple[str, str]:
-    """Return the branch and the commit that are checked out, after all branches and tags were fetched."""
+    """Fetch all branches and tags, check out the default branch, and return it and its commit."""
     asked = git.run("ls-remote", "--symref", "--", address.url, "HEAD", protocol=address.scheme)
     branch, digest = parsing.default_branch(asked)
     wanted = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
@@ -121,7 +121,7 @@ def _fetched(git: Repository, address: Address) -> tuple[str, str]:
 
 
 def _clear(rt: Runtime, path: str) -> None:
-    """Remove what was begun; the directory itself stays, empty."""
+    """Remove an unfinished clone; the directory itself stays, empty."""
     with suppress(SandboxError, OSError), rt.fs.pinned(path) as folder:
         for each in Path(folder).iterdir():
             if each.is_dir() and not each.is_symlink():
@@ -132,7 +132,9 @@ def _clear(rt: Runtime, path: str) -> None:
 
 @toolset.tool(
     policy=PULLING,
-    when_to_use="To bring what is new at a remote here; git.clone makes a repository, git.push goes the other way.",
+    when_to_use=(
+        "Use it to update a repository from a remote; for a new repository, use git.clone, to send commits, git.push."
+    ),
     examples=(
         Example(
             ("work",),
@@ -146,7 +148,8 @@ def _clear(rt: Runtime, path: str) -> None:
             },
         ),
         Example(
-            {"relative_path": "work", "repository_url": "https://git.example.org/a.git"}, note="one host is needed"
+            {"relative_path": "work", "repository_url": "https://git.example.org/a.git"},
+            note="only one host must be granted",
         ),
         Example(("work", "-u"), error="git.bad_remote"),
         Example(("work", "nobody"), error="git.unknown_remote"),
@@ -161,22 +164,22 @@ def pull(
     repository_url: str | None = None,
     protocol: Literal["https", "http"] = "https",
 ) -> dict[str, Any]:
-    """Fetch a branch of a remote and merge it into the one that is checked out.
+    """Pull changes from a remote repository: fetch a branch and merge it into the current branch.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        remote_name: The remote, as the repository calls it.
-        branch_name: The branch there; the one that is followed, or of the same name, unless it is said.
-        repository_url: The URL of the remote, so that only its host need be granted; without it, every host has to be.
-        protocol: What that URL begins with; http has to be granted of its own.
+        relative_path: The directory of the repository, relative to the sandbox.
+        remote_name: Name of the remote in the repository.
+        branch_name: Branch of the remote; by default the upstream branch, or the branch of the same name.
+        repository_url: The URL of the remote; if set, only its host must be granted, otherwise every host.
+        protocol: The scheme of the URL; http requires a separate grant.
 
     Returns:
-        result, commit and conflicts as of git.merge, remote, branch, and fetched: the commit that the branch has there.
+        result, commit and conflicts as in git.merge, remote, branch, and fetched: the commit of the remote branch.
 
     Raises:
         ToolFailed: git.bad_remote, git.unknown_remote, git.bad_ref, git.bad_url, git.unclean, git.unrelated,
             git.no_author, git.auth, git.network, git.timeout, and what git.status raises.
-        PolicyError: The remote is on another host than the URL, or than what was granted.
+        PolicyError: The host of the remote is not that of repository_url, or is not granted.
     """
     checking.remote(remote_name)
     with opened(rt, relative_path) as git:
@@ -202,27 +205,29 @@ def _branch_there(git: Repository, remote: str, branch: str) -> str:
 def _branch_here(git: Repository) -> str:
     here = git.branch()
     if here is None:
-        raise checking.bad("git.bad_ref", "no branch is checked out; name one")
+        raise checking.bad("git.bad_ref", "no branch is checked out; pass branch_name")
     return checking.ref(here)
 
 
 def _address(git: Repository, remote: str, protocol: str) -> Address:
     url = git.settings.remotes.get(remote)
     if url is None:
-        text = "the repository has no such remote, or one whose URL is not https or http"
+        text = "the repository has no such remote, or its URL is not https or http"
         raise ToolFailed(text, code="git.unknown_remote", retry="model")
     return checking.address(url, protocol)
 
 
 def _may(rt: Runtime, verb: str, address: Address) -> None:
-    """Ask for the host that is really meant, whatever the call says, and count the call."""
+    """Require a grant for the actual host of the remote, and count the network call."""
     rt.require(f"net:{verb}:{address.place}")
     rt.spend("net_calls", 1)
 
 
 @toolset.tool(
     policy=PUSHING,
-    when_to_use="To bring commits to a remote; git.commit makes them, git.pull brings what is new there here.",
+    when_to_use=(
+        "Use it to publish commits; to create them, use git.commit, to get new commits of the remote, git.pull."
+    ),
     examples=(
         Example(("work", "origin", "topic"), note="the remote does not have that branch yet"),
         Example(
@@ -247,22 +252,22 @@ def push(
     repository_url: str | None = None,
     protocol: Literal["https", "http"] = "https",
 ) -> dict[str, Any]:
-    """Send a branch to a remote, where nothing is replaced that is not here.
+    """Push the local commits of a branch to a remote repository; commits on the remote are never overwritten.
 
     Args:
-        relative_path: The directory of the repository, below the sandbox.
-        remote_name: The remote, as the repository calls it.
-        branch_name: The branch, here and there; the one that is checked out unless it is said.
-        repository_url: The URL of the remote, so that only its host need be granted; without it, every host has to be.
-        protocol: What that URL begins with; http has to be granted of its own.
+        relative_path: The directory of the repository, relative to the sandbox.
+        remote_name: Name of the remote in the repository.
+        branch_name: The branch, locally and on the remote; the current branch by default.
+        repository_url: The URL of the remote; if set, only its host must be granted, otherwise every host.
+        protocol: The scheme of the URL; http requires a separate grant.
 
     Returns:
         result (pushed, new or up_to_date), remote, branch and commit.
 
     Raises:
-        ToolFailed: git.rejected where the remote has commits that are not here, git.bad_remote, git.unknown_remote,
+        ToolFailed: git.rejected if the remote has commits that are missing locally, git.bad_remote, git.unknown_remote,
             git.bad_ref, git.unknown_ref, git.bad_url, git.auth, git.network, git.timeout, and what git.status raises.
-        PolicyError: The remote is on another host than the URL, or than what was granted.
+        PolicyError: The host of the remote is not that of repository_url, or is not granted.
     """
     checking.remote(remote_name)
     with opened(rt, relative_path) as git:
@@ -275,6 +280,6 @@ def push(
         said = git.run("push", *options, "--", address.url, f"{name}:{name}", protocol=address.scheme, statuses=(0, 1))
         result = parsing.pushed(said)
         if result == "rejected":
-            text = "the remote has commits that are not here, or does not take the branch; pull first"
+            text = "the remote has new commits or rejects the branch; pull first"
             raise ToolFailed(text, code="git.rejected", retry="model")
         return {"result": result, "remote": remote_name, "branch": branch, "commit": digest}

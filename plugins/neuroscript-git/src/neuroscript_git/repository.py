@@ -1,10 +1,8 @@
-"""One repository below the sandbox, held open: looked at first, and then read by git without anything that it says.
+"""One open repository in the sandbox, in which git ignores the repository's own configuration.
 
-Git takes what may name a program (``config``, ``hooks``, ``info/attributes``) from the common directory of a
-repository. That is one of ours here, in which links lead to the objects and refs of the repository and in which nothing
-else of it is. So it does not matter what stands in its own, nor who writes there meanwhile.
-
-Source: ``git help gitrepository-layout``, ``$GIT_COMMON_DIR``; reliability.md T6.
+git reads everything that can name a program (``config``, ``hooks``, ``info/attributes``) from the common directory of a
+repository (``$GIT_COMMON_DIR``). Here that is a temporary directory, which only links to the objects and refs of the
+repository. The repository's own configuration has no effect, even if another process changes it meanwhile.
 """
 
 from __future__ import annotations
@@ -27,10 +25,10 @@ LOCAL_SECONDS: Final = 60.0
 NETWORK_SECONDS: Final = 300.0
 
 SHARED: Final = ("objects", "refs", "packed-refs", "logs", "shallow")
-"""What git reads and writes in the repository itself, over links in the common directory."""
+"""What git reads and writes in the repository itself, through links in the common directory."""
 
 SUBMODULE: Final = "160000"
-"""The mode of an entry that stands for another repository."""
+"""The mode of an index entry that is a submodule."""
 
 MAGIC: Final = (("GIT_LITERAL_PATHSPECS", "0"),)
 """The variable that lets paths begin with pathspec magic, such as ``:(exclude,literal)``."""
@@ -40,7 +38,7 @@ DESCRIPTOR: Final = re.compile(r"/proc/self/fd/([0-9]+)")
 
 @attrs.frozen
 class Tracked:
-    """One entry of the index: its mode, and its path as git tells it."""
+    """One entry of the index: its mode, and its path as git prints it."""
 
     mode: str
     path: str
@@ -52,10 +50,10 @@ class Repository:
 
     Attributes:
         rt: The Runtime of the call.
-        path: Its directory, below the sandbox.
+        path: The directory, relative to the sandbox.
         folder: The same directory, by a name that follows it if it is moved.
-        settings: The settings of its configuration that git gets to see.
-        nesting: The repositories below it.
+        settings: The settings that git sees from its configuration.
+        nesting: The nested repositories.
     """
 
     rt: Runtime
@@ -74,17 +72,17 @@ class Repository:
         protocol: str = "",
         more: Sequence[tuple[str, str]] = (),
     ) -> str:
-        """Return what git says.
+        """Run git and return its output.
 
         Args:
-            args: What is to be done; whatever comes from a caller was checked, and stands behind ``--`` where it can.
-            given: What git reads from its input.
-            statuses: Those that are no failure.
-            protocol: The only one that may be used for this; none is unless it is said.
-            more: What else git is told by its environment.
+            args: The command; values from a caller were checked, and come after ``--`` where possible.
+            given: The standard input of git.
+            statuses: Exit statuses that are not failures.
+            protocol: The only allowed protocol; none by default.
+            more: Further environment variables.
 
         Raises:
-            ToolFailed: git.timeout, git.cancelled, git.too_large, or what git complains of.
+            ToolFailed: git.timeout, git.cancelled, git.too_large, or the error that git reports.
         """
         status, output, complaints = self._ran(args, given, protocol, more)
         if status not in statuses:
@@ -109,27 +107,27 @@ class Repository:
         return self.answer(*args)[1].split("\0")[:-1]
 
     def tells(self, *args: str) -> str | None:
-        """Return what git says to a question, without blanks around it, or None where it has no answer."""
+        """Return the stripped output of git, or None if it fails."""
         status, output, _ = self._ran(args, b"", "", ())
         return output.decode(errors="backslashreplace").strip() if status == 0 else None
 
     def commit(self, text: str) -> str | None:
-        """Return the digest of a commit, or None where there is none of that name; the name was checked."""
+        """Return the hash of a commit, or None if it does not exist; the name must be checked."""
         return self.tells("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
 
     def known(self, text: str) -> str:
-        """Return the digest of a commit that a caller named.
+        """Return the hash of a commit that a caller named.
 
         Raises:
             ToolFailed: git.bad_ref, git.unknown_ref.
         """
         digest = self.commit(checking.commit(text))
         if digest is None:
-            raise ToolFailed("there is no such branch, tag or commit here", code="git.unknown_ref", retry="model")
+            raise ToolFailed("unknown branch, tag or commit", code="git.unknown_ref", retry="model")
         return digest
 
     def branch(self) -> str | None:
-        """Return the name of the branch that is checked out, or None where a mere commit is."""
+        """Return the name of the current branch, or None if HEAD is detached."""
         return self.tells("symbolic-ref", "--quiet", "--short", "HEAD")
 
     def tracked(self) -> list[Tracked]:
@@ -191,11 +189,11 @@ def shown(text: str) -> str:
 
 @contextmanager
 def opened(rt: Runtime, path: str) -> Iterator[Repository]:
-    """Lend the repository whose directory is *path*, after a look at it.
+    """Check and open the repository in the directory *path*.
 
     Raises:
-        ToolFailed: git.no_repository, where there is no ``.git`` in it (one above it is not looked for); git.unsafe,
-            where something of it leads elsewhere; git.format, git.broken, git.missing.
+        ToolFailed: git.no_repository, if the directory has no ``.git`` (parent directories are not searched);
+            git.unsafe, if part of the repository is elsewhere; git.format, git.broken, git.missing.
     """
     here = path or "."
     _require_whole(rt, here)
@@ -211,7 +209,7 @@ def opened(rt: Runtime, path: str) -> Iterator[Repository]:
 
 
 def _require_whole(rt: Runtime, here: str) -> None:
-    """Refuse what is kept elsewhere or is reached over a link: submodules, worktrees, alternates, links of any kind."""
+    """Refuse repositories with parts elsewhere: submodules, worktrees, alternates, links of any kind."""
     try:
         entries = rt.fs.walk(f"{here}/.git/")
     except SandboxError as error:
@@ -227,13 +225,13 @@ def _require_whole(rt: Runtime, here: str) -> None:
 
 
 def unsafe() -> ToolFailed:
-    """Return the error for a repository that leads out of itself."""
-    text = "the repository keeps or names something outside of itself, or behind a link"
+    """Return the error for a repository that refers to files outside of it."""
+    text = "the repository refers to files outside of it or contains links"
     return ToolFailed(text, code="git.unsafe", retry="host")
 
 
 def _settings(rt: Runtime, here: str, home: str) -> Settings:
-    """Return what is kept of a configuration, which git itself takes apart, as a text and without what it includes."""
+    """Return the safe settings of a configuration, which git parses from its standard input, without includes."""
     sandbox = rt.sandbox_dir
     status, listed, _ = program.run(
         rt,
@@ -245,7 +243,7 @@ def _settings(rt: Runtime, here: str, home: str) -> Settings:
         seconds=LOCAL_SECONDS,
     )
     if status != 0:
-        raise ToolFailed("the configuration of the repository can not be read", code="git.broken", retry="host")
+        raise ToolFailed("the configuration of the repository cannot be read", code="git.broken", retry="host")
     return parsed(listed.decode(errors="backslashreplace"))
 
 
@@ -265,7 +263,7 @@ def _furnish(rt: Runtime, here: str, common: Path, folder: str, settings: Settin
 
 
 def _require_inside(tracked: Iterable[Tracked]) -> None:
-    """Refuse an index that names files outside of the repository, which git would open as they stand there."""
+    """Refuse an index that names files outside the repository, because git would open them."""
     for each in tracked:
         names = each.path.split("/")
         if each.path.startswith("/") or not checking.is_inside(names) or "" in names:

@@ -1,8 +1,6 @@
-"""The configuration of a repository: what of it is kept, and the text that git reads in its place.
+"""The safe settings of a repository's configuration, and the configuration file that git reads instead.
 
-Settings are read as data. Whatever could name a program, a file or another configuration is left out, known or not.
-
-Source: ``git help config``.
+Only known, safe settings are copied. Everything that could name a program, a file or another configuration is dropped.
 """
 
 from __future__ import annotations
@@ -26,12 +24,12 @@ FIXED: Final = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tlogallr
 
 @attrs.frozen
 class Settings:
-    """What is kept of a configuration.
+    """The retained settings of a configuration.
 
     Attributes:
-        plain: Names and values without a name of their own between, such as ``user.name``.
-        remotes: The URL of each remote, by its name.
-        tracked: The remote and the branch there that a branch follows, by its name.
+        plain: Settings without a subsection, such as ``user.name``.
+        remotes: The URL of each remote, by name.
+        tracked: The remote and the upstream branch of each branch, by name.
     """
 
     plain: Mapping[str, str]
@@ -39,7 +37,7 @@ class Settings:
     tracked: Mapping[str, tuple[str, str]]
 
     def text(self) -> str:
-        """Return the configuration that git is to read."""
+        """Return the configuration file for git."""
         return "".join((FIXED, *self._lines()))
 
     def _lines(self) -> Iterator[str]:
@@ -53,10 +51,10 @@ class Settings:
 
 
 def parsed(listed: str) -> Settings:
-    """Return what is kept of a configuration that git has listed, ``name``, line feed and value, each with a NUL.
+    """Parse the output of ``git config --list -z`` and return the settings to retain.
 
     Raises:
-        ToolFailed: git.format, where the repository is one that can not be read without what is left out.
+        ToolFailed: git.format, if the repository cannot be read without a dropped setting.
     """
     given = dict(_pairs(listed))
     _require_format(given)
@@ -83,9 +81,9 @@ def _require_format(given: Mapping[str, str]) -> None:
     for name, value in given.items():
         strange = name.startswith("extensions.") or name in FORMATS
         if strange and value not in FORMATS.get(name, ()):
-            raise ToolFailed("the repository has a format that is not known here", code="git.format", retry="host")
+            raise ToolFailed("the repository has an unsupported format", code="git.format", retry="host")
     if given.get("core.bare", "false").lower() not in ("false", "no", "off", "0"):
-        raise ToolFailed("the repository has no files of its own (it is bare)", code="git.format", retry="model")
+        raise ToolFailed("the repository is bare and has no working tree", code="git.format", retry="model")
 
 
 def _is_kept(name: str, value: str) -> bool:
@@ -97,7 +95,7 @@ def _is_kept(name: str, value: str) -> bool:
 
 
 def _named(given: Mapping[str, str], section: str, key: str) -> Iterator[tuple[str, str]]:
-    """Yield the name in the middle and the value of each setting of that section and key."""
+    """Yield the subsection and the value of each setting with that section and key."""
     for full, value in given.items():
         first, _, rest = full.partition(".")
         name, _, last = rest.rpartition(".")

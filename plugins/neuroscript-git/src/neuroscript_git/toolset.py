@@ -1,7 +1,7 @@
-"""All tools on repositories, gathered: what there is, how it is changed, where it comes from and goes to.
+"""The ``git`` toolset: inspect and change repositories, and clone, pull and push.
 
-Source: upstream ``pkg/tool/git``, with log. What differs on purpose: results are parsed, grants for paths and hosts
-stand in place of trust, and nothing of a repository is executed.
+Results are parsed, the tools need grants for paths and hosts instead of trust, and git executes nothing from a
+repository.
 """
 
 from __future__ import annotations

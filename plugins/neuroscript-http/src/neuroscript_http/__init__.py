@@ -1,3 +1,3 @@
-"""The HTTP toolset of neuroscript: requests to hosts that the host grants, and to public addresses alone."""
+"""The HTTP toolset of neuroscript: requests to granted hosts, at public addresses only."""
 
 __version__ = "0.1.0"

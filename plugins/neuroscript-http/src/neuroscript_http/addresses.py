@@ -1,9 +1,7 @@
-"""Which addresses a request may be sent to: public ones, private ones that are asked for, and those that never.
+"""Classification of addresses: public, private (allowed on request) and never allowed.
 
-What is not known to be public is not. An address that carries another one in it (mapped, 6to4, NAT64, Teredo) is never
-used, whatever it carries: the name that led to it has a plain one too, or is a trick.
-
-Source: the special-purpose registries of IANA (RFC 6890); reliability.md T8.
+An address is only public if it is known to be, by the special-purpose registries of IANA (RFC 6890). An address that
+embeds another one (IPv4-mapped, 6to4, NAT64, Teredo) is never used: a legitimate host also has a plain address.
 """
 
 from __future__ import annotations
@@ -16,11 +14,11 @@ Network = IPv4Network | IPv6Network
 
 
 class Reach(Enum):
-    """How far an address reaches."""
+    """The class of an address."""
 
     PUBLIC = "public"
     PRIVATE = "private"
-    """Of this machine or of a network of one's own."""
+    """On this machine or in a private network."""
     NEVER = "never"
 
 
@@ -31,19 +29,19 @@ def _networks(*texts: str) -> tuple[Network, ...]:
 METADATA: Final = _networks(
     "168.63.129.16/32", "100.100.100.200/32", "fd00:ec2::/32", "fd20:ce::/32", "fd00:c1::/32", "fd00:42::/32"
 )
-"""Where clouds tell a machine its secrets, besides 169.254.0.0/16 and 192.0.0.0/24."""
+"""Metadata services of clouds, besides those in 169.254.0.0/16 and 192.0.0.0/24."""
 
 PRIVATE: Final = _networks(
     "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"
 )
-"""Loopback, private use, shared between a provider and its customers, unique local."""
+"""Loopback, private use, carrier-grade NAT, unique local."""
 
 NEVER: Final = _networks(
     "0.0.0.0/8",  # this network
     "169.254.0.0/16",  # link-local
     "192.0.0.0/24",  # protocol assignments
     "192.0.2.0/24",  # documentation
-    "192.88.99.0/24",  # relays of 6to4
+    "192.88.99.0/24",  # 6to4 relays
     "198.18.0.0/15",  # benchmarks
     "198.51.100.0/24",  # documentation
     "203.0.113.0/24",  # documentation
@@ -56,11 +54,11 @@ NEVER: Final = _networks(
 )
 
 GLOBAL: Final = IPv6Network("2000::/3")
-"""All that is assigned to be public of IPv6; what lies outside is mapped, translated, local, multicast or reserved."""
+"""The public IPv6 space; all other addresses are mapped, translated, local, multicast or reserved."""
 
 
 def reach_of(text: str) -> Reach:
-    """Return how far an address reaches; a text that is no plain address, or has a zone, reaches nowhere.
+    """Return the class of an address; a string that is not a plain address, or has a zone, is never allowed.
 
     >>> reach_of("127.0.0.1"), reach_of("::ffff:8.8.8.8")
     (<Reach.PRIVATE: 'private'>, <Reach.NEVER: 'never'>)

@@ -1,4 +1,4 @@
-"""The body of an answer: unpacked in pieces of a known size, held to a limit, and a text where it says so truly."""
+"""Response bodies: decompressed in pieces, limited in size, and decoded if they are text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import attrs
 from neuroscript_http.faults import fault
 
 PIECE: Final = 64 * 1024
-"""Bytes that are unpacked at once: no answer takes more memory than its limit and this."""
+"""Bytes to decompress at once; a response never uses more memory than its limit plus this."""
 
 GZIP: Final = 16 + zlib.MAX_WBITS
 
@@ -21,26 +21,26 @@ TEXT: Final = re.compile(
     r"text/[^;]*|application/(?:[a-z0-9.+-]+\+)?(?:json|xml)"
     r"|application/(?:javascript|ecmascript|yaml|toml|x-www-form-urlencoded|x-ndjson)"
 )
-"""Media types whose content is a text."""
+"""Media types with text content."""
 
 CHARSET: Final = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|([^\s;]*))", re.IGNORECASE)
 CHARSETS: Final = re.compile(
     r"ascii|utf-8|utf-16(-[lb]e)?|utf-32|iso8859-(1[0-6]?|[2-9])|cp125[0-8]|koi8-[ru]|shift_jis|euc_(jp|kr)"
     r"|iso2022_jp|gb2312|gbk|gb18030|big5"
 )
-"""By the names that Python has for them; no others are read, for some are no charsets of texts."""
+"""Supported charsets, by their Python names; some other Python codecs are not charsets."""
 
 MARKS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 @attrs.frozen
 class Content:
-    """What a body is.
+    """The content of a body.
 
     Attributes:
-        media_type: In lower case, without parameters; empty where the answer names none.
-        charset: By which it could be read; empty where there is no text.
-        text: It as a text, or None.
+        media_type: Lowercase, without parameters; empty if the response has none.
+        charset: The charset that decoded the body; empty if it is not text.
+        text: The decoded body, or None if it is not text.
     """
 
     media_type: str
@@ -49,14 +49,14 @@ class Content:
 
 
 def unpacked(pieces: Iterable[bytes], coding: str, limit: int) -> Iterator[bytes]:
-    """Yield a body in pieces, without its coding.
+    """Yield a body in decoded pieces.
 
     Args:
-        coding: What the header content-encoding says.
-        limit: Bytes that may come out.
+        coding: The value of the content-encoding header.
+        limit: Maximum bytes after decoding.
 
     Raises:
-        ToolFailed: ``http.too_large``; ``http.bad_encoding``, for another coding than gzip, or a broken one.
+        ToolFailed: ``http.too_large``; ``http.bad_encoding``, if the encoding is not gzip or the data is broken.
     """
     match coding.strip().lower():
         case "" | "identity":
@@ -64,19 +64,19 @@ def unpacked(pieces: Iterable[bytes], coding: str, limit: int) -> Iterator[bytes
         case "gzip" | "x-gzip":
             plain = _gunzipped(pieces)
         case _:
-            raise fault("bad_encoding", "the answer came in a coding that was not asked for; gzip is the only one")
+            raise fault("bad_encoding", "the response has an unsupported content encoding; only gzip is supported")
     size = 0
     for piece in plain:
         size += len(piece)
         if size > limit:
-            raise fault("too_large", f"the answer has more than {limit} bytes; raise the limit, or ask for less")
+            raise fault("too_large", f"the response has more than {limit} bytes; raise limit or request less data")
         yield piece
 
 
 def content_of(body: bytes, header: str) -> Content:
-    """Return what a body is, by its header content-type.
+    """Return the content of a body, by its content-type header.
 
-    A text that does not fit the charset it is said to have is none: nothing is guessed and no character replaced.
+    A body that cannot be decoded with its declared charset is not text; no charset is guessed, no character replaced.
     """
     media_type = header.partition(";")[0].strip().lower()
     if TEXT.fullmatch(media_type) is None:
@@ -89,7 +89,7 @@ def content_of(body: bytes, header: str) -> Content:
 
 
 def as_map(body: bytes, content: Content) -> dict[str, Any]:
-    """Return the part of a result that tells of the body: as a text or as bytes, never both."""
+    """Return the part of a result for the body: as text or as bytes, never both."""
     return {
         "media_type": content.media_type,
         "charset": content.charset,
@@ -129,12 +129,12 @@ def _gunzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
             yield _part(member, rest)
             rest = member.unused_data if member.eof else member.unconsumed_tail
     if begun and not member.eof:
-        raise fault("bad_encoding", "the answer is no whole gzip")
+        raise fault("bad_encoding", "the response is incomplete gzip data")
 
 
 def _part(member: Any, data: bytes) -> bytes:
     try:
         part: bytes = member.decompress(data, PIECE)
     except zlib.error:
-        raise fault("bad_encoding", "the answer is said to be gzip, and is none") from None
+        raise fault("bad_encoding", "the response is not valid gzip data") from None
     return part

@@ -1,6 +1,6 @@
-"""What goes wrong with a request, as errors that say who can make it go well.
+"""Errors of requests, each with who can retry.
 
-Texts name hosts, sizes and seconds, and never a path, a query, a header's value or a body.
+Messages contain hosts, sizes and seconds, but never a path, a query, a header value or a body.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ RETRY: Final[dict[Word, Literal["model", "later", "host", "never"]]] = {
     "tls": "host",
     "too_large": "model",
 }
-"""Who can make the same call succeed."""
+"""Who can make the call succeed, by error."""
 
 
 def fault(word: Word, text: str) -> ToolFailed:
-    """Return the error ``http.WORD``."""
+    """Return a `ToolFailed` with the code ``http.WORD``."""
     return ToolFailed(text, code=f"http.{word}", retry=RETRY[word])

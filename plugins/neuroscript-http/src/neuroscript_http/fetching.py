@@ -1,7 +1,4 @@
-"""One request of a caller: each of its hops permitted, resolved, looked at and sent, until there is an answer.
-
-Source: RFC 9110 part 15.4; reliability.md T8.
-"""
+"""Requests with redirects: each hop is authorized, resolved, checked and sent, until there is a final response."""
 
 from __future__ import annotations
 
@@ -25,16 +22,16 @@ from neuroscript_http.urls import Target, redirected
 
 REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 SAFE: Final = frozenset(("GET", "HEAD", "OPTIONS"))
-"""Methods that change nothing."""
+"""Methods without side effects."""
 
 
 @attrs.frozen(eq=False)
 class Sent:
-    """What is sent to where.
+    """One request.
 
     Attributes:
-        limit: Bytes that the body of the answer may have, unpacked.
-        hops: How many redirects may still be followed; None where a redirect is an answer.
+        limit: Maximum bytes of the decompressed response body.
+        hops: Remaining redirects to follow; None to return a redirect as the response.
     """
 
     target: Target
@@ -47,12 +44,12 @@ class Sent:
 
 @attrs.frozen(eq=False)
 class Answer:
-    """What came of it.
+    """The final response.
 
     Attributes:
-        url: Where it came from.
-        headers: By names in lower case.
-        pieces: The body, unpacked; to be read once.
+        url: The URL after redirects.
+        headers: Header values by lowercase names.
+        pieces: The decompressed body, which can be read once.
     """
 
     url: str
@@ -63,12 +60,12 @@ class Answer:
 
 @contextmanager
 def fetched(rt: Runtime, network: Network, sent: Sent, patience: Patience) -> Iterator[Answer]:
-    """Give the answer to a request, redirects followed.
+    """Send a request, follow redirects and yield the final response.
 
     Raises:
-        PolicyError: The host does not grant the place, or a private address.
-        LimitError: There are no more requests or bytes.
-        ToolFailed: Its code begins with ``http.``.
+        PolicyError: The host and port, or a private address, is not granted.
+        LimitError: The limit of requests or bytes is reached.
+        ToolFailed: The code starts with ``http.``.
     """
     _require(rt, sent)
     while True:
@@ -96,21 +93,21 @@ def _require(rt: Runtime, sent: Sent) -> None:
 
 
 def _require_redirected(rt: Runtime, origin: Target, following: Sent) -> None:
-    """Hold a redirect to what this call may do: its caller could have named the place, and learns that here."""
+    """Check a redirect target against the grants of this call; the caller must name it in redirects."""
     try:
         _require(rt, following)
     except PolicyError:
-        text = f"{origin.place} redirects to a host or port that the call does not name; name its URL in redirects"
+        text = f"{origin.place} redirects to a host or port that is not in redirects; add its URL there"
         raise fault("redirect", text) from None
 
 
 def _following(sent: Sent, response: httpx.Response) -> Sent | None:
-    """Return what a redirect asks for, or None where this is the answer."""
+    """Return the request that a redirect leads to, or None if this is the final response."""
     location = response.headers.get("location")
     if response.status_code not in REDIRECTS or location is None or sent.hops is None:
         return None
     if sent.hops == 0:
-        raise fault("redirect", f"{sent.target.place} redirects once more than is followed")
+        raise fault("redirect", f"{sent.target.place} redirects too many times")
     target = redirected(sent.target, location)
     method, headers, body = sent.method, sent.headers, sent.body
     if target.origin != sent.target.origin:

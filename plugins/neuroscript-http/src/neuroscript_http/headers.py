@@ -1,7 +1,4 @@
-"""What may be said in the headers of a request, which of it another host may hear, and the headers of an answer.
-
-Source: RFC 9110 parts 5 and 15.4; reliability.md T8.
-"""
+"""Request headers, the subset that is sent to another host after a redirect, and response headers."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ Pairs = Sequence[tuple[str, str]]
 NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 VALUE: Final = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
 MOST: Final = 64
-"""Headers of a request."""
+"""Maximum number of request headers."""
 
 MOST_BYTES: Final = 16 * 1024
-"""Of the headers of a request."""
+"""Maximum bytes of the request headers."""
 
 OURS: Final = frozenset(
     (
@@ -38,10 +35,10 @@ OURS: Final = frozenset(
         "upgrade",
     )
 )
-"""What only the client may say: it frames the request, or says to whom it goes."""
+"""Headers that only the client sets, because they frame or address the request."""
 
 HARMLESS: Final = frozenset(("accept", "accept-language", "content-type", "user-agent"))
-"""What another host may hear; a key can stand in any other header."""
+"""Headers that are also sent to another host; any other header could contain a key."""
 
 CONTENT: Final = "content-"
 
@@ -49,16 +46,16 @@ AGENT: Final = "neuroscript-http"
 
 
 def request_headers(given: Mapping[str, str]) -> Pairs:
-    """Return the headers of a first request.
+    """Return the headers of the first request.
 
     Raises:
         ToolFailed: ``http.bad_header``.
     """
     names = [name.lower() for name in given]
     if len(names) > MOST or sum(len(name) + len(value) for name, value in given.items()) > MOST_BYTES:
-        raise fault("bad_header", f"headers: expected at most {MOST}, of {MOST_BYTES} bytes in all, got more")
+        raise fault("bad_header", f"headers: expected at most {MOST}, with {MOST_BYTES} bytes in total, got more")
     if len(set(names)) < len(names):
-        raise fault("bad_header", "headers: expected each name once, in any case, got one twice")
+        raise fault("bad_header", "headers: expected unique names, got a duplicate that may differ in case")
     for name, value in given.items():
         _require_fit(name, value)
     preset = {"accept": "*/*", "user-agent": AGENT}
@@ -67,12 +64,12 @@ def request_headers(given: Mapping[str, str]) -> Pairs:
 
 
 def for_another_host(headers: Pairs) -> Pairs:
-    """Return what is left of a request's headers where a redirect leads to another scheme, host or port."""
+    """Return the headers to send after a redirect to another scheme, host or port."""
     return tuple(pair for pair in headers if pair[0].lower() in {*HARMLESS, "accept-encoding"})
 
 
 def without_body(headers: Pairs) -> Pairs:
-    """Return the headers of a request that has lost its body by a redirect."""
+    """Return the headers of a request whose body a redirect removed."""
     return tuple(pair for pair in headers if not pair[0].lower().startswith(CONTENT))
 
 
@@ -91,14 +88,16 @@ def answer_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
-    """Return *text* with every character but a tab that is not printable as an escape."""
+    """Return *text* with every non-printable character except tabs escaped."""
     return "".join(each if each.isprintable() or each == "\t" else repr(each)[1:-1] for each in text)
 
 
 def _require_fit(name: str, value: str) -> None:
     if NAME.fullmatch(name) is None:
-        raise fault("bad_header", "headers: expected names in letters, digits and -, got another one")
+        raise fault("bad_header", "headers: expected names of letters, digits and -, got another name")
     if name.lower() in OURS:
-        raise fault("bad_header", f"headers: {name.lower()} is said by the client itself")
+        raise fault("bad_header", f"headers: {name.lower()} is set by the client and cannot be passed")
     if VALUE.fullmatch(value) is None:
-        raise fault("bad_header", f"headers: expected {name.lower()} in printable ASCII on one line, got another text")
+        raise fault(
+            "bad_header", f"headers: expected {name.lower()} as printable ASCII on one line, got another string"
+        )

@@ -1,7 +1,7 @@
-"""How names become addresses, and addresses connections: the one seam between these tools and the network.
+"""Name resolution, connections and TLS: the only interface between these tools and the network.
 
-A test, or a host with name servers and certificates of its own, gives other functions to
-`neuroscript_http.toolset.made`. What an address has to be is decided by none of them.
+A test, or a host with its own name servers or certificates, passes other functions to
+`neuroscript_http.toolset.made`. These functions do not decide which addresses are allowed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import attrs
 
 
 def addresses_of(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a name, as the system finds them."""
+    """Resolve a name with the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 def connected(address: str, port: int, seconds: float) -> socket.socket:
-    """Return a connection to an address, which is resolved no further."""
+    """Connect to an address, without name resolution."""
     connection = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
         connection.settimeout(seconds)
@@ -33,7 +33,7 @@ def connected(address: str, port: int, seconds: float) -> socket.socket:
 
 
 def certified() -> ssl.SSLContext:
-    """Return what certificates are held to: those that come with ``certifi``, whatever the environment says."""
+    """Return an SSL context that trusts the certificates of ``certifi`` and ignores the environment."""
     import httpx
 
     return httpx.create_ssl_context(trust_env=False)
@@ -41,13 +41,13 @@ def certified() -> ssl.SSLContext:
 
 @attrs.frozen
 class Network:
-    """What reaches the network.
+    """Functions that access the network.
 
     Attributes:
-        resolve: Takes a name and a port, and returns addresses or raises OSError. It may wait: nobody waits for it
-            longer than for the request.
+        resolve: Takes a name and a port, and returns addresses or raises OSError. It can block; the timeout of the
+            request still applies.
         connect: Takes an address, a port and seconds, and returns a connection or raises OSError.
-        tls: Returns what certificates are held to; asked once for each request.
+        tls: Returns the SSL context; called once per request.
     """
 
     resolve: Callable[[str, int], Sequence[str]] = addresses_of

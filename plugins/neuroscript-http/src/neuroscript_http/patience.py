@@ -1,4 +1,4 @@
-"""How long one request is waited for, whatever part of it takes the time."""
+"""The timeout of one request, across all of its parts."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from neuroscript_http.faults import fault
 T = TypeVar("T")
 
 SLICE: Final = 0.1
-"""Seconds of waiting after which is looked whether anybody still waits for the result."""
+"""Seconds between two checks for cancellation."""
 
 CONNECTING: Final = 10.0
-"""Seconds for one address."""
+"""Seconds to connect to one address."""
 
 SILENCE: Final = 20.0
-"""Seconds without a byte."""
+"""Seconds without receiving a byte."""
 
 
 @attrs.frozen(eq=False)
 class Patience:
-    """When a request is given up.
+    """The time limit of a request.
 
     Attributes:
-        rt: Says whether anybody still waits for the call.
-        until: The end, on the clock of `time.monotonic`.
-        seconds: How many that were at the beginning.
+        rt: Tells whether the call was cancelled.
+        until: The end, on the `time.monotonic` clock.
+        seconds: The initial timeout.
     """
 
     rt: Runtime
@@ -39,31 +39,31 @@ class Patience:
 
     @classmethod
     def of(cls, rt: Runtime, seconds: float) -> Patience:
-        """Return the patience of *seconds* from now, or of the call itself where that is less."""
+        """Return a time limit of *seconds* from now, or the deadline of the call if that is earlier."""
         end = monotonic() + seconds
         return cls(rt, end if rt.deadline is None else min(end, rt.deadline), seconds)
 
     def left(self, most: float = SLICE) -> float:
-        """Return for how many seconds may be waited at once, at most *most*.
+        """Return how many seconds to wait at once, at most *most*.
 
         Raises:
             ToolFailed: ``http.timeout``, ``http.cancelled``.
         """
         if self.rt.cancelled:
-            raise fault("cancelled", "the request was given up, for nobody waits for it any more")
+            raise fault("cancelled", "the request was stopped because the call was cancelled")
         left = self.until - monotonic()
         if left <= 0:
-            raise fault("timeout", f"there was no whole answer within {self.seconds:g} seconds")
+            raise fault("timeout", f"the response was not complete within {self.seconds:g} seconds")
         return min(left, most)
 
     def waited(self, attempt: Callable[[float], T]) -> T:
-        """Return what *attempt* returns, which is tried for a slice of time again and again.
+        """Return the result of *attempt*, which is called repeatedly for a slice of time each.
 
         Args:
-            attempt: Takes seconds, and raises TimeoutError where they were not enough.
+            attempt: Takes a timeout in seconds, and raises TimeoutError when it expires.
 
         Raises:
-            ToolFailed: ``http.timeout``, after all that time or after `SILENCE`; ``http.cancelled``.
+            ToolFailed: ``http.timeout``, after the time limit or after `SILENCE`; ``http.cancelled``.
         """
         silent = monotonic() + SILENCE
         while True:
@@ -71,4 +71,4 @@ class Patience:
                 return attempt(self.left())
             except TimeoutError:
                 if monotonic() >= silent:
-                    raise fault("timeout", f"nothing came for {SILENCE:g} seconds") from None
+                    raise fault("timeout", f"no data was received for {SILENCE:g} seconds") from None

@@ -1,6 +1,6 @@
-"""Connections to the very addresses that were looked at, whose bytes are counted and whose silences end.
+"""Connections to addresses that were already checked, with byte counts and timeouts.
 
-httpcore asks for a host and gets an address that is known; it names the host in TLS and in its headers, as ever.
+httpcore asks for a host and is connected to a checked address. It still uses the host name for TLS and headers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from neuroscript_http.patience import CONNECTING, Patience
 
 @attrs.frozen(eq=False)
 class Stream(httpcore.NetworkStream):
-    """One connection; a byte that is sent or has come is one of ``net_bytes``."""
+    """One connection; sent and received bytes count as ``net_bytes``."""
 
     rt: Runtime
     patience: Patience
@@ -68,10 +68,10 @@ class Stream(httpcore.NetworkStream):
             wrapped = ssl_context.wrap_socket(self.connection, server_hostname=server_hostname)
         except TimeoutError:
             self.close()
-            raise fault("timeout", f"{self.place} did not answer in TLS in time") from None
+            raise fault("timeout", f"{self.place} did not complete the TLS handshake in time") from None
         except (OSError, ValueError):
             self.close()
-            text = f"{self.place} could not be spoken to in TLS, or its certificate does not hold for that host"
+            text = f"{self.place} does not support TLS, or its certificate is not valid for that host"
             raise fault("tls", text) from None
         return Stream(self.rt, self.patience, wrapped, self.place)
 
@@ -83,7 +83,7 @@ class Stream(httpcore.NetworkStream):
 
 @attrs.frozen(eq=False)
 class Pinned(httpcore.NetworkBackend):
-    """Connects to the first of *addresses* that answers, whatever host it is asked for."""
+    """Connects to the first of *addresses* that accepts, regardless of the requested host."""
 
     rt: Runtime
     network: Network

@@ -1,6 +1,6 @@
-"""A host into the addresses that the request goes to: resolved once, and every one of them looked at.
+"""Name resolution: a name is resolved once, and every address is checked.
 
-Source: reliability.md T8; DNS rebinding is a second answer, and nobody asks twice here.
+Resolving only once prevents DNS rebinding, where a second lookup returns another address.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from neuroscript_http.patience import Patience
 from neuroscript_http.urls import Target
 
 MOST: Final = 64
-"""Addresses of one name."""
+"""Maximum number of addresses of one name."""
 
 Answer = Sequence[str] | None
 
 
 def addresses(rt: Runtime, network: Network, target: Target, patience: Patience) -> Sequence[str]:
-    """Return the addresses of a host, in order; there is one at least, and the request may go to each.
+    """Return the addresses of a host, in order; there is at least one, and the request is allowed to use any of them.
 
     Raises:
-        PolicyError: The host is a private address, and this call may not reach it by ``lan:reach``.
-        ToolFailed: ``http.resolve``; ``http.private``, where an address is not public, or never to be used.
+        PolicyError: The host is a private address without a grant for ``lan:reach``.
+        ToolFailed: ``http.resolve``; ``http.private``, if an address is not public or is never allowed.
     """
     found = (target.host,) if target.is_address else _resolved(network, target, patience)
     reaches = {reach_of(each) for each in found}
@@ -36,7 +36,7 @@ def addresses(rt: Runtime, network: Network, target: Target, patience: Patience)
         rt.require(Capability.literal("lan", "reach", target.place))
     elif reaches != {Reach.PUBLIC}:
         which = "the address" if target.is_address else "an address"
-        raise fault("private", f"{which} of {target.place} is not a public one, and so no request is sent there")
+        raise fault("private", f"{which} of {target.place} is not public, so no request is sent")
     return found
 
 
@@ -51,12 +51,12 @@ def _resolved(network: Network, target: Target, patience: Patience) -> Sequence[
         except Empty:
             continue
         if not found:
-            raise fault("resolve", f"the name of {target.place} has no address")
+            raise fault("resolve", f"the host name of {target.place} has no address")
         return found[:MOST]
 
 
 def _ask(network: Network, target: Target, answers: SimpleQueue[Answer]) -> None:
     try:
         answers.put(tuple(network.resolve(target.host, target.port)))
-    except Exception:  # whatever a resolver raises, there is no address
+    except Exception:  # any error of a resolver means that there is no address
         answers.put(None)

@@ -1,7 +1,7 @@
-"""The HTTP tools: what each takes, needs and gives.
+"""The ``http`` tools: specs, policies and functions.
 
-``net:read:{url.host}`` is what they need at least. Where redirects may lead and which private addresses may be reached
-are arguments too, so that they are granted, and seen by an approver, before anything is sent.
+Every tool needs at least ``net:read:{url.host}``. Allowed redirect targets and private addresses are arguments too, so
+that they are checked against the grants, and shown to an approver, before anything is sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from neuroscript_http.patience import Patience
 from neuroscript_http.urls import target_of
 
 HOPS: Final = 5
-"""Redirects that are followed at most."""
+"""Maximum number of redirects to follow."""
 
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
@@ -27,10 +27,10 @@ SHOWN: Final = 1024 * 1024
 MOST_SHOWN: Final = 8 * 1024 * 1024
 KEPT: Final = 64 * 1024 * 1024
 MOST_KEPT: Final = 256 * 1024 * 1024
-"""Bytes of an answer, unpacked: what is given and what is written where nobody says a limit, and at most."""
+"""Bytes of a decompressed response: default and maximum for a result, default and maximum for a file."""
 
 PRIVATE: Final = "lan:reach:{private}"
-"""A resource of its own, so that no grant for the network, however wide, opens what is not public."""
+"""A separate resource, so that even a wide network grant does not include private addresses."""
 
 READING: Final = ToolPolicy(
     capabilities=("net:read:{url.host}", "net:read:{redirects.host}", PRIVATE), effects=("net", "idempotent")
@@ -47,13 +47,13 @@ URL: Final = ArgSpec(
     "url",
     ArgType.STRING,
     min_length=1,
-    description="http:// or https://, a host in ASCII, and other characters written as %XX; no user, no password.",
+    description="http:// or https:// URL with an ASCII host, other characters as %XX, without user and password.",
 )
 HEADERS: Final = ArgSpec(
     "headers",
     ArgType.MAP_STRING_STRING,
     default={},
-    description="Headers to send; those that frame a request, such as Host, are the client's own.",
+    description="Request headers; framing headers such as Host are set by the client.",
 )
 SECONDS: Final = ArgSpec(
     "seconds",
@@ -61,44 +61,44 @@ SECONDS: Final = ArgSpec(
     default=30.0,
     minimum=0.1,
     maximum=300.0,
-    description="How long the whole of it may take, redirects included.",
+    description="Timeout in seconds for the whole request, including redirects.",
 )
 FOLLOW: Final = ArgSpec(
     "follow",
     ArgType.BOOL,
     default=True,
-    description=f"Whether at most {HOPS} redirects are followed; without, a redirect is the answer.",
+    description=f"True to follow up to {HOPS} redirects; false to return the redirect response.",
 )
 REDIRECTS: Final = ArgSpec(
     "redirects",
     ArgType.SLICE_STRING,
     default=[],
-    description="URLs whose hosts and ports a redirect may lead to, besides those of url itself.",
+    description="URLs whose hosts and ports are allowed as redirect targets, besides those of url.",
 )
 PRIVATELY: Final = ArgSpec(
     "private",
     ArgType.SLICE_STRING,
     default=[],
-    description="Private addresses with their ports that may be reached, such as 127.0.0.1:8080 or [::1]:8080.",
+    description="Private addresses with ports that the request can reach, such as 127.0.0.1:8080 or [::1]:8080.",
 )
 CODES: Final = (
-    "http.bad_url, http.bad_header, http.private (the host is no public address), http.resolve, http.connect, "
+    "http.bad_url, http.bad_header, http.private (the host is not a public address), http.resolve, http.connect, "
     "http.tls, http.timeout, http.cut, http.protocol, http.redirect, http.bad_encoding, http.too_large, http.cancelled"
 )
 ANSWER: Final = (
-    "status, url (behind redirects), headers (by names in lower case), media_type, charset, text or else bytes, "
-    "size (of them, in bytes) and seconds. A status such as 404 is a result, and what is given is whole."
+    "status, url (after redirects), headers (lowercase names), media_type, charset, text or bytes, size (in bytes) "
+    "and seconds. A status such as 404 is a result, not an error. The body is always complete."
 )
 
 
 def _limit(default: int, most: int) -> ArgSpec:
-    text = "Bytes that the body of the answer may have, unpacked; a longer one is an error."
+    text = "Maximum bytes of the decompressed response body; a longer one is an error."
     return ArgSpec("limit", ArgType.INT, default=default, minimum=0, maximum=most, description=text)
 
 
 @attrs.frozen(eq=False)
 class Tools:
-    """The functions of the tools, over one network."""
+    """The functions of the tools, bound to one network."""
 
     network: Network
 
@@ -113,7 +113,7 @@ class Tools:
         redirects: list[str],
         private: list[str],
     ) -> dict[str, Any]:
-        """Ask for what a URL names."""
+        """Make a GET request."""
         return self._told(rt, "GET", url, headers, b"", seconds, limit, follow)
 
     def request(
@@ -129,7 +129,7 @@ class Tools:
         redirects: list[str],
         private: list[str],
     ) -> dict[str, Any]:
-        """Send a request by any method."""
+        """Send a request with any method."""
         return self._told(rt, method, url, headers, body or b"", seconds, limit, follow)
 
     def download(
@@ -144,7 +144,7 @@ class Tools:
         redirects: list[str],
         private: list[str],
     ) -> dict[str, Any]:
-        """Write what a URL names into a file of the sandbox."""
+        """Save the content of a URL to a file in the sandbox."""
         from hashlib import sha256
 
         with self._fetched(rt, "GET", url, headers, b"", seconds, limit, follow) as (answer, began):
@@ -177,7 +177,7 @@ class Tools:
         limit: int,
         follow: bool,
     ) -> Iterator[tuple[Any, float]]:
-        """Give the answer, and when it was first asked for; httpx is loaded here, for it takes its time."""
+        """Yield the response and the start time; httpx is imported here because it is slow to import."""
         from neuroscript_http.fetching import Sent, fetched
         from neuroscript_http.headers import request_headers
 
@@ -193,8 +193,8 @@ GET: Final = ToolSpec(
     "http",
     (URL, HEADERS, SECONDS, _limit(SHOWN, MOST_SHOWN), FOLLOW, REDIRECTS, PRIVATELY),
     return_type=ArgType.MAP,
-    description="Ask a web server for what a URL names.",
-    when_to_use="For a page or the answer of an API; http.download keeps a file, http.request uses other methods.",
+    description="Make an HTTP GET request to retrieve a URL, such as a web page or an API response.",
+    when_to_use="Use it to read; to save to a file, use http.download, for other methods, http.request.",
     return_help=ANSWER,
     error_conditions=CODES,
     examples=(
@@ -208,14 +208,14 @@ REQUEST: Final = ToolSpec(
     "request",
     "http",
     (
-        ArgSpec("method", ArgType.STRING, choices=METHODS, description="What is asked for, in capitals."),
+        ArgSpec("method", ArgType.STRING, choices=METHODS, description="HTTP method, in uppercase."),
         URL,
         HEADERS,
         ArgSpec(
             "body",
             ArgType.BLOB,
             required=False,
-            description="What is sent: bytes, or a text as UTF-8. Its media type is said in the headers.",
+            description="Request body: bytes, or a string sent as UTF-8; set its media type in headers.",
         ),
         SECONDS,
         _limit(SHOWN, MOST_SHOWN),
@@ -224,8 +224,8 @@ REQUEST: Final = ToolSpec(
         PRIVATELY,
     ),
     return_type=ArgType.MAP,
-    description="Send a request by any method, with a body, to a web server.",
-    when_to_use="To change something by an API, or for HEAD and OPTIONS; http.get needs less, for it only reads.",
+    description="Send an HTTP request with any method, such as POST, PUT or DELETE, and an optional body.",
+    when_to_use="Use it for any method except GET; for GET, use http.get, which needs fewer grants.",
     return_help=ANSWER,
     error_conditions=CODES,
     examples=(
@@ -251,7 +251,7 @@ DOWNLOAD: Final = ToolSpec(
             "path",
             ArgType.STRING,
             min_length=1,
-            description="The file, below the sandbox; one that is there is replaced, missing directories are made.",
+            description="The file, relative to the sandbox; replaced if it exists, missing directories are created.",
         ),
         HEADERS,
         SECONDS,
@@ -261,11 +261,11 @@ DOWNLOAD: Final = ToolSpec(
         PRIVATELY,
     ),
     return_type=ArgType.MAP,
-    description="Write what a URL names into a file of the sandbox: the whole of it, or nothing changes.",
-    when_to_use="For what is large or no text; http.get gives the content itself and writes nothing.",
+    description="Download a URL and save it to a file in the sandbox.",
+    when_to_use="Use it for large or binary content; to get the content as the result, use http.get.",
     return_help=(
-        "status, url (behind redirects), headers (by names in lower case), path, size (in bytes), sha256 (hexadecimal) "
-        "and seconds. Nothing is written unless the status is 200: then path and sha256 are None."
+        "status, url (after redirects), headers (lowercase names), path, size (in bytes), sha256 (hexadecimal) and "
+        "seconds. If the status is not 200, nothing is written, and path and sha256 are None."
     ),
     error_conditions=f"{CODES}; sandbox.type, sandbox.notdir, sandbox.symlink, sandbox.full.",
     examples=(
@@ -277,10 +277,10 @@ DOWNLOAD: Final = ToolSpec(
 
 
 def made(network: Network | None = None) -> Toolset:
-    """Return the tools over another network: with name servers, connections or certificates of a host's own.
+    """Return the tools bound to another network, with custom name resolution, connections or certificates.
 
     Args:
-        network: What reaches the network; None for the system's, which `toolset` has too.
+        network: The network to use; None for the system's network, which `toolset` uses.
     """
     tools = Tools(network or Network())
     http = Toolset("http")

@@ -1,6 +1,6 @@
-"""One request over one connection, which is closed behind it: httpx above, a pinned httpcore below.
+"""One request over one connection: httpx on top of a pinned httpcore.
 
-Nothing is kept from one request to the next, neither connections nor cookies, and nothing is read from the environment.
+Nothing is shared between requests, neither connections nor cookies, and nothing is read from the environment.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from neuroscript_http.urls import Target
 
 MOST_HEADERS: Final = 200
 MOST_OF_HEADERS: Final = 32 * 1024
-"""Of an answer: how many, and how many bytes of them."""
+"""Maximum number and maximum total bytes of the headers of a response."""
 
 
 @contextmanager
 def answered(
     target: Target, method: str, headers: Sequence[tuple[str, str]], body: bytes, backend: Pinned
 ) -> Iterator[httpx.Response]:
-    """Give the answer to one request, its body unread and as it was sent.
+    """Send one request and yield the response, with its body unread and undecoded.
 
     Raises:
         ToolFailed: ``http.connect``, ``.tls``, ``.timeout``, ``.protocol``, ``.cut``, ``.too_large``, ``.cancelled``.
@@ -43,7 +43,7 @@ def answered(
 
 
 def _as_sent(target: Target, request: httpx.Request) -> httpcore.Request:
-    """Return a request to the very place and path that were looked at; no other reader of URLs comes in between."""
+    """Return a request to exactly the checked host, port and path, without parsing the URL again."""
     url = httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
     return httpcore.Request(request.method, url, headers=request.headers.raw, content=request.read())
 
@@ -63,21 +63,21 @@ class _Body(httpx.SyncByteStream):
 
 @contextmanager
 def _told(place: str) -> Iterator[None]:
-    """Say in our words what goes wrong below; its own may hold what the other side sent."""
+    """Replace errors of httpcore, because their messages can contain data from the server."""
     try:
         yield
     except (httpcore.ReadError, httpcore.WriteError):
-        raise fault("cut", f"the connection to {place} broke before the answer was whole") from None
+        raise fault("cut", f"the connection to {place} broke before the response was complete") from None
     except httpcore.RemoteProtocolError as error:
         if "without sending" in str(error) or "disconnected" in str(error):
-            raise fault("cut", f"{place} ended the connection before the answer was whole") from None
-        raise fault("protocol", f"{place} did not answer in HTTP, or with too large headers") from None
+            raise fault("cut", f"{place} closed the connection before the response was complete") from None
+        raise fault("protocol", f"{place} sent an invalid HTTP response or headers that are too large") from None
     except httpcore.LocalProtocolError:
-        raise fault("bad_header", "the request can not be written in HTTP with these headers") from None
+        raise fault("bad_header", "these headers are not valid in an HTTP request") from None
 
 
 def _require_small(response: httpcore.Response, target: Target) -> None:
     raw = response.headers
     if len(raw) > MOST_HEADERS or sum(len(name) + len(value) for name, value in raw) > MOST_OF_HEADERS:
-        text = f"{target.place} answered with more than {MOST_HEADERS} headers or {MOST_OF_HEADERS} bytes of them"
+        text = f"{target.place} answered with more than {MOST_HEADERS} headers or {MOST_OF_HEADERS} bytes of headers"
         raise fault("too_large", text)

@@ -1,7 +1,4 @@
-"""A URL as the request will be made: one spelling of its host, and nothing that two clients could read differently.
-
-Source: contract section 5, ``{url.host}``; reliability.md T8; WHATWG URL, "ends in a number".
-"""
+"""Strict URL parsing: one normalized form, and nothing that two clients could parse differently."""
 
 from __future__ import annotations
 
@@ -17,32 +14,32 @@ from neuroscript import ToolFailed
 from neuroscript_http.faults import fault
 
 LONGEST: Final = 8192
-"""Characters of a URL."""
+"""Maximum characters of a URL."""
 
 LONGEST_HOST: Final = 253
 LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 URL: Final = re.compile(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", re.IGNORECASE)
 PLACE: Final = re.compile(rf"(?:\[([0-9a-f:.]+)\]|({LABEL}(?:\.{LABEL})*)\.?)(?::([0-9]{{1,5}}))?", re.IGNORECASE)
 NUMBER: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
-"""A host that some client takes for an IPv4 address: decimal, octal, hexadecimal, with fewer than four parts."""
+"""A host that some clients parse as an IPv4 address: decimal, octal, hexadecimal, or fewer than four parts."""
 
 UNFIT: Final = re.compile(r"[^!-~]|[\\<>\"{}|^`]")
-"""What stands in no URL as it is sent; clients differ in what they make of it."""
+"""Characters that are not valid in a URL, and that clients treat differently."""
 
 PORTS: Final = {"http": 80, "https": 443}
-EXPECTED: Final = "url: expected http:// or https:// with a host in ASCII, other characters written as %XX"
+EXPECTED: Final = "url: expected an http:// or https:// URL with an ASCII host and other characters as %XX"
 
 
 @attrs.frozen
 class Target:
-    """Where one request goes.
+    """The target of one request.
 
     Attributes:
         scheme: ``http`` or ``https``.
-        host: In lower case without a last dot; an IPv6 address without brackets, compressed.
+        host: Lowercase, without a trailing dot; an IPv6 address is compressed and has no brackets.
         port: From 1 to 65535.
-        path: With its query, from the first ``/``.
-        is_address: Whether the host is an address and no name.
+        path: Path and query, starting with ``/``.
+        is_address: Whether the host is an IP address.
     """
 
     scheme: str
@@ -53,17 +50,17 @@ class Target:
 
     @property
     def place(self) -> str:
-        """The scope of the needs, ``host:port``."""
+        """``host:port``, as in the scope of a capability."""
         return f"{self._host}:{self.port}"
 
     @property
     def origin(self) -> tuple[str, str]:
-        """What has to be the same for credentials to be sent again."""
+        """Scheme and place; credentials are only sent again to the same origin."""
         return self.scheme, self.place
 
     @property
     def url(self) -> str:
-        """The URL in its one spelling; a port that goes without saying is not said."""
+        """The normalized URL, without a default port."""
         port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{self._host}{port}{self.path}"
 
@@ -73,11 +70,11 @@ class Target:
 
 
 def target_of(url: str) -> Target:
-    """Return where a URL leads.
+    """Parse a URL.
 
     Raises:
         ToolFailed: ``http.bad_url``, for another scheme, user info, an address in another form than ``127.0.0.1`` or
-            ``[::1]``, and whatever clients could read differently.
+            ``[::1]``, and anything that clients could parse differently.
 
     >>> target_of("HTTP://Example.com.:8080?a=b#top").url
     'http://example.com:8080/?a=b'
@@ -93,18 +90,18 @@ def target_of(url: str) -> Target:
 
 
 def redirected(target: Target, location: str) -> Target:
-    """Return where a redirect leads.
+    """Return the target of a redirect.
 
     Raises:
-        ToolFailed: ``http.redirect``, where it leads to no URL of ours, or from https to http.
+        ToolFailed: ``http.redirect``, if the URL is invalid or leads from https to http.
     """
     try:
         following = target_of(location if UNFIT.search(location) else urljoin(target.url, location))
     except (ToolFailed, ValueError):
-        text = f"{target.place} redirects to what is no URL that every client reads alike"
+        text = f"{target.place} redirects to an invalid or ambiguous URL"
         raise fault("redirect", text) from None
     if (target.scheme, following.scheme) == ("https", "http"):
-        raise fault("redirect", f"{target.place} redirects from https to http, which is not followed")
+        raise fault("redirect", f"{target.place} redirects from https to http, which is not allowed")
     return following
 
 
@@ -127,7 +124,7 @@ def _ipv6(text: str) -> str:
     try:
         return inet_ntop(AF_INET6, IPv6Address(text).packed)
     except AddressValueError:
-        raise fault("bad_url", "url: expected an IPv6 address in the brackets, got something else") from None
+        raise fault("bad_url", "url: expected an IPv6 address in brackets, got something else") from None
 
 
 def _ipv4(text: str) -> str:

@@ -1,3 +1,3 @@
-"""The toolsets shell and os of neuroscript: programs without a shell, the environment, the clock."""
+"""The shell and os toolsets of neuroscript: run programs without a shell, read the environment and the clock."""
 
 __version__ = "0.1.0"

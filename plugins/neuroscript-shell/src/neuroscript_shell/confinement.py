@@ -1,4 +1,4 @@
-"""Find out what keeps a program from outliving its call on this machine."""
+"""Check what prevents a program from outliving its call on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuroscript_shell.programs import Fence
 from neuroscript_shell.running import Confinement, Launch, run
 
 TIMEOUT_SECONDS: Final = 10.0
-"""How long the program of the check may take, which does nothing."""
+"""Timeout of the check, whose program does nothing."""
 
 EXPLANATIONS: Final[dict[Confinement, str]] = {
     "namespace": "each program runs in a PID namespace, and no process of it outlives the call",
@@ -21,11 +21,11 @@ EXPLANATIONS: Final[dict[Confinement, str]] = {
 }
 
 NO_FENCE: Final = Fence("", (-1, -1))
-"""A fence around no directory: nothing that the check runs comes from a caller."""
+"""A fence around no directory, because the check runs nothing from a caller."""
 
 
 def check() -> tuple[bool, str]:
-    """Run a program that does nothing, and return whether the kernel keeps programs from outliving a call, and how.
+    """Run a program that does nothing, and return whether the kernel stops programs from outliving a call, and how.
 
     Raises:
         ToolFailed: No program can be run.

@@ -1,7 +1,4 @@
-"""A program with a list of arguments, and never a shell.
-
-Source: upstream ``pkg/tool/shell``, which runs ``sh -c`` for whoever asks, and knows no time, no limit and no end.
-"""
+"""The ``shell.execute`` tool: run a program with a list of arguments, never through a shell."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ RUNNING: Final = ToolPolicy(
     capabilities=("shell:exec:{command}", "fs:read:{directory}", "env:read:{env_names}"),
     effects=("exec", "reads", "writes", "deletes", "net", "clock", "random"),
 )
-"""A program does what its user may do, so no grant for files or hosts would confine it; hence the trust."""
+"""A program can do whatever its user can do, so grants for files or hosts cannot confine it: it requires trust."""
 
 LONGEST: Final = 3600.0
-"""Seconds that a program may take."""
+"""Maximum timeout of a program in seconds."""
 
 MOST_KEPT: Final = 4 << 20
-"""Bytes that are kept of each stream at most."""
+"""Maximum bytes to retain of each output stream."""
 
 toolset = Toolset("shell")
 
@@ -43,7 +40,7 @@ def _executed(
     max_output_bytes: int,
 ) -> dict[str, Any]:
     if os.name != "posix":
-        raise failure("shell.no_system", "programs are run on POSIX systems alone", "never")
+        raise failure("shell.no_system", "programs can only be run on POSIX systems", "never")
     _require_whole(args_list)
     fence = Fence.around(rt.sandbox_dir)
     directories = searched(os.environ.get("PATH", os.defpath), fence)
@@ -54,7 +51,7 @@ def _executed(
         launch = Launch(program, words, variables, path, stdin, timeout_seconds, max_output_bytes)
         outcome = run(launch, fence, lambda: rt.cancelled)
     if outcome.reason == "cancelled":
-        raise failure("shell.cancelled", "nobody waits for the result any more", "later")
+        raise failure("shell.cancelled", "the call was cancelled", "later")
     return _as_map(outcome)
 
 
@@ -62,13 +59,14 @@ def _require_whole(args_list: list[str]) -> None:
     for index, arg in enumerate(args_list):
         if "\0" in arg:
             raise failure(
-                "shell.bad_argument", f"args_list[{index}]: expected a text without zero bytes, got one with them"
+                "shell.bad_argument",
+                f"args_list[{index}]: expected a string without null bytes, got one with null bytes",
             )
 
 
 @contextmanager
 def _working_directory(rt: Runtime, directory: str) -> Iterator[str]:
-    """Lend a path that stays on the directory that was opened, wherever links lead meanwhile."""
+    """Yield a path that refers to the opened directory, even if a link changes in the meantime."""
     with rt.fs.pinned(directory) as path:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             raise SandboxError("directory: expected a directory, got a file", code="sandbox.notdir", retry="model")
@@ -97,27 +95,31 @@ toolset.add(
             ArgSpec(
                 "command",
                 ArgType.STRING,
-                description="The bare name of a program, such as ls: no path, no arguments, no shell.",
+                description="Name of a program, such as ls, without a path or arguments; shells are not allowed.",
             ),
             ArgSpec(
                 "args_list",
                 ArgType.SLICE_STRING,
                 default=(),
-                description="Its arguments, each as the program gets it; nothing in them is expanded or split.",
+                description="Arguments of the program, passed unchanged; nothing is expanded or split.",
             ),
             ArgSpec(
                 "directory",
                 ArgType.STRING,
                 default=".",
                 min_length=1,
-                description="Where it works, below the sandbox; the sandbox itself unless it is said.",
+                description="Working directory, relative to the sandbox; the sandbox itself by default.",
             ),
-            ArgSpec("stdin", ArgType.STRING, default="", description="What it can read; nothing unless it is said."),
+            ArgSpec(
+                "stdin", ArgType.STRING, default="", description="Standard input of the program; empty by default."
+            ),
             ArgSpec(
                 "env_names",
                 ArgType.SLICE_STRING,
                 default=(),
-                description="Variables of the host that it gets besides PATH, LANG and HOME, as far as they are set.",
+                description=(
+                    "Names of host environment variables to pass, besides PATH, LANG and HOME, if they are set."
+                ),
             ),
             ArgSpec(
                 "timeout_seconds",
@@ -125,7 +127,9 @@ toolset.add(
                 default=60.0,
                 minimum=0.01,
                 maximum=LONGEST,
-                description="After how many seconds it is ended, with all that it began; 60 unless it is said.",
+                description=(
+                    "Timeout in seconds, after which the program and its child processes are stopped; 60 by default."
+                ),
             ),
             ArgSpec(
                 "max_output_bytes",
@@ -133,18 +137,21 @@ toolset.add(
                 default=1 << 20,
                 minimum=0,
                 maximum=MOST_KEPT,
-                description="How much is kept of each of its streams, the first bytes of it; 1 MiB unless it is said.",
+                description="Maximum bytes to return of each output stream, from its start; 1 MiB by default.",
             ),
         ),
         return_type=ArgType.MAP,
-        description="Run a program with a list of arguments.",
-        when_to_use="For what no other tool does; os.getenv reads a variable without a program, os.sleep waits.",
+        description="Run a command: execute a program with arguments and capture its output.",
+        when_to_use=(
+            "Use it only if no other tool does the job; for an environment variable, use os.getenv, to wait, os.sleep."
+        ),
         return_help=(
-            "success (whether it ended with 0), exit_code (or null), signal (what ended it, such as SIGKILL, or null), "
-            "stdout, stderr, stdout_truncated, stderr_truncated, timed_out, seconds. What is not UTF-8 is replaced."
+            "success (whether the exit code is 0), exit_code (or null), signal (that ended it, such as SIGKILL, "
+            "or null), "
+            "stdout, stderr, stdout_truncated, stderr_truncated, timed_out, seconds. Invalid UTF-8 is replaced."
         ),
         examples=(
-            Example(("echo", ["a  b", "$HOME; ls"]), note="one line, just as it was given"),
+            Example(("echo", ["a  b", "$HOME; ls"]), note="the arguments are printed unchanged"),
             Example({"command": "cat", "stdin": "one\ntwo\n"}),
             Example(("ls", ["-l", "--", "-n.txt"], "data")),
             Example(("sleep", ["60"], ".", "", [], 0.2), note="timed_out is true, and signal is SIGTERM"),
@@ -154,7 +161,7 @@ toolset.add(
         error_conditions=(
             "shell.bad_program, shell.is_shell, shell.not_found, shell.in_sandbox, shell.not_runnable, "
             "shell.bad_argument, shell.too_long, shell.bad_env, before anything runs; shell.too_many, shell.lost, "
-            "shell.cancelled; those of the sandbox for the directory."
+            "shell.cancelled; sandbox errors for the directory."
         ),
     ),
     _executed,

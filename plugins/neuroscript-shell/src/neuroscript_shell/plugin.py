@@ -1,7 +1,4 @@
-"""The door of the distribution: its toolsets, computed for the machine at hand.
-
-Source: contract section 7, the group ``neuroscript.plugins``.
-"""
+"""The plugin entry point, which provides the toolsets that work on this machine."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from neuroscript import Toolset, hookimpl
 
 @hookimpl
 def neuroscript_toolsets() -> list[Toolset]:
-    """Return `os`, and `shell` where the system has process groups: a program is ended with all that it has begun.
+    """Return `os`, and `shell` if the system has process groups, which are needed to stop a program with its children.
 
-    A model is shown no tool that could not do anything on its machine.
+    A model never sees a tool that cannot work on its machine.
     """
     from neuroscript_shell import system
 

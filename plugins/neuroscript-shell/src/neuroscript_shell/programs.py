@@ -1,9 +1,7 @@
-"""A name into the one file that is run: found on the host's PATH, outside the sandbox on every step of the way.
+"""Lookup of programs: from a name to a file on the host's PATH that is outside the sandbox in every respect.
 
-Whoever can write into the sandbox must not choose what runs. So no directory, no link, no interpreter and no further
-name of the file may lie there.
-
-Source: reliability.md T13; deno#2846, where the right to write and the right to run added up to every right.
+A caller that can write into the sandbox must not be able to choose what runs. Otherwise a grant to write and a grant to
+run would together allow everything. So no directory, link, interpreter or hard link of the file can be in the sandbox.
 """
 
 from __future__ import annotations
@@ -20,26 +18,26 @@ import attrs
 from neuroscript import ToolFailed
 
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
-"""What a program may be called: no path, no option, nothing that a shell would read in another way."""
+"""Valid names of programs: no path, no option, nothing that is special in a shell."""
 
 SHELLS: Final = frozenset(
     ("ash", "bash", "busybox", "csh", "dash", "elvish", "fish", "ksh", "ksh93", "mksh", "nu", "pwsh", "rbash", "sash")
     + ("sh", "tcsh", "toybox", "xonsh", "yash", "zsh")
 )
-"""What is refused whoever grants it: its arguments would be a program that nobody looked at."""
+"""Programs that are refused even if granted, because their arguments are programs that no check has seen."""
 
 MOST_LINKS: Final = 40
-"""How many links a path may lead through, as on Linux."""
+"""Maximum number of links in a path, as on Linux."""
 
 MOST_INTERPRETERS: Final = 4
-"""How many scripts may be run by scripts, as on Linux."""
+"""Maximum number of nested script interpreters, as on Linux."""
 
 MOST_LOOKED_AT: Final = 100_000
-"""How many names of the sandbox are compared with a program that has several names."""
+"""Maximum number of sandbox entries to compare with a program that has hard links."""
 
 
 Retry = Literal["model", "later", "host", "never"]
-"""Who can mend a failure."""
+"""Who can fix a failure."""
 
 
 class Inside(Exception):
@@ -48,11 +46,11 @@ class Inside(Exception):
 
 @attrs.frozen
 class Fence:
-    """The sandbox, as the place that no program comes from.
+    """The sandbox, as a directory that programs must not come from.
 
     Attributes:
-        root: Its absolute path.
-        identity: Its device and inode, so that it is known by any name.
+        root: The absolute path of the sandbox.
+        identity: Device and inode, to recognize the sandbox by any path.
     """
 
     root: str
@@ -64,11 +62,11 @@ class Fence:
         return cls(root, _identity(os.stat(root)))
 
     def resolved(self, path: str) -> str:
-        """Return an absolute path without its links, none of whose steps lies in the sandbox.
+        """Resolve the links of an absolute path, and check that no step is in the sandbox.
 
         Raises:
-            Inside: A directory or a link on the way does.
-            OSError: There is nothing there.
+            Inside: A directory or a link on the way is in the sandbox.
+            OSError: The path does not exist.
         """
         at, ahead, links = "/", path.split("/")[::-1], 0
         self._require_other(os.lstat(at))
@@ -91,7 +89,7 @@ class Fence:
         return at
 
     def has_name_of(self, status: os.stat_result) -> bool:
-        """Tell whether a file has one of its names in the sandbox, so that it could be written there."""
+        """Return whether a file has a hard link in the sandbox, through which it could be changed."""
         if status.st_nlink < 2:
             return False
         for count, (path, inode) in enumerate(_below(self.root)):
@@ -107,9 +105,9 @@ class Fence:
 
 
 def searched(path: str, fence: Fence) -> tuple[str, ...]:
-    """Return the directories of a PATH in which programs are looked for: absolute, without links, outside the sandbox.
+    """Return the directories of a PATH to search: absolute, without links, outside the sandbox.
 
-    An empty or relative one means the working directory, which lies in the sandbox.
+    Empty and relative entries are dropped, because they refer to the working directory, which is in the sandbox.
     """
     return tuple(dict.fromkeys(_directories(path, fence)))
 
@@ -118,11 +116,14 @@ def found(name: str, directories: tuple[str, ...], fence: Fence) -> str:
     """Return the path of a program, absolute and without links.
 
     Raises:
-        ToolFailed: shell.bad_program, shell.is_shell, shell.not_found; shell.in_sandbox where somebody who can write
+        ToolFailed: shell.bad_program, shell.is_shell, shell.not_found; shell.in_sandbox, if a caller that can write
             into the sandbox could choose what runs.
     """
     if not NAME.fullmatch(name):
-        raise failure("shell.bad_program", "command: expected the bare name of a program, such as ls, got another text")
+        raise failure(
+            "shell.bad_program",
+            "command: expected the name of a program without a path, such as ls, got another string",
+        )
     for directory in directories:
         try:
             path = fence.resolved(f"{directory}/{name}")
@@ -141,24 +142,25 @@ def found(name: str, directories: tuple[str, ...], fence: Fence) -> str:
 
 
 def failure(code: str, text: str, retry: Retry = "model") -> ToolFailed:
-    """Return the failure of a call, which names no value."""
+    """Return the error for a call; its message contains no values."""
     return ToolFailed(text, code=code, retry=retry)
 
 
 def unsafe() -> ToolFailed:
-    """Return the failure of a program that the sandbox has a hand in."""
-    return failure("shell.in_sandbox", "command: expected a program that nobody can change through the sandbox", "host")
+    """Return the error for a program that can be changed through the sandbox."""
+    return failure("shell.in_sandbox", "command: expected a program that cannot be changed through the sandbox", "host")
 
 
 def _require_no_shell(*names: str) -> None:
     if not SHELLS.isdisjoint(name.lower() for name in names):
         raise failure(
-            "shell.is_shell", "command: expected a program that is no shell; name what the shell would have run"
+            "shell.is_shell",
+            "command: expected a program that is not a shell; pass the program that the shell would run",
         )
 
 
 def _require_safe(path: str, fence: Fence) -> None:
-    """Refuse a file that can be written through the sandbox, or whose interpreter can."""
+    """Refuse a file that can be changed through the sandbox, or whose interpreter can."""
     for _ in range(MOST_INTERPRETERS):
         try:
             if fence.has_name_of(os.stat(path)):
@@ -172,12 +174,12 @@ def _require_safe(path: str, fence: Fence) -> None:
         except Inside:
             raise unsafe() from None
         except OSError:
-            raise failure("shell.not_runnable", "command: its file or its interpreter can not be run", "host") from None
-    raise failure("shell.not_runnable", "command: expected a program, got scripts that run each other", "host")
+            raise failure("shell.not_runnable", "command: the file or its interpreter cannot be run", "host") from None
+    raise failure("shell.not_runnable", "command: expected a program, got too many nested script interpreters", "host")
 
 
 def _interpreter(path: str) -> str | None:
-    """Return what a script names behind ``#!``, or None for what is no script, or may be run and not read."""
+    """Return the interpreter after ``#!``, or None if the file is not a script or is not readable."""
     try:
         with open(path, "rb") as file:
             head = file.read(4096)
@@ -202,7 +204,7 @@ def _directories(path: str, fence: Fence) -> Iterator[str]:
 
 
 def _below(root: str) -> Iterator[tuple[str, int]]:
-    """Yield the path and the inode of each name below a directory; links are not entered."""
+    """Yield the path and inode of each entry below a directory; links are not followed."""
     ahead = [root]
     while ahead:
         try:

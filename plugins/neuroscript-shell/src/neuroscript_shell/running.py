@@ -1,7 +1,7 @@
-"""Run one program: read and cut what it writes, and end it when its time is over.
+"""Run one program: read and truncate its output, and stop it when its time is over.
 
 `supervisor.py` runs between this process and the program. It sets the limits and ends every process that the program
-started, also when this process is killed.
+started, even when this process is killed.
 """
 
 from __future__ import annotations
@@ -26,45 +26,45 @@ from neuroscript_shell.programs import Fence, Inside, failure
 SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 
 LARGEST_FILE: Final = 1 << 30
-"""Bytes of the largest file that a program can write."""
+"""Maximum bytes of a file that a program writes."""
 
 MOST_PROCESSES: Final = 256
-"""How many processes there may be below one call; RLIMIT_NPROC would count those of the user, ours too."""
+"""Maximum number of processes per call; RLIMIT_NPROC would count all processes of the user, including ours."""
 
 LOOK: Final = 0.05
-"""Seconds after which is looked whether anybody still waits."""
+"""Seconds between two checks for cancellation."""
 
 PATIENCE: Final = 5.0
-"""Seconds within which the supervisor ends everything after it was asked to; it needs 4 at most."""
+"""Seconds for the supervisor to stop everything after a request; it needs at most 4."""
 
 CLOSE_PATIENCE: Final = 2.0
-"""Seconds within which the supervisor ends when it is no longer wanted; after that it is killed."""
+"""Seconds for the supervisor to exit when it is no longer needed, before it is killed."""
 
 LAST_WORDS: Final = 0.5
-"""Seconds in which is read what is left in the streams, when all that could write to them has ended."""
+"""Seconds to read the rest of the streams after all processes that could write to them have ended."""
 
 PIECE: Final = 1 << 16
-"""Bytes that are read at once."""
+"""Bytes to read at once."""
 
 Reason = Literal["", "time", "cancelled"]
-"""Why a program was ended."""
+"""Why a program was stopped."""
 
 Confinement = Literal["namespace", "landlock", "tree"]
-"""What keeps a program from outliving its call, as `supervisor.py` explains it."""
+"""What prevents a program from outliving its call; see `supervisor.py`."""
 
 
 @attrs.frozen
 class Launch:
-    """What is run.
+    """A program to run.
 
     Attributes:
         program: An absolute path without links.
-        words: Its name and its arguments.
-        environment: All of its variables.
-        directory: The path of its working directory.
-        stdin: What it can read.
-        seconds: After how many it is ended.
-        most_bytes: How much is kept of each of its two streams.
+        words: The name and the arguments of the program.
+        environment: All environment variables.
+        directory: The path of the working directory.
+        stdin: The standard input.
+        seconds: The timeout in seconds.
+        most_bytes: Maximum bytes to retain of each output stream.
     """
 
     program: str
@@ -81,8 +81,8 @@ class Head:
     """The first bytes of a stream.
 
     Attributes:
-        most: How many are kept.
-        is_cut: Whether there were more.
+        most: Maximum bytes to retain.
+        is_cut: Whether bytes were dropped.
     """
 
     most: int
@@ -90,28 +90,28 @@ class Head:
     _kept: bytearray = attrs.field(factory=bytearray, init=False)
 
     def add(self, data: bytes) -> None:
-        """Keep of *data* what there is room for."""
+        """Retain as much of *data* as fits."""
         room = self.most - len(self._kept)
         self._kept += data[:room]
         self.is_cut = self.is_cut or len(data) > room
 
     def text(self) -> str:
-        """Return what was kept; what is not UTF-8 is replaced."""
+        """Return the retained bytes as text; invalid UTF-8 is replaced."""
         return self._kept.decode("utf-8", "replace")
 
 
 @attrs.frozen
 class Outcome:
-    """What came of a program.
+    """The result of a program.
 
     Attributes:
-        exit_code: Its own, or None where a signal ended it.
-        signal: The name of that signal, or None.
-        stdout: What it wrote, as far as it was kept.
-        stderr: The same of its other stream.
-        seconds: How long it took.
-        reason: Why it was ended.
-        confinement: What kept it from outliving the call.
+        exit_code: The exit code, or None if a signal ended the program.
+        signal: The name of the signal that ended the program, or None.
+        stdout: The retained part of the standard output.
+        stderr: The retained part of the standard error.
+        seconds: The run time in seconds.
+        reason: Why the program was stopped.
+        confinement: What prevented the program from outliving the call.
     """
 
     exit_code: int | None
@@ -134,16 +134,16 @@ class _Running:
             os.write(self.control, b"t")
 
     def wake(self) -> None:
-        """Continue a supervisor that was stopped, as a program can do that shares a user with it."""
+        """Continue the supervisor, which a program of the same user can have stopped."""
         self.process.send_signal(signal.SIGCONT)
 
 
 def run(launch: Launch, fence: Fence, is_left: Callable[[], bool]) -> Outcome:
-    """Run a program to its end, and leave nothing of it behind.
+    """Run a program until it ends, and leave no process behind.
 
     Args:
-        fence: The sandbox, from which the supervisor does not come either.
-        is_left: Tells whether nobody waits for the outcome any more.
+        fence: The sandbox; the supervisor must not come from it either.
+        is_left: Returns whether the call was cancelled.
 
     Raises:
         ToolFailed: shell.too_long, shell.not_runnable, shell.too_many, shell.lost.
@@ -172,7 +172,7 @@ def _started(launch: Launch, fence: Fence) -> Iterator[_Running]:
         try:
             yield _Running(process, controlling.fileno(), report.fileno())
         finally:
-            controlling.close()  # from here on the supervisor kills
+            controlling.close()  # makes the supervisor kill everything
             _close(process)
 
 
@@ -194,9 +194,9 @@ def _process(launch: Launch, fence: Fence, stdin: IO[bytes], control: int, repor
     except OSError as error:
         if error.errno == errno.E2BIG:
             raise failure(
-                "shell.too_long", "args_list: expected arguments that the system takes, got longer ones"
+                "shell.too_long", "args_list: expected arguments within the limits of the system, got longer ones"
             ) from None
-        raise failure("shell.lost", "the process that watches the program could not be started", "later") from None
+        raise failure("shell.lost", "the supervisor of the program could not be started", "later") from None
 
 
 def _supervisor(fence: Fence) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ def _supervisor(fence: Fence) -> tuple[str, ...]:
         return fence.resolved(sys.executable), "-I", "-S", "-X", "utf8", fence.resolved(str(SUPERVISOR))
     except Inside:
         raise failure(
-            "shell.in_sandbox", "expected a Python and a neuroscript-shell outside the sandbox", "host"
+            "shell.in_sandbox", "expected Python and neuroscript-shell to be installed outside the sandbox", "host"
         ) from None
 
 
@@ -226,7 +226,7 @@ def _piped(stack: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _watched(running: _Running, heads: Mapping[int, Head], end: float, is_left: Callable[[], bool]) -> Reason:
-    """Read until all streams have ended, or the supervisor has, and return why the program had to end."""
+    """Read until all streams or the supervisor have ended, and return why the program was stopped."""
     reason: Reason = ""
     over = float("inf")
     with selectors.DefaultSelector() as selector:
@@ -235,7 +235,7 @@ def _watched(running: _Running, heads: Mapping[int, Head], end: float, is_left: 
         while selector.get_map() and time.monotonic() < over:
             for key, _ in selector.select(LOOK):
                 _read(key.fd, heads[key.fd], selector)
-            if running.report not in selector.get_map():  # whoever has escaped may hold a stream open
+            if running.report not in selector.get_map():  # a process that escaped can hold a stream open
                 over = min(over, time.monotonic() + LAST_WORDS)
             elif reason:
                 running.wake()
@@ -276,16 +276,20 @@ def _ended(lines: Mapping[str, str]) -> tuple[int | None, int | None]:
     match lines:
         case {"exec": number}:
             if int(number) == errno.E2BIG:
-                raise failure("shell.too_long", "args_list: expected arguments that the system takes, got longer ones")
-            raise failure("shell.not_runnable", "command: its file or its interpreter can not be run", "host")
+                raise failure(
+                    "shell.too_long", "args_list: expected arguments within the limits of the system, got longer ones"
+                )
+            raise failure("shell.not_runnable", "command: the file or its interpreter cannot be run", "host")
         case {"crowd": _}:
-            raise failure("shell.too_many", f"the program was ended: it began more than {MOST_PROCESSES} processes")
+            raise failure(
+                "shell.too_many", f"the program was stopped because it started more than {MOST_PROCESSES} processes"
+            )
         case {"exit": code}:
             return int(code), None
         case {"signal": number}:
             return None, int(number)
     _kill(lines.get("pid", ""))
-    raise failure("shell.lost", "the process that watched the program was killed", "later")
+    raise failure("shell.lost", "the supervisor of the program was killed", "later")
 
 
 def _kill(group: str) -> None:

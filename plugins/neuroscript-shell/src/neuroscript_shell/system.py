@@ -1,7 +1,4 @@
-"""What the machine tells of itself: its environment, its name, its clock; and a pause.
-
-Source: upstream ``pkg/tool/os``, whose getenv reads every variable once it may read one.
-"""
+"""The ``os`` tools: environment variables, host name, clock and sleep."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ LONGEST_SLEEP: Final = 3600
 """Seconds."""
 
 SLICE: Final = 0.1
-"""Seconds of sleep after which is looked whether anybody still waits."""
+"""Seconds of sleep between two checks for cancellation."""
 
 toolset = Toolset("os")
 
@@ -36,13 +33,15 @@ toolset.add(
         "getenv",
         "os",
         (
-            ArgSpec("name", ArgType.STRING, min_length=1, description="The variable, such as LANG."),
-            ArgSpec("default", ArgType.STRING, default="", description="What is given where it is not set."),
+            ArgSpec("name", ArgType.STRING, min_length=1, description="Name of the variable, such as LANG."),
+            ArgSpec(
+                "default", ArgType.STRING, default="", description="The value to return if the variable is not set."
+            ),
         ),
         return_type=ArgType.STRING,
-        description="Read a variable of the host's environment.",
-        when_to_use="For one variable that is granted; os.hostname names the machine without a grant.",
-        return_help="Its value, or the default where it is not set; what is not UTF-8 is replaced.",
+        description="Get the value of an environment variable.",
+        when_to_use="Use it for a variable that the host grants; for the name of the machine, use os.hostname.",
+        return_help="The value, or the default if it is not set; bytes that are not UTF-8 are replaced.",
         examples=(
             Example(("NOBODY_SETS_THIS",), ""),
             Example({"name": "NOBODY_SETS_THIS", "default": "C"}, "C"),
@@ -56,28 +55,28 @@ toolset.add(
 
 @toolset.tool(
     policy=NAMING,
-    when_to_use="For the name of this machine; os.getenv reads its environment.",
+    when_to_use="Use it for the name of the machine; for environment variables, use os.getenv.",
     examples=(Example(()), Example({}), Example(("x",), error="arg.count")),
 )
 def hostname(rt: Runtime) -> str:
-    """Give the name of the machine in its network.
+    """Get the hostname, the network name of this machine.
 
     Returns:
-        The name as the system knows it, with or without a domain.
+        The host name as the system reports it, with or without a domain.
     """
     return socket.gethostname()
 
 
 @toolset.tool(
     policy=CLOCK,
-    when_to_use="For the time as a number; os.sleep lets time pass.",
+    when_to_use="Use it for a timestamp to calculate with; to wait, use os.sleep.",
     examples=(Example(()), Example({}), Example(("UTC",), error="arg.count")),
 )
 def now(rt: Runtime) -> float:
-    """Give the time of the host's clock.
+    """Get the current time as a Unix timestamp: seconds since the epoch.
 
     Returns:
-        Seconds since 1970-01-01 UTC, with a fraction.
+        Seconds since 1970-01-01 UTC, as a float.
     """
     return rt.now()
 
@@ -90,20 +89,20 @@ def _slept(rt: Runtime, duration_seconds: float) -> bool:
     try:
         while (left := end - time.monotonic()) > 0:
             if rt.cancelled:
-                raise ToolFailed("nobody waits for the result any more", code="os.cancelled", retry="later")
+                raise ToolFailed("the call was cancelled", code="os.cancelled", retry="later")
             time.sleep(min(left, SLICE))
             if (whole := int(time.monotonic() - start)) > told:
                 rt.progress(told := whole, duration_seconds)
     finally:
-        reserved.settle(min(time.monotonic() - start, duration_seconds))  # by how much it overslept is not its doing
+        reserved.settle(min(time.monotonic() - start, duration_seconds))  # oversleeping is not charged to the caller
     return True
 
 
 def _require_time(rt: Runtime, end: float) -> None:
-    """Refuse a wait whose end nobody would see; *end* is on the clock of `time.monotonic`, as the deadline is."""
+    """Refuse to sleep past the deadline of the call; *end* and the deadline are on the `time.monotonic` clock."""
     deadline = rt.deadline
     if deadline is not None and deadline < end:
-        text = "duration_seconds: expected an end before the deadline of the call, got one behind it"
+        text = "duration_seconds: expected to end before the deadline of the call, got a longer time"
         raise ToolFailed(text, code="os.deadline", retry="model")
 
 
@@ -117,19 +116,19 @@ toolset.add(
                 ArgType.FLOAT,
                 minimum=0,
                 maximum=LONGEST_SLEEP,
-                description="How long to wait, in seconds, at most an hour.",
+                description="Seconds to sleep, at most 3600.",
             ),
         ),
         return_type=ArgType.BOOL,
-        description="Wait for some seconds, as the system counts them.",
-        when_to_use="For a pause before the next call; os.now tells the time without waiting.",
-        return_help="True, when the time is over.",
+        description="Sleep: pause execution for a number of seconds, like time.sleep.",
+        when_to_use="Use it to wait before the next call; to read the clock, use os.now.",
+        return_help="True after the time has passed.",
         examples=(
             Example((0,), True),
             Example(("0.01",), True),
             Example((-1,), error="coercion.bounds"),
         ),
-        error_conditions="os.deadline and limit.sleep, before any waiting; os.cancelled.",
+        error_conditions="os.deadline and limit.sleep, before it sleeps; os.cancelled.",
     ),
     _slept,
     WAITING,

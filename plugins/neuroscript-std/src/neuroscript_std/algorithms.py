@@ -1,4 +1,4 @@
-"""Algorithms by name, out of those that a tool knows."""
+"""Names of algorithms that a tool supports."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from neuroscript import ToolFailed
 
 
 def chosen(name: str, known: tuple[str, ...]) -> str:
-    """Return *name* if it is one of *known*, or raise a `ToolFailed`, crypto.bad_algorithm."""
+    """Return *name* if it is one of *known*, or raise `ToolFailed` with the code crypto.bad_algorithm."""
     if name in known:
         return name
-    text = f"algorithm: expected one of {', '.join(known)}, got another text"
+    text = f"algorithm: expected one of {', '.join(known)}, got another string"
     raise ToolFailed(text, code="crypto.bad_algorithm", retry="model")

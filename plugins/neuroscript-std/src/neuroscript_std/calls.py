@@ -1,8 +1,7 @@
-"""Tools that call another one: for each element of a list, on a variable, or with arguments that are data.
+"""Tools that call another tool: ``list.map``, ``var.change`` and ``meta.call``.
 
-A call within loses authority and never wins any. These tools need nothing, so what they call can need nothing either.
-
-Source: contract sections 4 and 5.
+An inner call never has more authority than its caller. These tools need no grants, so they can only call tools that
+need none. See docs/reference/contract.md, "Authority".
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from neuroscript import (
 )
 
 CALLING: Final = ToolPolicy(blocking=True)
-"""What it does to the world, and whether that is waited for, depends on what is called."""
+"""No effects are declared, because they depend on the tool that is called."""
 
 TOOL: Final = ArgSpec("tool", ArgType.STRING, description="The name of the tool to call, such as math.add.")
 FURTHER: Final = ArgSpec(
-    "args", ArgType.SLICE_ANY, default=[], description="What is handed to the tool behind its first argument."
+    "args", ArgType.SLICE_ANY, default=[], description="Further arguments of the tool, after its first one."
 )
 
 toolset = Toolset("calls")
@@ -49,15 +48,15 @@ def _mapped(rt: Runtime, list: list[Any], tool: str, args: list[Any]) -> list[An
 def _results(rt: Runtime, elements: list[Any], tool: str, args: list[Any]) -> Iterator[Any]:
     for index, element in enumerate(elements):
         if rt.cancelled:
-            raise ToolFailed("nobody waits for the result any more", code="list.cancelled", retry="later")
+            raise ToolFailed("the call was cancelled", code="list.cancelled", retry="later")
         rt.progress(index, len(elements))
         yield _told(f"list[{index}]: ", rt.call_tool, tool, [element, *args])
 
 
 def _told(where: str, call: Callable[[str, Any], Any], tool: str, arguments: Any) -> Any:
-    """Make a call whose arguments the caller wrote, who is therefore told what is wrong with them.
+    """Make an inner call and report its failure to the caller, who wrote the arguments.
 
-    A refusal passes as it is.
+    Policy and limit errors pass through unchanged.
     """
     try:
         return call(tool, arguments)
@@ -75,26 +74,27 @@ toolset.add(
         "map",
         "list",
         (
-            ArgSpec("list", ArgType.SLICE_ANY, description="The elements, one for each call."),
+            ArgSpec("list", ArgType.SLICE_ANY, description="The elements; one call is made for each."),
             TOOL,
             FURTHER,
         ),
         return_type=ArgType.SLICE_ANY,
         description=(
-            "Call a tool for each element of a list. It can do no more than it may itself: a tool that needs a grant "
-            "is refused."
+            "Call a tool for every element of a list, like a map function, and return the list of results. A tool "
+            "that needs a grant is refused."
         ),
-        when_to_use="For the same call with many values; meta.call makes a single one.",
-        return_help="The results, in the order of the elements. At the first call that fails there is none.",
+        when_to_use="Use it to run the same call for each item; for a single call, use meta.call.",
+        return_help="The results, in the order of the elements. The first call that fails ends it without a result.",
         examples=(
             Example((["a", " b "], "str.trimspace"), ["a", "b"]),
             Example(([1, 2], "math.add", [0.5]), [1.5, 2.5]),
-            Example(([1, 0], "list.head"), error="call.arguments", note="the text names the place, list[0]"),
+            Example(([1, 0], "list.head"), error="call.arguments", note="the message contains the position, list[0]"),
             Example(([1], "math.plus"), error="tool.not_found"),
         ),
         error_conditions=(
-            "tool.not_found; call.arguments, where an element or what is in args does not fit; list.cancelled; of a "
-            "call that fails its own code."
+            "tool.not_found; call.arguments, if an element or args does not match the tool's arguments; "
+            "list.cancelled; "
+            "otherwise the code of the call that failed."
         ),
     ),
     _mapped,
@@ -111,17 +111,18 @@ toolset.add(
         "change",
         "var",
         (
-            ArgSpec("name", ArgType.STRING, description="What the variable is called; case matters."),
+            ArgSpec("name", ArgType.STRING, description="Name of the variable; case-sensitive."),
             TOOL,
             FURTHER,
         ),
         return_type=ArgType.ANY,
         return_nullable=True,
         description=(
-            "Set a variable to what a tool makes of its value, which is the tool's first argument; nobody comes in "
-            "between. It can do no more than it may itself: a tool that needs a grant is refused."
+            "Update a variable atomically: apply a tool to its value, for example to increment a counter, and "
+            "store the "
+            "result. A tool that needs a grant is refused."
         ),
-        when_to_use="For a value that others may be changing too; var.set replaces it, whatever it is by then.",
+        when_to_use="Use it if concurrent calls change the variable; to overwrite it with a known value, use var.set.",
         return_help="The new value.",
         examples=(
             Example(("rows", "list.append", [{"id": 1}])),
@@ -129,7 +130,9 @@ toolset.add(
             Example(("rows", "list.add"), error="tool.not_found"),
         ),
         error_conditions=(
-            "var.constant; tool.not_found; call.arguments, where they do not fit; of a call that fails its own code."
+            "var.constant; tool.not_found; call.arguments, if they do not match the tool; otherwise the code of "
+            "the call "
+            "that failed."
         ),
     ),
     _changed,
@@ -147,22 +150,25 @@ toolset.add(
         "meta",
         (
             TOOL,
-            ArgSpec("arguments", ArgType.MAP, default={}, description="The arguments of the call, by their names."),
+            ArgSpec("arguments", ArgType.MAP, default={}, description="The arguments of the call, by name."),
         ),
         return_type=ArgType.ANY,
         return_nullable=True,
         description=(
-            "Call a tool that is named by a text, with arguments in a map. It can do no more than it may itself: a "
-            "tool that needs a grant is refused."
+            "Call another tool by name, with keyword arguments in a map. A tool that needs a grant is refused."
         ),
-        when_to_use="For a call that was written down as data; list.map makes one for each element of a list.",
-        return_help="What the tool gives.",
+        when_to_use="Use it if the tool name is only known at run time; for one call per list item, use list.map.",
+        return_help="The result of the tool.",
         examples=(
             Example(("math.add", {"num1": 1, "num2": 2}), 3.0),
-            Example(("str.join", '{"string_list": ["a", "b"], "separator": ","}'), "a,b", note="a map as JSON text"),
+            Example(
+                ("str.join", '{"string_list": ["a", "b"], "separator": ","}'), "a,b", note="a map can be passed as JSON"
+            ),
             Example(("math.add", {"num1": 1}), error="call.arguments"),
         ),
-        error_conditions=("tool.not_found; call.arguments, where they do not fit; of a call that fails its own code."),
+        error_conditions=(
+            "tool.not_found; call.arguments, if they do not match the tool; otherwise the code of the call that failed."
+        ),
     ),
     _called,
     CALLING,

@@ -1,7 +1,4 @@
-"""Digests, keyed digests and random ids; with them, the tools on tokens.
-
-Source: upstream ``pkg/tool/crypto``.
-"""
+"""The ``crypto`` tools: hashes, HMACs, UUIDs and JSON Web Tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ toolset = Toolset("crypto", tokens.toolset.tools)
 @toolset.tool(
     name="hash",
     policy=PURE,
-    when_to_use="For a digest that anybody can check; crypto.hmac takes a key, so that only those who know it can.",
+    when_to_use="Use it for a checksum of a string; for a file, use fs.hash, for a digest with a key, crypto.hmac.",
     examples=(
         Example(("abc", "SHA256"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         Example(("", "md5"), "d41d8cd98f00b204e9800998ecf8427e"),
@@ -30,14 +27,14 @@ toolset = Toolset("crypto", tokens.toolset.tools)
     ),
 )
 def digest(input_string: str, algorithm: str) -> str:
-    """Give the digest of a text.
+    """Compute the hash (digest) of a string with SHA-256, SHA-512 or MD5.
 
     Args:
-        input_string: The text, which is read as UTF-8.
-        algorithm: sha256, sha512 or md5, in any case; md5 keeps nothing safe and is there for old checksums.
+        input_string: The string; its UTF-8 bytes are hashed.
+        algorithm: sha256, sha512 or md5, case-insensitive; md5 is insecure and only for existing checksums.
 
     Returns:
-        The digest in hexadecimal digits, in lower case.
+        The digest as lowercase hexadecimal digits.
 
     Raises:
         ToolFailed: crypto.bad_algorithm.
@@ -60,14 +57,16 @@ toolset.add(
         "hmac",
         "crypto",
         (
-            ArgSpec("input_string", ArgType.STRING, description="The text, which is read as UTF-8."),
-            ArgSpec("secret_key", ArgType.STRING, secret=True, description="The key, which is read as UTF-8."),
-            ArgSpec("algorithm", ArgType.STRING, description="sha256, sha512 or md5, in any case."),
+            ArgSpec("input_string", ArgType.STRING, description="The string; its UTF-8 bytes are signed."),
+            ArgSpec("secret_key", ArgType.STRING, secret=True, description="The key; its UTF-8 bytes are used."),
+            ArgSpec("algorithm", ArgType.STRING, description="sha256, sha512 or md5, case-insensitive."),
         ),
         return_type=ArgType.STRING,
-        description="Give the digest of a text under a key.",
-        when_to_use="For proof that a text comes from one who knows the key; crypto.hash needs no key.",
-        return_help="The HMAC in hexadecimal digits, in lower case.",
+        description="Compute an HMAC (keyed-hash message authentication code) of a message with a key.",
+        when_to_use=(
+            "Use it if you have the key; if only the host has it, use crypto.hmacwith, without a key, crypto.hash."
+        ),
+        return_help="The HMAC as lowercase hexadecimal digits.",
         examples=(
             Example(
                 ("what do ya want for nothing?", "Jefe", "sha256"),
@@ -93,22 +92,27 @@ toolset.add(
         "hmacwith",
         "crypto",
         (
-            ArgSpec("data", ArgType.STRING, description="The text, which is read as UTF-8."),
+            ArgSpec("data", ArgType.STRING, description="The string; its UTF-8 bytes are signed."),
             ArgSpec(
-                "secret_name", ArgType.STRING, min_length=1, description="What the host calls the key that it lends."
+                "secret_name", ArgType.STRING, min_length=1, description="Name of the secret that the host provides."
             ),
-            ArgSpec("algorithm", ArgType.STRING, default="sha256", description="sha256, sha512 or md5, in any case."),
+            ArgSpec(
+                "algorithm", ArgType.STRING, default="sha256", description="sha256, sha512 or md5, case-insensitive."
+            ),
         ),
         return_type=ArgType.STRING,
-        description="Give the digest of a text under a key that the host lends and nobody sees.",
-        when_to_use="For proof with a key that the caller must not know; crypto.hmac takes the key itself.",
-        return_help="The HMAC in hexadecimal digits, in lower case.",
+        description=(
+            "Compute an HMAC of a message with a secret that the host stores; the caller names the key but never sees "
+            "it."
+        ),
+        when_to_use="Use it if the caller must not know the key; to pass the key itself, use crypto.hmac.",
+        return_help="The HMAC as lowercase hexadecimal digits.",
         examples=(
             Example(("what do ya want for nothing?", "signing")),
             Example({"data": "a text", "secret_name": "signing", "algorithm": "SHA512"}),
             Example(("a text", "nobody's"), error="secret.unknown"),
         ),
-        error_conditions="crypto.bad_algorithm; secret.unknown, where the host lends none of that name.",
+        error_conditions="crypto.bad_algorithm; secret.unknown, if the host provides no secret of that name.",
     ),
     _lent_digest,
     ToolPolicy(capabilities=("secret:read:{secret_name}",), effects=("reads", "idempotent"), blocking=False),
@@ -117,7 +121,7 @@ toolset.add(
 
 @toolset.tool(
     policy=RANDOM,
-    when_to_use="For a name that nothing else has; crypto.hash gives the same name for the same text.",
+    when_to_use="Use it for a new, random identifier; for an identifier derived from content, use crypto.hash.",
     examples=(
         Example(()),
         Example({}),
@@ -125,10 +129,10 @@ toolset.add(
     ),
 )
 def uuid(rt: Runtime) -> str:
-    """Give a new random id.
+    """Generate a random UUID, a unique identifier.
 
     Returns:
-        A UUID of version 4, 36 characters in lower case.
+        A version 4 UUID, 36 lowercase characters.
     """
     from uuid import UUID
 

@@ -1,7 +1,4 @@
-"""Errors as values: a code and a message in a map.
-
-Source: upstream ``pkg/tool/errtools``.
-"""
+"""The ``error`` tools: errors as values, a map of a code and a message."""
 
 from __future__ import annotations
 
@@ -16,22 +13,24 @@ toolset = Toolset("error")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For an error that is handed on as a value; shape.validate fails by itself where data does not fit.",
+    when_to_use="Use it to return an error as data; it does not fail the call. To check data, use shape.validate.",
     examples=(
         Example(("NOT_FOUND", "no such page"), {"code": "NOT_FOUND", "message": "no such page"}),
-        Example(("404", "no such page"), {"code": 404, "message": "no such page"}, note="a numeric text is a number"),
-        Example((True, "a truth value is no code"), error="error.bad_code"),
+        Example(
+            ("404", "no such page"), {"code": 404, "message": "no such page"}, note="a numeric string becomes a number"
+        ),
+        Example((True, "a boolean is not a code"), error="error.bad_code"),
     ),
 )
 def new(code: Any, message: str) -> dict[str, Any]:
-    """Make an error value of a code and a message.
+    """Create an error object from a code and a message.
 
     Args:
-        code: A text or a number. A numeric text becomes a number, an int where it is whole.
-        message: What went wrong, in words.
+        code: A string or a number; a numeric string is converted to an int or a float.
+        message: Description of the error.
 
     Returns:
-        A map of ``code`` and ``message``.
+        A map with the keys ``code`` and ``message``.
 
     Raises:
         ToolFailed: error.bad_code.
@@ -47,11 +46,11 @@ def _exact_code(code: Any) -> str | int | float:
             return code
         case _:
             kind = type(code).__name__
-            raise ToolFailed(f"code: expected a text or a number, got {kind}", code="error.bad_code", retry="model")
+            raise ToolFailed(f"code: expected a string or a number, got {kind}", code="error.bad_code", retry="model")
 
 
 def _number_in(text: str) -> str | int | float:
-    """Return the number that a text spells, or the text itself where it spells none that 64 bits hold exactly."""
+    """Convert a numeric string, or return the string itself if 64 bits cannot represent it exactly."""
     number = _read(text, ArgType.FLOAT)
     if number is None or not number.is_integer():
         return text if number is None else number

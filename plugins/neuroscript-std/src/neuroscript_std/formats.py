@@ -1,7 +1,4 @@
-"""Whether a text is an email address, a URL, or a date and time; each look takes time in proportion to its length.
-
-Source: upstream ``pkg/json_lite/special_types_test.go`` for what is meant; the standards for the rest.
-"""
+"""Format checks for strings: email address, URL, date and time. All run in linear time."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ SECONDS: Final = len("2026-11-20T13:27:46")
 
 
 def is_email(text: str) -> bool:
-    """Tell whether a text is an email address: a local part without quotes, ``@``, a domain of at least two labels.
+    """Return whether a string is an email address: an unquoted local part, ``@``, a domain of two or more labels.
 
-    Source: RFC 5321 sections 2.3.5, 4.1.2 and 4.5.3.1.
+    The lengths and characters are those of RFC 5321.
     """
     local, _, domain = text.partition("@")
     if len(local) > LONGEST_LOCAL or LOCAL.fullmatch(local) is None:
@@ -36,10 +33,7 @@ def is_email(text: str) -> bool:
 
 
 def is_url(text: str) -> bool:
-    """Tell whether a text is a URL of http or https with a host.
-
-    Source: RFC 3986 section 3; upstream takes no other scheme.
-    """
+    """Return whether a string is an http or https URL with a host, by RFC 3986."""
     scheme, _, rest = text.partition("://")
     authority = AUTHORITY_END.split(rest, maxsplit=1)[0]
     user, _, host = authority.rpartition("@")
@@ -49,9 +43,9 @@ def is_url(text: str) -> bool:
 
 
 def is_iso_datetime(text: str) -> bool:
-    """Tell whether a text is a date and time with an offset, such as ``2026-11-20T13:27:46.5Z``.
+    """Return whether a string is a date and time with an offset, such as ``2026-11-20T13:27:46.5Z``.
 
-    Source: RFC 3339 section 5.6, in capitals and without leap seconds.
+    The format is that of RFC 3339, with uppercase letters and without leap seconds.
     """
     if TIME.fullmatch(text) is None:
         return False
@@ -67,7 +61,7 @@ def _is_domain(text: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
-    """Tell whether a text is a domain or an IPv6 address in brackets, perhaps with a port."""
+    """Return whether a string is a domain or an IPv6 address in brackets, optionally with a port."""
     end = text.find("]") + 1 if text.startswith("[") else text.find(":")
     name, port = (text[:end], text[end:]) if end > 0 else (text, "")
     found = PORT.fullmatch(port)

@@ -1,7 +1,4 @@
-"""Handles: names of things that tools keep for their caller from one call to the next.
-
-Source: upstream ``pkg/tool/handle``, whose two tools can not be called, and which gives nothing up.
-"""
+"""The ``handle`` tools. A handle refers to a resource that a tool stores for its caller between calls."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ RELEASING: Final = ToolPolicy(effects=("deletes", "idempotent"))
 
 GONE: Final = "file-00000000000000000000000000000000"
 
-HANDLE: Final = ArgSpec("h", ArgType.HANDLE, description="The handle, or its id as a text.")
+HANDLE: Final = ArgSpec("h", ArgType.HANDLE, description="The handle, or its id as a string.")
 
 toolset = Toolset("handle")
 
@@ -25,11 +22,13 @@ toolset.add(
         (HANDLE,),
         return_type=ArgType.STRING,
         return_nullable=True,
-        description="Tell what kind of thing a handle stands for.",
-        when_to_use="To choose the tools that fit a handle; handle.isvalid only tells whether it is still kept.",
-        return_help="The word of the tool that keeps it, or None if it is kept no longer.",
+        description="Return the type of a handle: the kind of resource that it refers to.",
+        when_to_use=(
+            "Use it to choose tools that accept the handle; to check only whether it exists, use handle.isvalid."
+        ),
+        return_help="The kind, such as tree, or None if the handle is no longer valid.",
         examples=(
-            Example((GONE,), None, note="nothing is kept under it"),
+            Example((GONE,), None, note="the handle is not valid"),
             Example({"h": "tree-1"}, "tree"),
             Example(("no handle",), error="coercion.format"),
         ),
@@ -44,9 +43,9 @@ toolset.add(
         "handle",
         (HANDLE,),
         return_type=ArgType.BOOL,
-        description="Tell whether a thing is still kept under a handle.",
-        when_to_use="Before a handle from earlier is used again; handle.type tells the kind of thing too.",
-        return_help="True while it is kept.",
+        description="Check whether a handle is still valid.",
+        when_to_use="Use it before you reuse an old handle; to get the kind too, use handle.type.",
+        return_help="True if the handle refers to a resource that is still stored.",
         examples=(
             Example((GONE,), False),
             Example({"h": "tree-1"}, True),
@@ -63,11 +62,14 @@ toolset.add(
         "handle",
         (HANDLE,),
         return_type=ArgType.BOOL,
-        description="Give up what is kept under a handle.",
-        when_to_use="When a thing is needed no longer; handle.isvalid only looks. At its end a session gives all up.",
-        return_help="True if it was kept until now.",
+        description="Release a handle: close it and free the resource behind it.",
+        when_to_use=(
+            "Use it to free memory early; all handles are released when the session ends. To only check, use "
+            "handle.isvalid."
+        ),
+        return_help="True if the handle was valid until now.",
         examples=(
-            Example((GONE,), False, note="it may be given up twice"),
+            Example((GONE,), False, note="releasing a handle twice is not an error"),
             Example({"h": "tree-1"}, True),
             Example((), error="arg.missing"),
         ),

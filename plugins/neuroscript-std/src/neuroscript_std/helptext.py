@@ -1,7 +1,4 @@
-"""A tool in words: its signature in one line, its help in Markdown.
-
-Source: upstream ``meta.ListToolNames`` and ``meta.ToolsHelp``, with what a tool needs of the host.
-"""
+"""Text descriptions of a tool: its signature in one line, its help in Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from neuroscript import UNSET, ArgSpec, ArgType, ToolInfo, ToolPolicy, ToolSpec
 
 
 def signature(spec: ToolSpec) -> str:
-    """Return the name, the arguments and the result of a tool in one line, in the contract's words for types."""
+    """Return the name, arguments and result of a tool in one line, with the names of ArgTypes."""
     last = len(spec.args) - 1
     arguments = [_argument(arg, spec.variadic and index == last) for index, arg in enumerate(spec.args)]
     kind = _kind(spec.return_type, spec.return_nullable)
@@ -20,7 +17,7 @@ def signature(spec: ToolSpec) -> str:
 
 
 def help_of(info: ToolInfo) -> str:
-    """Return a section of Markdown: what a tool does and when to use it, its arguments, its result, its needs."""
+    """Return a Markdown section: what a tool does, when to use it, its arguments, result and requirements."""
     spec = info.spec
     parts = [f"## {spec.full_name}", f"`{signature(spec)}`", spec.description, spec.when_to_use]
     parts.append("\n".join(f"- `{arg.name}`: {arg.description}" for arg in spec.args))
@@ -34,7 +31,7 @@ def _facts(spec: ToolSpec, policy: ToolPolicy) -> Iterator[str]:
         "Fails": spec.error_conditions,
         "Needs": ", ".join(f"`{each}`" for each in policy.capabilities),
         "Trust": "requires a trusted host" if policy.requires_trust else "",
-        "Approval": "each call is to be approved" if policy.requires_approval else "",
+        "Approval": "each call requires approval" if policy.requires_approval else "",
         "Effects": ", ".join(policy.effects),
     }
     yield from (f"- {what}: {text}" for what, text in facts.items() if text)

@@ -1,7 +1,4 @@
-"""A line to the host's output, and a line from whoever is there to answer.
-
-Source: upstream ``pkg/tool/io``, which takes the streams of the process in place of the host's.
-"""
+"""The ``io`` tools: print to the host's output, and prompt the user for input."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any, Final
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
 
 TELLING: Final = ToolPolicy()
-"""No word of the closed set is meant for a line of output, which changes nothing and is not waited for."""
+"""No declared effect covers a line of output, which changes nothing and does not block."""
 
 ASKING: Final = ToolPolicy(effects=("prompts",))
 
@@ -33,16 +30,18 @@ toolset.add(
     ToolSpec(
         "print",
         "io",
-        (ArgSpec("values", ArgType.ANY, required=False, nullable=True, description="What to print, one by one."),),
+        (ArgSpec("values", ArgType.ANY, required=False, nullable=True, description="The values to print."),),
         variadic=True,
         return_type=ArgType.NIL,
-        description="Print values in one line, with blanks between them.",
-        when_to_use="To tell a person something; io.input asks, and str.tojsonstring gives the text to the caller.",
-        return_help="Nothing. Texts are printed as they are, control characters escaped, all else as JSON.",
+        description="Print values to the standard output (console) as one line, separated by spaces.",
+        when_to_use=(
+            "Use it to show something to the user; to ask, use io.input, to get a string back, str.tojsonstring."
+        ),
+        return_help="None. Strings are printed with control characters escaped, other values as JSON.",
         examples=(
             Example(("rows:", 3, ["a", None]), None, note='prints rows: 3 ["a",null]'),
             Example({"values": ["done"]}, None),
-            Example({"values": "done"}, error="coercion.type", note="by name they are a list"),
+            Example({"values": "done"}, error="coercion.type", note="passed by name, they are a list"),
         ),
     ),
     _printed,
@@ -53,7 +52,7 @@ toolset.add(
 @toolset.tool(
     name="input",
     policy=ASKING,
-    when_to_use="For what only a person knows; io.print tells without asking.",
+    when_to_use="Use it for information only the user has; to show a message without asking, use io.print.",
     examples=(
         Example(("What is your name?",)),
         Example(()),
@@ -61,15 +60,15 @@ toolset.add(
     ),
 )
 def asked(rt: Runtime, message: str = "") -> str:
-    """Ask the user for one line.
+    """Prompt the user for input: ask a question and read one line of input from the terminal.
 
     Args:
-        message: The question, which is shown before the answer.
+        message: The question to show.
 
     Returns:
-        The answer, without the end of its line.
+        The answer, without the newline.
 
     Raises:
-        ToolFailed: prompt.noninteractive, where nobody can answer; prompt.eof, prompt.toolong.
+        ToolFailed: prompt.noninteractive, if no user can answer; prompt.eof, prompt.toolong.
     """
     return rt.prompt_user(message)

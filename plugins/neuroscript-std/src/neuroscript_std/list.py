@@ -1,6 +1,7 @@
-"""Lists: take them apart, put them together, look into them; no list of a caller is ever changed.
+"""The ``list`` tools: build, slice, sort and search lists.
 
-Source: upstream ``pkg/tool/list``; numbers are compared by their value, and a truth value is no number.
+Every tool returns a new list; the caller's list never changes. Numbers are compared by value, and a boolean is not a
+number.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ toolset = Toolset("list")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For one more element at the end; list.prepend puts it at the beginning.",
+    when_to_use="Use it to add one item at the end; to add it at the beginning, use list.prepend.",
     examples=(
         Example((["a", "b"], "c"), ["a", "b", "c"]),
-        Example(("[1]", None), [1, None], note="a list may come as JSON text, and None is an element like others"),
+        Example(("[1]", None), [1, None], note="a list can be passed as JSON, and None is a valid element"),
         Example((["a"],), error="arg.missing"),
     ),
 )
 def append(list: list[Any], element: Any | None) -> list[Any]:
-    """Put an element behind the last one of a list.
+    """Append (add) an element to the end of a list and return the new list.
 
     Args:
         list: The list.
-        element: What is added, as one element, even if it is a list.
+        element: The item to add; a list is added as one nested item.
 
     Returns:
-        A new list with the element at its end.
+        A new list that ends with the element.
     """
     return [*list, element]
 
@@ -39,7 +40,7 @@ def append(list: list[Any], element: Any | None) -> list[Any]:
 @toolset.tool(
     name="appendinplace",
     policy=PURE,
-    when_to_use="For scripts that know this name from upstream; list.append does the same.",
+    when_to_use="Use list.append instead, which behaves the same; this name exists for compatibility.",
     examples=(
         Example((["a", "b"], "c"), ["a", "b", "c"]),
         Example(([], [1]), [[1]]),
@@ -47,23 +48,23 @@ def append(list: list[Any], element: Any | None) -> list[Any]:
     ),
 )
 def append_in_place(list: list[Any], element: Any | None) -> list[Any]:
-    """Put an element behind the last one of a list, as list.append does.
+    """Append an item to a list; an alias of list.append that does not modify the original in place.
 
-    The engine hands each tool its own copy of a list, so the list of the caller stays as it is here too.
+    The engine passes each tool its own copy of a list, so the caller's list does not change.
 
     Args:
         list: The list.
-        element: What is added, as one element.
+        element: The item to add; a list is added as one nested item.
 
     Returns:
-        A new list with the element at its end; the list that was given has not changed.
+        A new list that ends with the element; the original list is unchanged.
     """
     return [*list, element]
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For one more element at the beginning; list.append puts it at the end.",
+    when_to_use="Use it to add one item at the beginning; to add it at the end, use list.append.",
     examples=(
         Example((["b", "c"], "a"), ["a", "b", "c"]),
         Example(([], 1), [1]),
@@ -71,35 +72,35 @@ def append_in_place(list: list[Any], element: Any | None) -> list[Any]:
     ),
 )
 def prepend(list: list[Any], element: Any | None) -> list[Any]:
-    """Put an element before the first one of a list.
+    """Insert an element at the beginning of a list and return the new list.
 
     Args:
         list: The list.
-        element: What is added, as one element.
+        element: The item to add; a list is added as one nested item.
 
     Returns:
-        A new list with the element at its beginning.
+        A new list that starts with the element.
     """
     return [element, *list]
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For one element by its place; list.head is plainer for the first, shape.select goes deeper.",
+    when_to_use="Use it to access one element; for the first one, use list.head, for a nested value, shape.select.",
     examples=(
         Example((["a", "b"], 1), "b"),
-        Example((["a", "b"], -1, "none"), "none", note="nothing stands below 0"),
+        Example((["a", "b"], -1, "none"), "none", note="negative indexes are out of range"),
         Example((["a"], 2), None),
         Example((["a"], "first"), error="coercion.format"),
     ),
 )
 def get(list: list[Any], index: int, default: Any | None = None) -> Any | None:
-    """Give the element at a place of a list, or a default where there is none.
+    """Get the list element at an index (position), or a default value if the index is out of range.
 
     Args:
         list: The list.
-        index: The place, counted from 0; below 0 there is none.
-        default: What is given where the list has no such place; None unless it is said.
+        index: The position, starting at 0; negative indexes are out of range.
+        default: The value to return if the index is out of range; None by default.
 
     Returns:
         The element, or the default.
@@ -109,7 +110,7 @@ def get(list: list[Any], index: int, default: Any | None = None) -> Any | None:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the first element; list.get gives one at any place, list.rest all the others.",
+    when_to_use="Use it for the first element; for another position, use list.get, for all others, list.rest.",
     examples=(
         Example((["a", "b"],), "a"),
         Example(([],), None),
@@ -117,20 +118,20 @@ def get(list: list[Any], index: int, default: Any | None = None) -> Any | None:
     ),
 )
 def head(list: list[Any]) -> Any | None:
-    """Give the first element of a list.
+    """Return the first element of a list (array).
 
     Args:
         list: The list.
 
     Returns:
-        The first element; None where the list is empty.
+        The first element, or None if the list is empty.
     """
     return list[0] if list else None
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For all but the first element; list.slice gives any part, list.tail a number of last ones.",
+    when_to_use="Use it to skip the first element; for the last n elements, use list.tail, for any range, list.slice.",
     examples=(
         Example((["a", "b", "c"],), ["b", "c"]),
         Example(([],), []),
@@ -138,20 +139,20 @@ def head(list: list[Any]) -> Any | None:
     ),
 )
 def rest(list: list[Any]) -> list[Any]:
-    """Give all elements of a list but the first.
+    """Return all elements of a list (array) except the first.
 
     Args:
         list: The list.
 
     Returns:
-        A new list without the first element; an empty one where there was no other.
+        A new list without the first element; empty if the list has fewer than two elements.
     """
     return list[1:]
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the last elements of a list; list.slice gives a part that is counted from the beginning.",
+    when_to_use="Use it to take elements from the end; for a range of indexes, use list.slice.",
     examples=(
         Example((["a", "b", "c"], 2), ["b", "c"]),
         Example((["a", "b"], 5), ["a", "b"]),
@@ -160,14 +161,14 @@ def rest(list: list[Any]) -> list[Any]:
     ),
 )
 def tail(list: list[Any], count: int) -> list[Any]:
-    """Give some of the last elements of a list.
+    """Take the last n elements of a list.
 
     Args:
         list: The list.
-        count: How many elements; all of them where the list has fewer, none at 0 and below.
+        count: Number of elements to return; all if the list is shorter, none if 0 or negative.
 
     Returns:
-        A new list of the last elements, in their order.
+        A new list of the last elements, in the original order.
     """
     return list[-count:] if count > 0 else []
 
@@ -175,31 +176,31 @@ def tail(list: list[Any], count: int) -> list[Any]:
 @toolset.tool(
     name="slice",
     policy=PURE,
-    when_to_use="For a part of a list by its places; list.tail counts from the end, list.get gives one element.",
+    when_to_use="Use it for a range of elements; for the last n, use list.tail, for a single element, list.get.",
     examples=(
         Example((["a", "b", "c", "d"], 1, 3), ["b", "c"]),
-        Example((["a", "b"], -5, 5), ["a", "b"], note="places outside the list mean its ends"),
+        Example((["a", "b"], -5, 5), ["a", "b"], note="indexes out of range are clamped"),
         Example((["a", "b"], 1, 0), []),
         Example((["a"], 0), error="arg.missing"),
     ),
 )
 def part(list: list[Any], start: int, end: int) -> list[Any]:
-    """Give the part of a list between two places.
+    """Return a slice of a list (array): the portion between a start index and an end index.
 
     Args:
         list: The list.
-        start: The place of the first element, counted from 0; below 0 means 0.
-        end: The place behind the last element; beyond the list means its end.
+        start: Index of the first element, starting at 0; a negative index means 0.
+        end: Index after the last element (exclusive); clamped to the length of the list.
 
     Returns:
-        A new list of the elements from start up to but without end; an empty one where end is not above start.
+        A new list of the elements from start up to, but not including, end; empty if end <= start.
     """
     return list[max(start, 0) : max(end, 0)]
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the same elements the other way round; list.sort orders them by their value.",
+    when_to_use="Use it to reverse the existing order; to order elements by value, use list.sort.",
     examples=(
         Example(([1, "b", None],), [None, "b", 1]),
         Example(([],), []),
@@ -207,7 +208,7 @@ def part(list: list[Any], start: int, end: int) -> list[Any]:
     ),
 )
 def reverse(list: list[Any]) -> list[Any]:
-    """Turn a list round.
+    """Return the elements of a list (array) in reverse order.
 
     Args:
         list: The list.
@@ -220,36 +221,36 @@ def reverse(list: list[Any]) -> list[Any]:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For all texts or all numbers in rising order; list.reverse turns it into falling order.",
+    when_to_use="Use it to sort in ascending order; for descending order, pass the result to list.reverse.",
     examples=(
         Example(([3, 1.5, 2],), [1.5, 2, 3]),
-        Example((["b", "10", "9", "B"],), ["10", "9", "B", "b"], note="numbers that are texts are ordered as texts"),
+        Example((["b", "10", "9", "B"],), ["10", "9", "B", "b"], note="numeric strings are sorted as strings"),
         Example(([1, "b"],), error="list.mixed"),
     ),
 )
 def sort(list: list[Any]) -> list[Any]:
-    """Order a list of texts or of numbers, the least first.
+    """Sort the elements of a list of strings or numbers in ascending order.
 
     Args:
-        list: Texts alone, which are ordered by their code points, or numbers alone, whole or not; truth values are
-            neither.
+        list: Only strings, which are ordered by code point, or only numbers (int and float); booleans are not
+            accepted.
 
     Returns:
-        A new list; elements that are equal stay in their order.
+        A new sorted list; equal elements keep their order.
 
     Raises:
-        ToolFailed: list.mixed.
+        ToolFailed: list.mixed, if the list mixes types or holds other types.
     """
     kinds = {type(each) for each in list}
     if kinds <= {str} or kinds <= {int, float}:
         return sorted(list)
     names = " and ".join(sorted("None" if kind is type(None) else kind.__name__ for kind in kinds))
-    raise ToolFailed(f"list: expected all texts or all numbers, got {names}", code="list.mixed", retry="model")
+    raise ToolFailed(f"list: expected only strings or only numbers, got {names}", code="list.mixed", retry="model")
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For how many elements there are; list.isempty only asks whether there are any.",
+    when_to_use="Use it to count elements; to check only whether there are any, use list.isempty.",
     examples=(
         Example((["a", ["b", "c"]],), 2),
         Example(("[]",), 0),
@@ -257,13 +258,13 @@ def sort(list: list[Any]) -> list[Any]:
     ),
 )
 def length(list: list[Any]) -> int:
-    """Count the elements of a list.
+    """Return the length of a list (array): the number of its elements.
 
     Args:
         list: The list.
 
     Returns:
-        The number of elements; a list inside counts as one.
+        The number of elements; a nested list counts as one.
     """
     return len(list)
 
@@ -271,7 +272,7 @@ def length(list: list[Any]) -> int:
 @toolset.tool(
     name="isempty",
     policy=PURE,
-    when_to_use="For whether there is any element; list.length counts them, list.contains looks for one.",
+    when_to_use="Use it before processing a list; to count elements, use list.length, to look for one, list.contains.",
     examples=(
         Example(([],), True),
         Example(([None],), False),
@@ -279,42 +280,42 @@ def length(list: list[Any]) -> int:
     ),
 )
 def is_empty(list: list[Any]) -> bool:
-    """Tell whether a list has no elements.
+    """Check whether a list is empty (has no elements).
 
     Args:
         list: The list.
 
     Returns:
-        True where there are none.
+        True if the list has no elements.
     """
     return not list
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For whether a list has an element like this one; list.get gives the element at a place.",
+    when_to_use="Use it to test membership; to get an element by index, use list.get.",
     examples=(
-        Example(([1, {"a": [2]}], {"a": [2.0]}), True, note="equal to any depth, numbers by their value"),
-        Example(([1, 0], True), False, note="a truth value is no number"),
+        Example(([1, {"a": [2]}], {"a": [2.0]}), True, note="nested values are compared too, numbers by value"),
+        Example(([1, 0], True), False, note="a boolean does not equal a number"),
         Example((["1"], 1), False),
         Example(([1],), error="arg.missing"),
     ),
 )
 def contains(list: list[Any], element: Any | None) -> bool:
-    """Tell whether a list has an element that is equal to another value.
+    """Check whether a list (array) contains a value as an element (membership test).
 
     Args:
         list: The list.
-        element: What is looked for: numbers are equal by value (1 and 1.0), lists and maps by what they hold.
+        element: The value to look for; numbers (1 and 1.0), lists and maps are compared by value.
 
     Returns:
-        True where at least one element is equal.
+        True if at least one element equals the value.
     """
     return any(_equal(each, element) for each in list)
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Tell whether two values of exact built-ins are equal; Python's own ``==`` takes True for 1."""
+    """Return whether two plain values are equal; Python's own ``==`` treats True as 1."""
     match one, other:
         case (bool(), _) | (_, bool()):
             return one is other

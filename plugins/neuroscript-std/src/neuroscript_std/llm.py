@@ -1,8 +1,6 @@
-"""The model that the host lends: an answer, a choice of tools, an embedding.
+"""The ``llm`` tools: ask the host's language model for an answer, a choice of tools or an embedding.
 
-What is logged of a conversation is who spoke and how much, never what was said.
-
-Source: contract section 4, ``llm``.
+The log contains the role and length of each message, never its content.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ toolset = Toolset("llm")
 
 @toolset.tool(
     policy=USING,
-    when_to_use="For an answer in words; llm.choose asks which tools to call, llm.embed compares texts by meaning.",
+    when_to_use="Use it for a text answer; for tool calls, use llm.choose, for an embedding, llm.embed.",
     examples=(
         Example(("Name a prime number.",)),
         Example({"prompt": "Name a prime number.", "system": "You answer in French."}),
@@ -39,17 +37,17 @@ toolset = Toolset("llm")
     ),
 )
 def ask(rt: Runtime, prompt: str, system: str = "") -> str:
-    """Ask the model that the host lends.
+    """Ask a language model (LLM) a question and return its answer.
 
     Args:
-        prompt: What the model is asked.
-        system: How it is to answer; nothing is said of it unless this is given.
+        prompt: The user prompt.
+        system: A system prompt, such as the language of the answer; none by default.
 
     Returns:
-        Its answer.
+        The answer of the model.
 
     Raises:
-        ToolFailed: llm.none, where the host lends no model; other codes that begin with llm.
+        ToolFailed: llm.none, if the host provides no model; other codes that start with llm.
     """
     instructions = [Turn("system", system)] if system else []
     turns = [*instructions, Turn("user", prompt)]
@@ -60,7 +58,9 @@ def ask(rt: Runtime, prompt: str, system: str = "") -> str:
 
 @toolset.tool(
     policy=USING,
-    when_to_use="For the calls that a model would make; llm.ask gives its words, meta.call makes a call.",
+    when_to_use=(
+        "Use it to plan tool calls without running them; to run one, use meta.call, for a text answer, llm.ask."
+    ),
     examples=(
         Example(("What is 1 + 2?", ["math.add", "math.subtract"])),
         Example({"prompt": "What is 1 + 2?", "tools": '["math.add"]'}),
@@ -68,18 +68,18 @@ def ask(rt: Runtime, prompt: str, system: str = "") -> str:
     ),
 )
 def choose(rt: Runtime, prompt: str, tools: list[str]) -> list[dict[str, Any]]:
-    """Ask the model which of some tools to call; none is called.
+    """Let a language model choose which tools to call for a prompt; return the tool calls without running them.
 
     Args:
-        prompt: What the model is asked.
-        tools: The canonical names of tools that may be called here, such as math.add.
+        prompt: The user prompt.
+        tools: The canonical names of available tools, such as math.add.
 
     Returns:
-        One map for each call that it asks for, as it wrote it: id, name, and arguments (in order, by name, or the JSON
-        text of either). An empty list where it asks for none.
+        One map for each call that the model requests: id, name, and arguments (a list, a map, or JSON of either, as the
+        model wrote it). An empty list if it requests none.
 
     Raises:
-        ToolFailed: llm.unknown_tool; llm.none, where the host lends no model; other codes that begin with llm.
+        ToolFailed: llm.unknown_tool; llm.none, if the host provides no model; other codes that start with llm.
     """
     specs = [_spec(rt, index, name) for index, name in enumerate(tools)]
     turn = Turn("user", prompt)
@@ -90,7 +90,7 @@ def choose(rt: Runtime, prompt: str, tools: list[str]) -> list[dict[str, Any]]:
 
 def _spec(rt: Runtime, index: int, name: str) -> ToolSpec:
     if name not in rt.tools:
-        text = f"tools[{index}]: expected the canonical name of a tool that may be called here, got another text"
+        text = f"tools[{index}]: expected the canonical name of an available tool, got another string"
         raise ToolFailed(text, code="llm.unknown_tool", retry="model")
     return rt.tools[name].spec
 
@@ -112,17 +112,17 @@ toolset.add(
     ToolSpec(
         "embed",
         "llm",
-        (ArgSpec("text", ArgType.STRING, description="The text."),),
+        (ArgSpec("text", ArgType.STRING, description="The text to embed."),),
         return_type=ArgType.EMBEDDING,
-        description="Give the embedding of a text, by the model that the host lends.",
-        when_to_use="To compare texts by their meaning; llm.ask gives an answer in words.",
-        return_help="Numbers, as many for every text of one model; near ones for texts that mean nearly the same.",
+        description="Compute the embedding vector of a text with a model, for semantic similarity.",
+        when_to_use="Use it to compare texts by meaning; for a text answer, use llm.ask.",
+        return_help="A vector of floats, of the same length for all texts; similar texts have similar vectors.",
         examples=(
             Example(("a text",)),
             Example({"text": "another text"}),
             Example((7,), error="coercion.type"),
         ),
-        error_conditions="llm.none, where the host lends no model; other codes that begin with llm.",
+        error_conditions="llm.none, if the host provides no model; other codes that start with llm.",
     ),
     _embedded,
     USING,

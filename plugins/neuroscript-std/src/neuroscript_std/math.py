@@ -1,6 +1,6 @@
-"""Arithmetic on floats and whole numbers.
+"""The ``math`` tools: arithmetic on floats and integers.
 
-Source: upstream ``pkg/tool/math``, with more operations; a result that no float can hold is an error, never infinity.
+A result that a float cannot represent is an error, never infinity.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ toolset = Toolset("math")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the sum of two numbers; math.subtract takes one from the other.",
+    when_to_use="Use it for a sum of two numbers; to subtract, use math.subtract.",
     examples=(
         Example((2, 3), 5.0),
-        Example({"num1": "2", "num2": " 0.5 "}, 2.5, note="numbers may come as text"),
+        Example({"num1": "2", "num2": " 0.5 "}, 2.5, note="numbers can be passed as strings"),
         Example((2, "three"), error="coercion.format"),
     ),
 )
 def add(num1: float, num2: float) -> float:
-    """Add two numbers.
+    """Add two numbers and return the sum.
 
     Args:
         num1: The first number.
         num2: The second number.
 
     Returns:
-        The sum.
+        The sum of the two numbers.
     """
     return _finite(num1 + num2)
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the difference of two numbers; math.abs gives its size without the sign.",
+    when_to_use="Use it for a difference; for its magnitude without the sign, pass the result to math.abs.",
     examples=(
         Example((5, 3), 2.0),
         Example((0.5, 2), -1.5),
@@ -48,21 +48,21 @@ def add(num1: float, num2: float) -> float:
     ),
 )
 def subtract(num1: float, num2: float) -> float:
-    """Take the second number from the first.
+    """Subtract the second of two numbers from the first and return the difference.
 
     Args:
-        num1: The number to take from.
-        num2: The number to take away.
+        num1: The number to subtract from.
+        num2: The number to subtract.
 
     Returns:
-        The difference.
+        num1 minus num2.
     """
     return _finite(num1 - num2)
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the product of two numbers; math.power multiplies a number by itself.",
+    when_to_use="Use it for a product of two numbers; to multiply a number by itself repeatedly, use math.power.",
     examples=(
         Example((4, 2.5), 10.0),
         Example((-3, 3), -9.0),
@@ -70,7 +70,7 @@ def subtract(num1: float, num2: float) -> float:
     ),
 )
 def multiply(num1: float, num2: float) -> float:
-    """Multiply two numbers.
+    """Multiply two numbers and return the product.
 
     Args:
         num1: The first factor.
@@ -80,14 +80,14 @@ def multiply(num1: float, num2: float) -> float:
         The product.
 
     Raises:
-        ToolFailed: math.overflow.
+        ToolFailed: math.overflow, if the result is too large for a float.
     """
     return _finite(num1 * num2)
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For a quotient with its fraction; math.modulo gives what is left over between whole numbers.",
+    when_to_use="Use it for an exact quotient with a fraction; for the remainder of integer division, use math.modulo.",
     examples=(
         Example((10, 4), 2.5),
         Example((-1, 8), -0.125),
@@ -95,14 +95,14 @@ def multiply(num1: float, num2: float) -> float:
     ),
 )
 def divide(num1: float, num2: float) -> float:
-    """Divide the first number by the second.
+    """Divide the first of two numbers by the second and return the quotient.
 
     Args:
         num1: The dividend.
-        num2: The divisor, not 0.
+        num2: The divisor; must not be 0.
 
     Returns:
-        The quotient.
+        num1 divided by num2.
 
     Raises:
         ToolFailed: math.division_by_zero.
@@ -113,22 +113,22 @@ def divide(num1: float, num2: float) -> float:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For what is left over between whole numbers; math.divide gives the quotient.",
+    when_to_use="Use it for the remainder, for example to test divisibility; for the quotient, use math.divide.",
     examples=(
         Example((10, 3), 1),
-        Example((-10, 3), -1, note="the sign is that of the dividend"),
+        Example((-10, 3), -1, note="the result has the sign of the dividend"),
         Example((10.5, 3), error="coercion.fraction"),
     ),
 )
 def modulo(num1: int, num2: int) -> int:
-    """Give the remainder of a whole division, with the sign of the dividend.
+    """Return the remainder of integer division (modulo); its sign is that of the dividend.
 
     Args:
-        num1: The dividend, a whole number.
-        num2: The divisor, a whole number but not 0.
+        num1: The dividend, an integer.
+        num2: The divisor, an integer; must not be 0.
 
     Returns:
-        The remainder, smaller than the divisor.
+        The remainder; its absolute value is less than that of the divisor.
 
     Raises:
         ToolFailed: math.division_by_zero.
@@ -140,7 +140,7 @@ def modulo(num1: int, num2: int) -> int:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For powers and roots of any degree; math.sqrt is plainer for square roots.",
+    when_to_use="Use it for powers and for roots of any degree; for a square root, use math.sqrt.",
     examples=(
         Example((2, 10), 1024.0),
         Example((27, 0.5), 5.196152422706632),
@@ -148,14 +148,14 @@ def modulo(num1: int, num2: int) -> int:
     ),
 )
 def power(base: float, exponent: float) -> float:
-    """Raise a number to a power.
+    """Raise a number to a power: the base to the exponent (exponentiation).
 
     Args:
-        base: The number to raise; not below 0 where the exponent has a fraction, not 0 where it is below 0.
-        exponent: The power.
+        base: The base; must not be negative if the exponent is fractional, and not 0 if it is negative.
+        exponent: The exponent; 0.5 gives a square root.
 
     Returns:
-        The base to the power of the exponent.
+        The base raised to the exponent.
 
     Raises:
         ToolFailed: math.domain, math.overflow.
@@ -163,14 +163,14 @@ def power(base: float, exponent: float) -> float:
     try:
         return _finite(math.pow(base, exponent))
     except ValueError:
-        raise ToolFailed("no real number is that power", code="math.domain", retry="model") from None
+        raise ToolFailed("the result is not a real number", code="math.domain", retry="model") from None
     except OverflowError:
         raise _too_large() from None
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For square roots; math.power takes roots of other degrees.",
+    when_to_use="Use it for square roots; for other roots, use math.power with a fractional exponent.",
     examples=(
         Example((9,), 3.0),
         Example(("2",), 1.4142135623730951),
@@ -178,26 +178,26 @@ def power(base: float, exponent: float) -> float:
     ),
 )
 def sqrt(number: float) -> float:
-    """Give the square root of a number.
+    """Calculate the square root of a number.
 
     Args:
-        number: The number, not below 0.
+        number: The number; must not be negative.
 
     Returns:
-        The root, not below 0.
+        The non-negative square root.
 
     Raises:
         ToolFailed: math.domain.
     """
     if number < 0:
-        raise ToolFailed("a number below 0 has no real root", code="math.domain", retry="model")
+        raise ToolFailed("a negative number has no real square root", code="math.domain", retry="model")
     return math.sqrt(number)
 
 
 @toolset.tool(
     name="abs",
     policy=PURE,
-    when_to_use="For the size of a number without its sign; math.max compares several.",
+    when_to_use="Use it for a magnitude or a distance; for the largest of several numbers, use math.max.",
     examples=(
         Example((-2.5,), 2.5),
         Example((3,), 3.0),
@@ -205,20 +205,20 @@ def sqrt(number: float) -> float:
     ),
 )
 def absolute(number: float) -> float:
-    """Give a number without its sign.
+    """Return the absolute value of a number.
 
     Args:
         number: The number.
 
     Returns:
-        The number itself, or its opposite where it is below 0.
+        The number without its sign.
     """
     return abs(number)
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the whole number below; math.round goes to the nearest one.",
+    when_to_use="Use it to always round down; to round to the nearest number, use math.round, to round up, math.ceil.",
     examples=(
         Example((2.9,), 2),
         Example((-2.1,), -3),
@@ -226,13 +226,13 @@ def absolute(number: float) -> float:
     ),
 )
 def floor(number: float) -> int:
-    """Go down to a whole number.
+    """Round a number down to an integer (floor).
 
     Args:
         number: The number, between -2**63 and 2**63.
 
     Returns:
-        The greatest whole number that is not above it.
+        The largest integer less than or equal to the number.
 
     Raises:
         ToolFailed: math.overflow.
@@ -242,7 +242,7 @@ def floor(number: float) -> int:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the whole number above; math.round goes to the nearest one.",
+    when_to_use="Use it to always round up; to round to the nearest number, use math.round, to round down, math.floor.",
     examples=(
         Example((2.1,), 3),
         Example((-2.9,), -2),
@@ -250,13 +250,13 @@ def floor(number: float) -> int:
     ),
 )
 def ceil(number: float) -> int:
-    """Go up to a whole number.
+    """Round a number up to the next integer (ceiling).
 
     Args:
         number: The number, between -2**63 and 2**63.
 
     Returns:
-        The least whole number that is not below it.
+        The smallest integer greater than or equal to the number.
 
     Raises:
         ToolFailed: math.overflow.
@@ -265,7 +265,7 @@ def ceil(number: float) -> int:
 
 
 def _rounded(rt: Runtime, number: float, digits: int) -> float:
-    from decimal import ROUND_HALF_UP, Context, Decimal  # dear to load, and seldom wanted
+    from decimal import ROUND_HALF_UP, Context, Decimal  # slow to import and rarely needed
 
     exact = Decimal(repr(number)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, Context(prec=400))
     return _finite(float(exact))
@@ -276,23 +276,23 @@ toolset.add(
         "round",
         "math",
         (
-            ArgSpec("number", ArgType.FLOAT, description="The number to round, as it is written in decimals."),
+            ArgSpec("number", ArgType.FLOAT, description="The number to round, taken as its decimal representation."),
             ArgSpec(
                 "digits",
                 ArgType.INT,
                 default=0,
                 minimum=-15,
                 maximum=15,
-                description="How many digits stay behind the point; below 0 for tens, hundreds and so on.",
+                description="Number of decimal places; negative rounds to tens, hundreds and so on.",
             ),
         ),
         return_type=ArgType.FLOAT,
-        description="Round a number to some digits behind the point.",
-        when_to_use="For fewer digits; math.floor and math.ceil go down and up to a whole number.",
-        return_help="The nearest number of that many digits; of two equally near, the one further from 0.",
+        description="Round a number to the given number of decimal places (digits after the point).",
+        when_to_use="Use it to round to the nearest value; to always round down or up, use math.floor or math.ceil.",
+        return_help="The nearest value with that many decimal places; ties round away from 0, so 2.5 becomes 3.",
         examples=(
             Example((2.675, 2), 2.68),
-            Example((-2.5,), -3.0, note="a half goes away from 0"),
+            Example((-2.5,), -3.0, note="ties round away from 0"),
             Example((1, 16), error="coercion.bounds"),
         ),
     ),
@@ -309,15 +309,15 @@ def _add_variadic(name: str, pick: Callable[..., float], what: str, other: str, 
         ToolSpec(
             name,
             "math",
-            (ArgSpec("numbers", ArgType.FLOAT, description="The numbers to compare, at least one."),),
+            (ArgSpec("numbers", ArgType.FLOAT, description="One or more numbers to compare."),),
             variadic=True,
             return_type=ArgType.FLOAT,
-            description=f"Give the {what} of some numbers.",
-            when_to_use=f"For the {what} of numbers at hand; math.{other} does the opposite, list.sort orders a list.",
-            return_help=f"The {what} of them.",
+            description=f"Return the {what} of several numbers.",
+            when_to_use=f"Use it to compare numbers; for the opposite, use math.{other}, to order them all, list.sort.",
+            return_help=f"The {what} of the numbers.",
             examples=(
                 Example((3, 1, 2), first),
-                Example({"numbers": ["0.5"]}, 0.5, note="by name they are a list"),
+                Example({"numbers": ["0.5"]}, 0.5, note="passed by name, they are a list"),
                 Example((), error="arg.missing"),
             ),
         ),
@@ -326,8 +326,8 @@ def _add_variadic(name: str, pick: Callable[..., float], what: str, other: str, 
     )
 
 
-_add_variadic("min", min, "least", "max", 1.0)
-_add_variadic("max", max, "greatest", "min", 3.0)
+_add_variadic("min", min, "smallest (minimum)", "max", 1.0)
+_add_variadic("max", max, "largest (maximum)", "min", 3.0)
 
 
 def _finite(number: float) -> float:
@@ -348,4 +348,4 @@ def _whole(number: int) -> int:
 
 def _refuse_zero(divisor: float) -> None:
     if divisor == 0:
-        raise ToolFailed("a division by 0 has no result", code="math.division_by_zero", retry="model")
+        raise ToolFailed("division by zero", code="math.division_by_zero", retry="model")

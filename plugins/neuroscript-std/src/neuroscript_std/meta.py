@@ -1,8 +1,6 @@
-"""Tools on tools: which may be called here, with what, and what each needs of the host.
+"""The ``meta`` tools: list and describe the available tools, their arguments and the permissions they need.
 
-A tool that this host does not permit is not shown.
-
-Source: upstream ``pkg/tool/meta``, which tells neither trust nor capabilities nor effects.
+Tools that the host does not permit are not listed.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ toolset = Toolset("meta")
 
 @toolset.tool(
     policy=LOOKING,
-    when_to_use="For a short look at what can be called; meta.show tells all of one tool, meta.toolshelp of several.",
+    when_to_use="Use it for a short overview; for the details of one tool, use meta.show, for help, meta.toolshelp.",
     examples=(
         Example(("meta.show",), "meta.show(name: string) -> map"),
         Example({"filter": "IO."}, 'io.input(message: string = "") -> string\nio.print(*values: any | null) -> nil'),
@@ -39,20 +37,20 @@ toolset = Toolset("meta")
     ),
 )
 def listtoolnames(rt: Runtime, filter: str = "") -> str:
-    """List the tools that may be called, by their signatures.
+    """List the names of all available tools as text: one line with the signature of each.
 
     Args:
-        filter: A part of the names to be listed, in any case; all are unless it is said.
+        filter: List only names that contain this string, case-insensitive; by default, all.
 
     Returns:
-        One signature in each line, in the order of their names.
+        One signature per line, sorted by name.
     """
     return "\n".join(signature(each.spec) for each in _found(rt, filter))
 
 
 @toolset.tool(
     policy=LOOKING,
-    when_to_use="For the specs of tools as data; meta.gettoolspecificationsjson gives the same as text.",
+    when_to_use="Use it to process specs as data; for a JSON string, use meta.gettoolspecificationsjson.",
     examples=(
         Example(("no such tool",), []),
         Example({"filter": "math."}),
@@ -60,49 +58,49 @@ def listtoolnames(rt: Runtime, filter: str = "") -> str:
     ),
 )
 def listtools(rt: Runtime, filter: str = "") -> list[dict[str, Any]]:
-    """Describe the tools that may be called, as data.
+    """List the available tools as data: names, arguments, results and required permissions.
 
     Args:
-        filter: A part of the names of the tools, in any case; all are described unless it is said.
+        filter: List only names that contain this string, case-insensitive; by default, all.
 
     Returns:
-        One map for each, in the order of their names, as meta.show gives it.
+        One map for each tool, sorted by name, as returned by meta.show.
     """
     return [_described(each) for each in _found(rt, filter)]
 
 
 @toolset.tool(
     policy=LOOKING,
-    when_to_use="For all that is to be known of one tool; meta.listtoolnames tells which there are.",
+    when_to_use="Use it for one tool; to see which tools exist, use meta.listtoolnames.",
     examples=(
         Example(("math.add",)),
-        Example({"name": "math__add"}, note="in any spelling"),
+        Example({"name": "math__add"}, note="the wire name is accepted too"),
         Example(("math.plus",), error="meta.unknown"),
     ),
 )
 def show(rt: Runtime, name: str) -> dict[str, Any]:
-    """Describe one tool, as data.
+    """Show the details and documentation of a single tool by name, as data.
 
     Args:
-        name: Its name, in any spelling.
+        name: Name of the tool, canonical or as a model calls it (math__add).
 
     Returns:
-        Its spec (name, groupname, fullname, args, returnType and others), what it needs (requiresTrust, requiredCaps,
-        effects, requiresApproval) and its origin, the distribution that brought it.
+        Its spec (name, groupname, fullname, args, returnType and others), its requirements (requiresTrust,
+        requiredCaps, effects, requiresApproval) and its origin, the distribution that provides it.
 
     Raises:
         ToolFailed: meta.unknown.
     """
     info = rt.tools.get(_canonical(name))
     if info is None:
-        text = "name: expected one of the tools that meta.listtoolnames lists, got another text"
+        text = "name: expected a tool that meta.listtoolnames lists, got another string"
         raise ToolFailed(text, code="meta.unknown", retry="model")
     return _described(info)
 
 
 @toolset.tool(
     policy=LOOKING,
-    when_to_use="For the specs of tools as JSON, to hand them on; meta.listtools gives them as data.",
+    when_to_use="Use it to export specs as a JSON string; for data, use meta.listtools.",
     examples=(
         Example(("no such tool",), "[]"),
         Example({"filter": "math."}),
@@ -110,13 +108,13 @@ def show(rt: Runtime, name: str) -> dict[str, Any]:
     ),
 )
 def gettoolspecificationsjson(rt: Runtime, filter: str = "") -> str:
-    """Describe the tools that may be called, as JSON text.
+    """Return the specifications of the available tools as a JSON string.
 
     Args:
-        filter: A part of the names of the tools, in any case; all are described unless it is said.
+        filter: List only names that contain this string, case-insensitive; by default, all.
 
     Returns:
-        An array of what meta.listtools gives, keys sorted.
+        A JSON array of what meta.listtools returns, with sorted keys.
     """
     from neuroscript_std.text.jsontext import compact
 
@@ -125,7 +123,7 @@ def gettoolspecificationsjson(rt: Runtime, filter: str = "") -> str:
 
 @toolset.tool(
     policy=LOOKING,
-    when_to_use="For help that is read, by a person or a model; meta.show gives one tool as data.",
+    when_to_use="Use it for help that a user or a model reads; for the spec of one tool as data, use meta.show.",
     examples=(
         Example(("no such tool",), NONE),
         Example({"filter": "math."}),
@@ -133,13 +131,13 @@ def gettoolspecificationsjson(rt: Runtime, filter: str = "") -> str:
     ),
 )
 def toolshelp(rt: Runtime, filter: str = "") -> str:
-    """Explain the tools that may be called, in Markdown.
+    """Show help text for the available tools, formatted as Markdown.
 
     Args:
-        filter: A part of the names of the tools, in any case; all are explained unless it is said.
+        filter: Show only names that contain this string, case-insensitive; by default, all.
 
     Returns:
-        A section for each, in the order of their names, or a sentence where there is none.
+        One section for each tool, sorted by name, or a message if no tool matches.
     """
     return "\n\n".join(help_of(each) for each in _found(rt, filter)) or NONE
 

@@ -1,7 +1,4 @@
-"""Path-Lite: the way to one value inside others, as a text such as ``a.b[0].c`` or as a list of keys and indexes.
-
-Source: upstream ``pkg/json_lite/json_lite_guide.md``.
-"""
+"""Path-Lite: the path to a nested value, as a string such as ``a.b[0].c`` or as a list of keys and indexes."""
 
 from __future__ import annotations
 
@@ -18,24 +15,24 @@ LONGEST_SEGMENT: Final = 256
 """Characters."""
 
 SEGMENT: Final = re.compile(r"(?:(?:\A|(?<=[^.])\.)(?P<key>[^.\[\]]{1,256})|\[(?P<index>[0-9]{1,18})\])")
-"""One segment of a text with what divides it from the one before; 18 digits fit into 64 bits."""
+"""One segment of a path with its leading separator; 18 digits fit into 64 bits."""
 
 LITERAL: Final = re.compile(r"[.\[\]]|\A\Z")
 LONGEST_SHOWN: Final = 64
-"""How many characters of a path or a key that a caller wrote are repeated to it."""
+"""Maximum characters of the caller's path or key in an error message."""
 
 ABSENT: Final = object()
-"""Stands for a value that is not there."""
+"""Marks a missing value."""
 
 Segments = tuple[str | int, ...]
-"""Keys of maps and indexes of lists, from the outermost in."""
+"""Keys of maps and indexes of lists, outermost first."""
 
 
 def parsed(path: Any) -> Segments:
-    """Return the segments of a path.
+    """Parse a path into its segments.
 
     Args:
-        path: A text in Path-Lite, or a list of keys and indexes, in which a key may hold dots and brackets.
+        path: A Path-Lite string, or a list of keys and indexes, in which keys can contain dots and brackets.
 
     Raises:
         ToolFailed: shape.bad_path.
@@ -50,7 +47,7 @@ def parsed(path: Any) -> Segments:
 
 
 def is_path(text: str) -> bool:
-    """Tell whether a text is a path."""
+    """Return whether a string is a valid path."""
     try:
         return bool(parsed(text))
     except ToolFailed:
@@ -58,42 +55,42 @@ def is_path(text: str) -> bool:
 
 
 def spelt(segments: Sequence[str | int]) -> str:
-    """Return segments as they can stand in an error: in Path-Lite, keys with dots or brackets quoted, and cut."""
+    """Return segments for an error message: as Path-Lite, keys with dots or brackets quoted, truncated."""
     parts = [_spelt(segment) for segment in segments[: LONGEST_SHOWN + 1]]
     return shown("".join(parts).removeprefix(".")) or "value"
 
 
 def shown(name: str) -> str:
-    """Return a name that a caller wrote, cut, and with every character that is not printable written as an escape."""
+    """Return a name from the caller for an error message: truncated, with non-printable characters escaped."""
     cut = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in cut)
 
 
 def type_name(value: object) -> str:
-    """Return the name of a value's type, as errors call it."""
+    """Return the name of a value's type for an error message."""
     return "None" if value is None else type(value).__name__
 
 
 @attrs.frozen(eq=False, repr=False)
 class Reader:
-    """Goes the way of paths into values, which it does not change.
+    """Reads values at paths without changing the data.
 
     Attributes:
-        case_insensitive: Whether a key that is not there stands for the one key that differs from it only in case.
+        case_insensitive: Whether a missing key matches the one key that differs from it only in case.
     """
 
     case_insensitive: bool = False
     _folded: dict[int, dict[str, list[str]]] = attrs.field(factory=dict, init=False, repr=False)
 
     def read(self, value: Any, segments: Segments, *, missing_ok: bool = False) -> Any:
-        """Return what stands at the end of a path.
+        """Return the value at a path.
 
         Args:
-            missing_ok: Whether None is returned where nothing stands there.
+            missing_ok: Whether to return None if there is no value.
 
         Raises:
-            ToolFailed: shape.missing, where a key or an index is not there or the way leads on from None;
-                shape.wrong_type, where it leads into something else that is no map or no list; shape.ambiguous, where
+            ToolFailed: shape.missing, if a key or an index does not exist or the path continues after None;
+                shape.wrong_type, if the path continues into a value that is not a map or list; shape.ambiguous, if
                 several keys differ only in case.
         """
         for depth, segment in enumerate(segments):
@@ -128,7 +125,7 @@ class Reader:
 
 
 def folded(value: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the keys of a map by what they are without regard to case."""
+    """Return the keys of a map, grouped by their case-folded form."""
     found: dict[str, list[str]] = {}
     for key in value:
         found.setdefault(key.casefold(), []).append(key)
@@ -141,7 +138,7 @@ def _from_text(text: str) -> Segments:
     while position < len(text) or not segments:
         found = SEGMENT.match(text, position)
         if found is None or len(segments) == MOST_SEGMENTS:
-            raise _bad_path("another text")
+            raise _bad_path("another string")
         segments.append(int(found["index"]) if found["key"] is None else found["key"])
         position = found.end()
     return tuple(segments)
@@ -162,23 +159,23 @@ def _segment(index: int, segment: Any) -> str | int:
         case float() if segment.is_integer() and segment >= 0:
             return int(segment)
         case str():
-            got = f"a text of {len(segment)}"
+            got = f"a string of {len(segment)}"
         case int() | float() if type(segment) is not bool:
             got = "another number"
         case _:
             got = type_name(segment)
-    text = f"path[{index}]: expected a key of 1 to {LONGEST_SEGMENT} characters or a whole number from 0, got {got}"
+    text = f"path[{index}]: expected a key of 1 to {LONGEST_SEGMENT} characters or an integer from 0, got {got}"
     raise ToolFailed(text, code="shape.bad_path", retry="model")
 
 
 def _bad_path(got: str) -> ToolFailed:
-    expected = f"1 to {MOST_SEGMENTS} keys and indexes, as a text such as a.b[0] or as a list"
+    expected = f"1 to {MOST_SEGMENTS} keys and indexes, as a string such as a.b[0] or as a list"
     return ToolFailed(f"path: expected {expected}, got {got}", code="shape.bad_path", retry="model")
 
 
 def _missing(way: Segments, missing_ok: bool) -> None:
     if not missing_ok:
-        text = f"{spelt(way)}: expected a value, got nothing (with missing_ok that is no error)"
+        text = f"{spelt(way)}: expected a value, got nothing; set missing_ok to allow this"
         raise ToolFailed(text, code="shape.missing", retry="model")
 
 

@@ -1,7 +1,4 @@
-"""Values that stand in each other: find one by its path, and make sure that a map holds what it should.
-
-Source: upstream ``pkg/tool/shape`` and ``pkg/tool/ai``, which is the same once more and is not shipped.
-"""
+"""The ``shape`` tools: select values from nested data by path, and validate maps against a schema."""
 
 from __future__ import annotations
 
@@ -17,21 +14,21 @@ CASE_INSENSITIVE: Final = ArgSpec(
     "case_insensitive",
     ArgType.BOOL,
     default=False,
-    description="Whether a key may differ in case; where keys differ only in case, that is an error.",
+    description="True to ignore the case of keys; two keys that differ only in case are an error.",
 )
 MISSING_OK: Final = ArgSpec(
     "missing_ok",
     ArgType.BOOL,
     default=False,
-    description="Whether it is no error when nothing stands at a path.",
+    description="True to return no value instead of an error if a path does not exist.",
 )
 ALLOW_EXTRA: Final = ArgSpec(
     "allow_extra",
     ArgType.BOOL,
     default=False,
-    description="Whether keys that the shape does not name are let be, at every level.",
+    description="True to allow keys that are not in the shape, at every level.",
 )
-VALUE: Final = ArgSpec("value", ArgType.ANY, nullable=True, description="A map or a list, or what holds them.")
+VALUE: Final = ArgSpec("value", ArgType.ANY, nullable=True, description="The nested data, usually a map or a list.")
 
 USER: Final = {"user": {"NAME": "Ada", "tags": ["math", "poetry"]}, "a.b": 1}
 
@@ -39,9 +36,7 @@ toolset = Toolset("shape")
 
 
 def _options(*keys: ArgSpec) -> ArgSpec:
-    return ArgSpec(
-        "options", ArgType.MAP, default={}, keys=keys, description="How to go about it; all are off at first."
-    )
+    return ArgSpec("options", ArgType.MAP, default={}, keys=keys, description="Options; all are false by default.")
 
 
 def _selected(rt: Runtime, value: Any, path: Any, options: dict[str, bool]) -> Any:
@@ -59,20 +54,20 @@ toolset.add(
                 "path",
                 ArgType.ANY,
                 description=(
-                    "The way to one value: a text such as user.tags[0], with dots between keys and indexes from 0 in "
-                    "brackets; or a list of keys and indexes, in which a key may hold dots and brackets."
+                    "Path to the value: a string such as user.tags[0], with dots between keys and zero-based indexes "
+                    "in brackets; or a list of keys and indexes, in which keys can contain dots and brackets."
                 ),
             ),
             _options(CASE_INSENSITIVE, MISSING_OK),
         ),
         return_type=ArgType.ANY,
         return_nullable=True,
-        description="Give the value at a path into maps and lists.",
-        when_to_use="For one value; shape.selectmany gives several at once, list.get one of a list.",
-        return_help="The value; None where nothing stands at the path and missing_ok is on.",
+        description="Get a value from nested data by path, for example a key of a JSON object or an element of a list.",
+        when_to_use="Use it for one value; for several, use shape.selectmany, for a list item, list.get.",
+        return_help="The value; None if the path does not exist and missing_ok is true.",
         examples=(
             Example((USER, "user.tags[1]"), "poetry"),
-            Example((USER, ["a.b"]), 1, note="a key with a dot in it, as a list"),
+            Example((USER, ["a.b"]), 1, note="a key that contains a dot, as a list"),
             Example((USER, "user.name", {"case_insensitive": True}), "Ada"),
             Example((USER, "user.email", {"missing_ok": True}), None),
             Example((USER, "user.email"), error="shape.missing"),
@@ -100,7 +95,7 @@ def _all_selected(rt: Runtime, value: Any, extracts: dict[str, Any], options: di
 
 
 def _named(name: str, step: Callable[..., Any], *values: Any) -> Any:
-    """Take one step for the extract of that name, which the text of its failure begins with."""
+    """Run one step and prefix its error message with the name of the extract."""
     try:
         return step(*values)
     except ToolFailed as error:
@@ -117,20 +112,22 @@ toolset.add(
             ArgSpec(
                 "extracts",
                 ArgType.MAP,
-                description="A path for each name that the result is to have, as shape.select takes it.",
+                description="Maps each key of the result to a path, in the form of shape.select.",
             ),
             _options(CASE_INSENSITIVE, MISSING_OK),
         ),
         return_type=ArgType.MAP,
-        description="Give the values at several paths as a map.",
-        when_to_use="For several values of one map or list; shape.select gives a single one as it is.",
-        return_help="A map of the names to the values; a name is left out where nothing is found and missing_ok is on.",
+        description="Extract several values from nested data at once, by their paths.",
+        when_to_use="Use it for several values; for a single value, use shape.select.",
+        return_help="A map of names to values; missing values are omitted if missing_ok is true.",
         examples=(
             Example((USER, {"name": "user.NAME", "first": "user.tags[0]"}), {"name": "Ada", "first": "math"}),
             Example((USER, {"name": "user.NAME", "email": "user.email"}, {"missing_ok": True}), {"name": "Ada"}),
             Example((USER, {"email": "user.email"}), error="shape.missing"),
         ),
-        error_conditions="shape.bad_path, shape.missing, shape.wrong_type, shape.ambiguous; of the first that fails.",
+        error_conditions=(
+            "shape.bad_path, shape.missing, shape.wrong_type, shape.ambiguous, for the first path that fails."
+        ),
     ),
     _all_selected,
     PURE,
@@ -140,7 +137,7 @@ toolset.add(
 @toolset.tool(
     name="isvalidpath",
     policy=PURE,
-    when_to_use="For a path that somebody else wrote; shape.select says itself where one is no path.",
+    when_to_use="Use it for untrusted paths; shape.select reports an invalid path itself.",
     examples=(
         Example(("a.b[0].c-d_e",), True),
         Example(("a..b",), False),
@@ -149,13 +146,13 @@ toolset.add(
     ),
 )
 def is_valid_path(path_string: str) -> bool:
-    """Tell whether a text is a path.
+    """Check whether a path string for shape.select has valid syntax.
 
     Args:
-        path_string: A text such as a.b[0]: at most 128 keys and indexes of at most 256 characters each.
+        path_string: A path such as a.b[0], with at most 128 keys and indexes of at most 256 characters each.
 
     Returns:
-        True where shape.select can go that way, whatever the value.
+        True if the syntax is valid, whether or not a value exists at the path.
     """
     return paths.is_path(path_string)
 
@@ -173,21 +170,23 @@ toolset.add(
         "validate",
         "shape",
         (
-            ArgSpec("value", ArgType.MAP, description="The map to look through."),
+            ArgSpec("value", ArgType.MAP, description="The map to validate."),
             ArgSpec(
                 "shape",
                 ArgType.MAP,
                 description=(
-                    "A map of field names to types: string, int, float, bool, any, email, url, isoDatetime, or a map "
-                    "that is a shape itself. Behind a name, ? lets the field be absent and [] means a list of the type."
+                    "Maps field names to types: string, int, float, bool, any, email, url, isoDatetime, or a nested "
+                    "shape. A name that ends in ? is optional, one that ends in [] is a list of the type."
                 ),
             ),
             _options(ALLOW_EXTRA, CASE_INSENSITIVE),
         ),
         return_type=ArgType.BOOL,
-        description="Make sure that a map has the fields that a shape names, each of its type.",
-        when_to_use="Before values of a map are relied on; shape.select then takes one out of it.",
-        return_help="True; a map that does not fit is an error that tells every place, at most 20 of them.",
+        description=(
+            "Validate data against a schema: check that a map has the expected keys, with values of the expected types."
+        ),
+        when_to_use="Use it before you rely on the data; to read values from it, use shape.select.",
+        return_help="True; a map that does not match is an error that lists every mismatch, at most 20.",
         examples=(
             Example(({"name": "Ada", "tags": []}, PERSON), True),
             Example(({"name": "Ada", "tags": ["a"], "x": 1}, PERSON, {"allow_extra": True}), True),

@@ -1,9 +1,7 @@
-"""Shape-Lite: what a map is to hold, as a map of field names to types.
+"""Shape-Lite: a schema for maps, written as a map of field names to types.
 
-A field's name may end in ``?`` (it may be absent) and ``[]`` (a list of that type), in any order; its type is one of
-`TYPES`, or a map that is a shape itself.
-
-Source: upstream ``pkg/json_lite/json_lite_guide.md``; where that stops at the first mismatch, all are told.
+A field name can end in ``?`` (optional) and ``[]`` (a list of the type), in any order. Its type is one of `TYPES`, or a
+map that is a nested shape. Validation reports all mismatches, not only the first.
 """
 
 from __future__ import annotations
@@ -19,15 +17,15 @@ from neuroscript_std.formats import is_email, is_iso_datetime, is_url
 from neuroscript_std.paths import folded, spelt, type_name
 
 DEEPEST: Final = 64
-"""How many shapes may stand in each other below the first."""
+"""Maximum nesting levels of shapes below the outermost."""
 
 LISTED: Final = 20
-"""How many faults are told before the others are only counted."""
+"""Maximum number of faults in an error message; the others are only counted."""
 
 FIELD: Final = re.compile(r"(?P<name>.*?)(?:\?(?:\[\])?|\[\]\??)?", re.DOTALL)
 
 Where = tuple[Any, "str | int"] | None
-"""A place: the place that holds it, and the key or index in there."""
+"""A location: the enclosing location, and the key or index in it."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -35,10 +33,10 @@ class Field:
     """One field of a shape.
 
     Attributes:
-        name: Without suffixes.
-        type: A word of `TYPES`, or the fields of a nested shape.
-        optional: Whether it may be absent.
-        many: Whether it is a list of what *type* says.
+        name: Name without suffixes.
+        type: A key of `TYPES`, or the fields of a nested shape.
+        optional: Whether the field can be absent.
+        many: Whether the field is a list of *type*.
     """
 
     name: str
@@ -48,40 +46,40 @@ class Field:
 
     @property
     def expected(self) -> str:
-        """What an error says is expected."""
+        """The expected type, as error messages name it."""
         word = self.type if isinstance(self.type, str) else "map"
         return f"list of {word}" if self.many else word
 
 
 Fields = Mapping[str, Field]
-"""The fields of a shape by name; where case does not matter, by the name without regard to it."""
+"""The fields of a shape by name; case-folded if case does not matter."""
 
 
 @attrs.define(eq=False, repr=False)
 class Faults:
-    """What is wrong, by path: the first of them in words, all of them in number."""
+    """The faults that were found: the messages of the first ones, and the number of all."""
 
     told: list[str] = attrs.field(factory=list)
     count: int = 0
 
     def add(self, where: Where, expected: str, got: str) -> None:
-        """Note one more."""
+        """Add a fault."""
         self.count += 1
         if self.count <= LISTED:
             self.told.append(f"{_place(where)}: expected {expected}, got {got}")
 
     def refuse(self, code: str) -> None:
-        """Raise a `ToolFailed` with that code if there are any."""
+        """Raise `ToolFailed` with *code* if there are any faults."""
         if self.count:
             more = [f"and {self.count - LISTED} more"] if self.count > LISTED else []
             raise ToolFailed("; ".join([*self.told, *more]), code=code, retry="model")
 
 
 def parsed(shape: Mapping[str, Any], *, case_insensitive: bool = False) -> Fields:
-    """Return the fields of a shape.
+    """Parse a shape into its fields.
 
     Raises:
-        ToolFailed: shape.bad_shape, with every fault in it.
+        ToolFailed: shape.bad_shape, with every fault up to `LISTED`.
     """
     faults = Faults()
     fields = _fields(shape, case_insensitive, None, 0, faults)
@@ -92,7 +90,7 @@ def parsed(shape: Mapping[str, Any], *, case_insensitive: bool = False) -> Field
 def validate(
     value: dict[str, Any], fields: Fields, *, allow_extra: bool = False, case_insensitive: bool = False
 ) -> None:
-    """Make sure that a map holds what a shape says.
+    """Check that a map matches a shape.
 
     Args:
         fields: Parsed with the same *case_insensitive*.
@@ -109,14 +107,14 @@ def validate(
 
 @attrs.frozen(eq=False, repr=False)
 class Validation:
-    """One pass over a value; what does not fit is noted in *faults*."""
+    """One pass over a value that collects mismatches in *faults*."""
 
     allow_extra: bool
     case_insensitive: bool
     faults: Faults = attrs.field(factory=Faults, init=False)
 
     def map(self, value: dict[str, Any], fields: Fields, where: Where) -> None:
-        """Look through one map."""
+        """Validate one map."""
         given = folded(value) if self.case_insensitive else {key: [key] for key in value}
         for key, field in fields.items():
             self._field(value, given.pop(key, []), field, where)
@@ -147,7 +145,7 @@ class Validation:
         if isinstance(type, str):
             if not TYPES[type](value):
                 wrong_form = type in TEXTS and isinstance(value, str)
-                self.faults.add(where, type, "a text of another form" if wrong_form else type_name(value))
+                self.faults.add(where, type, "a string of another format" if wrong_form else type_name(value))
         elif isinstance(value, dict):
             self.map(value, type, where)
         else:
@@ -157,7 +155,7 @@ class Validation:
 def _fields(shape: Mapping[str, Any], fold: bool, where: Where, depth: int, faults: Faults) -> Fields:
     fields: dict[str, Field] = {}
     if depth > DEEPEST:
-        faults.add(where, f"at most {DEEPEST} shapes in each other", "more")
+        faults.add(where, f"at most {DEEPEST} levels of nested shapes", "more")
         return fields
     for key, type in shape.items():
         field = _field(key, type, fold, (where, key), depth, faults)
@@ -174,7 +172,7 @@ def _field(key: str, type: Any, fold: bool, where: Where, depth: int, faults: Fa
     found = FIELD.fullmatch(key)
     name = found["name"] if found else ""
     if not name or name.endswith(("?", "[]")):
-        faults.add(where, "a name with at most one ? and one [] behind it", "another text")
+        faults.add(where, "a name followed by at most one ? and one []", "another string")
         return None
     suffixes = key[len(name) :]
     match type:
@@ -183,7 +181,7 @@ def _field(key: str, type: Any, fold: bool, where: Where, depth: int, faults: Fa
         case Mapping():
             held = _fields(type, fold, where, depth + 1, faults)
         case _:
-            got = "another text" if isinstance(type, str) else type_name(type)
+            got = "another string" if isinstance(type, str) else type_name(type)
             faults.add(where, f"one of {', '.join(TYPES)} or a map of fields", got)
             return None
     return Field(name, held, "?" in suffixes, "[]" in suffixes)
@@ -210,7 +208,7 @@ TEXTS: Final[Mapping[str, Callable[[str], bool]]] = {
     "url": is_url,
     "isoDatetime": is_iso_datetime,
 }
-"""The types of texts that have a form."""
+"""The string types with a format."""
 
 TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "string": lambda value: isinstance(value, str),
@@ -220,4 +218,4 @@ TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "any": lambda value: True,
     **{word: _of_form(fits) for word, fits in TEXTS.items()},
 }
-"""The words for a type, and what a value of it is."""
+"""The supported types, each with the test that a value must pass."""

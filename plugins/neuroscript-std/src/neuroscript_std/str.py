@@ -1,7 +1,6 @@
-"""All tools on texts, gathered: their characters, their pieces, their encodings, JSON, the terminal, patterns.
+"""The ``str`` toolset: inspect, transform, split, encode and search strings, and read and write JSON.
 
-Source: upstream ``pkg/tool/strtools``. What differs on purpose: counts and numbers stay whole, what is decoded is
-strict, and no call can fill the memory or run without end.
+Numbers keep their type, decoding is strict, and the memory and run time of every call are bounded.
 """
 
 from __future__ import annotations

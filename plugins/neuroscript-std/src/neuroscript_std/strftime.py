@@ -1,7 +1,7 @@
-"""A moment by a strftime pattern, alike on every platform and in every locale, with English names of days and months.
+"""Date formatting with strftime patterns, the same on every platform and in every locale.
 
-Source: the table of directives in Python's ``datetime`` documentation; C's ``strftime`` differs in what it does with
-years below 1000, unknown directives, widths and flags, so none of it is called here.
+Names of days and months are in English. The directives are those of Python's ``datetime``. The platform's ``strftime``
+is not used, because implementations differ for years below 1000, unknown directives, widths and flags.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MONTHS: Final = (
 
 
 def formatted(moment: datetime, pattern: str) -> str:
-    """Return a moment as a pattern says.
+    """Format a date and time with a pattern.
 
     Args:
-        moment: With a time zone.
-        pattern: A text with directives such as ``%Y-%m-%d``.
+        moment: A date and time with a time zone.
+        pattern: A string with directives such as ``%Y-%m-%d``.
 
     Raises:
-        ToolFailed: time.bad_pattern, where a ``%`` begins no directive.
+        ToolFailed: time.bad_pattern, if a ``%`` does not start a directive.
     """
     return DIRECTIVE.sub(lambda found: _part(moment, found[1]), pattern)
 
@@ -51,13 +51,13 @@ def _part(moment: datetime, directive: str) -> str:
     part = PARTS.get(directive)
     if part is None:
         known = " ".join(sorted([*PARTS, *WHOLES], key=lambda each: (each.lower(), each)))
-        text = f"pattern: expected one of {known} behind each %, got something else"
+        text = f"pattern: expected one of {known} after each %, got something else"
         raise ToolFailed(text, code="time.bad_pattern", retry="model")
     return part(moment)
 
 
 def _week(moment: datetime, first: int) -> int:
-    """Return the number of the week in the year, whose weeks begin with the weekday *first*; 0 before the first one."""
+    """Return the week of the year, for weeks that start on the weekday *first*; 0 before the first such day."""
     return (moment.timetuple().tm_yday + 6 - (moment.weekday() - first) % 7) // 7
 
 
@@ -97,7 +97,7 @@ PARTS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "z": lambda moment: _offset(moment, ""),
     ":z": lambda moment: _offset(moment, ":"),
 }
-"""The directives that stand for one part of a moment."""
+"""Directives for one part of a date or time."""
 
 WHOLES: Final[Mapping[str, str]] = {
     "F": "%Y-%m-%d",
@@ -106,4 +106,4 @@ WHOLES: Final[Mapping[str, str]] = {
     "c": "%a %b %e %H:%M:%S %Y",
     "x": "%m/%d/%y",
 }
-"""The directives that stand for several, as in the locale ``C``."""
+"""Directives for several parts, as in the ``C`` locale."""

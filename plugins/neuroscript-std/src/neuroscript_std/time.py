@@ -1,6 +1,6 @@
-"""The clock, and moments as texts and as seconds since 1970-01-01 UTC.
+"""The ``time`` tools: the current time, parsing and formatting of dates, and sleep.
 
-Source: upstream ``pkg/tool/time``, with parse and format; its sleep can not be called.
+A time is an ISO 8601 string or a Unix timestamp, the seconds since 1970-01-01 UTC.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PURE: Final = ToolPolicy(effects=("pure",))
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 ISO: Final = "%Y-%m-%dT%H:%M:%S.%f%:z"
 MOMENT: Final = re.compile(r"[0-9W-]{7,10}(?:[Tt ][0-9:.,]+(?:Z|[+-][0-9:.]+)?)?")
-"""What ISO 8601 may look like: Python takes any character between date and time, even the ninth of 15 digits."""
+"""The shape of ISO 8601; Python accepts any character between date and time, even the ninth of 15 digits."""
 
 LONGEST_SLEEP: Final = 3600
 """Seconds."""
 
 SLICE: Final = 0.1
-"""Seconds of sleep after which is looked whether anybody still waits."""
+"""Seconds of sleep between two checks for cancellation."""
 
 LONGEST_PATTERN: Final = 200
 """Characters."""
@@ -36,21 +36,21 @@ toolset = Toolset("time")
 
 @toolset.tool(
     policy=CLOCK,
-    when_to_use="For the time of the clock as a text; time.parse makes seconds of it to reckon with.",
+    when_to_use="Use it for a readable time; for a Unix timestamp, use os.now or pass the result to time.parse.",
     examples=(
         Example(()),
-        Example(("Europe/Berlin",), note="the time that people there read off their clocks, with its offset"),
+        Example(("Europe/Berlin",), note="the local time in that zone, with its offset"),
         Example(("Middle Earth",), error="time.bad_zone"),
     ),
 )
 def now(rt: Runtime, zone: str = "UTC") -> str:
-    """Give the present date and time.
+    """Get the current date and time in ISO 8601 format, in UTC or another time zone.
 
     Args:
-        zone: The name of a time zone, such as Europe/Berlin.
+        zone: Name of the time zone, such as Europe/Berlin.
 
     Returns:
-        The moment in ISO 8601 with microseconds and offset, such as 2026-11-20T13:27:46.123456+00:00.
+        The time in ISO 8601 with microseconds and offset, such as 2026-11-20T13:27:46.123456+00:00.
 
     Raises:
         ToolFailed: time.bad_zone.
@@ -61,22 +61,22 @@ def now(rt: Runtime, zone: str = "UTC") -> str:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For reckoning with a date and time; time.format makes a text of seconds again.",
+    when_to_use="Use it to calculate with or compare dates; to convert a timestamp to a string, use time.format.",
     examples=(
         Example(("2026-11-20T13:27:46+00:00",), 1795181266.0),
-        Example(("1970-01-01T01:00:00.5",), 3600.5, note="without an offset it is UTC"),
+        Example(("1970-01-01T01:00:00.5",), 3600.5, note="without an offset, UTC is assumed"),
         Example(("1970-01-02",), 86400.0),
         Example(("tomorrow",), error="time.bad_text"),
     ),
 )
 def parse(text: str) -> float:
-    """Read a date, or a date and time, in ISO 8601.
+    """Parse an ISO 8601 date string and convert it to a Unix timestamp in seconds.
 
     Args:
-        text: A date such as 2026-11-20, or a date, T or a blank, and a time; UTC is meant where no offset is named.
+        text: A date such as 2026-11-20, or a date and a time separated by T or a space; UTC without an offset.
 
     Returns:
-        Seconds since 1970-01-01 UTC, to the microsecond; below 0 before it.
+        Seconds since 1970-01-01 UTC, with microseconds; negative before that date.
 
     Raises:
         ToolFailed: time.bad_text.
@@ -84,7 +84,7 @@ def parse(text: str) -> float:
     moment = _moment(text)
     if moment is None:
         expected = "a date or a date and time in ISO 8601, such as 2026-11-20T13:27:46+00:00"
-        raise ToolFailed(f"text: expected {expected}, got another text", code="time.bad_text", retry="model")
+        raise ToolFailed(f"text: expected {expected}, got another string", code="time.bad_text", retry="model")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - EPOCH).total_seconds()
@@ -102,7 +102,7 @@ def _formatted(rt: Runtime, seconds: float, pattern: str, zone: str) -> str:
     try:
         moment = (EPOCH + timedelta(seconds=seconds)).astimezone(where)
     except (OverflowError, ValueError):
-        text = "seconds: expected a moment from the year 1 to 9999, got one outside"
+        text = "seconds: expected a time in the years 1 to 9999, got one outside"
         raise ToolFailed(text, code="time.range", retry="model") from None
     return formatted(moment, pattern)
 
@@ -112,25 +112,25 @@ toolset.add(
         "format",
         "time",
         (
-            ArgSpec("seconds", ArgType.FLOAT, description="Seconds since 1970-01-01 UTC; below 0 before it."),
+            ArgSpec("seconds", ArgType.FLOAT, description="Unix timestamp in seconds; negative before 1970-01-01 UTC."),
             ArgSpec(
                 "pattern",
                 ArgType.STRING,
                 default=ISO,
                 max_length=LONGEST_PATTERN,
-                description="A strftime pattern, such as %d.%m.%Y %H:%M; ISO 8601 with microseconds unless it is said.",
+                description="A strftime pattern, such as %d.%m.%Y %H:%M; the default is ISO 8601 with microseconds.",
             ),
             ArgSpec(
                 "zone",
                 ArgType.STRING,
                 default="UTC",
-                description="The name of the time zone to tell the moment in, such as Europe/Berlin.",
+                description="Name of the time zone of the result, such as Europe/Berlin.",
             ),
         ),
         return_type=ArgType.STRING,
-        description="Write a moment as a text.",
-        when_to_use="For a date and time that people or programs read; time.parse goes the other way.",
-        return_help="The moment as the pattern says; the names of days and months are English.",
+        description="Convert a Unix timestamp to a date and time string, formatted with a strftime pattern.",
+        when_to_use="Use it to convert a timestamp to readable text; to parse a date string, use time.parse.",
+        return_help="The formatted date and time; names of days and months are in English.",
         examples=(
             Example((0,), "1970-01-01T00:00:00.000000+00:00"),
             Example((1795181266, "%A, %d %B %Y, %H:%M", "Europe/Berlin"), "Friday, 20 November 2026, 14:27"),
@@ -152,20 +152,20 @@ def _slept(rt: Runtime, duration_seconds: float) -> bool:
     try:
         while (left := end - time.monotonic()) > 0:
             if rt.cancelled:
-                raise ToolFailed("nobody waits for the result any more", code="time.cancelled", retry="later")
+                raise ToolFailed("the call was cancelled", code="time.cancelled", retry="later")
             time.sleep(min(left, SLICE))
             if (whole := int(time.monotonic() - start)) > told:
                 rt.progress(told := whole, duration_seconds)
     finally:
-        reserved.settle(min(time.monotonic() - start, duration_seconds))  # by how much it overslept is not its doing
+        reserved.settle(min(time.monotonic() - start, duration_seconds))  # oversleeping is not charged to the caller
     return True
 
 
 def _require_time(rt: Runtime, end: float) -> None:
-    """Refuse a wait whose end nobody would see; *end* is on the clock of `time.monotonic`, as the deadline is."""
+    """Refuse to sleep past the deadline of the call; *end* and the deadline are on the `time.monotonic` clock."""
     deadline = rt.deadline
     if deadline is not None and deadline < end:
-        text = "duration_seconds: expected an end before the deadline of the call, got one behind it"
+        text = "duration_seconds: expected to end before the deadline of the call, got a longer time"
         raise ToolFailed(text, code="time.deadline", retry="model")
 
 
@@ -179,19 +179,19 @@ toolset.add(
                 ArgType.FLOAT,
                 minimum=0,
                 maximum=LONGEST_SLEEP,
-                description="How long to wait, in seconds, at most an hour.",
+                description="Seconds to sleep, at most 3600.",
             ),
         ),
         return_type=ArgType.BOOL,
-        description="Wait for some seconds.",
-        when_to_use="For a pause before the next call; time.now tells the time without waiting.",
-        return_help="True, when the time is over.",
+        description="Sleep: pause execution for a number of seconds.",
+        when_to_use="Use it to wait before the next call; to read the clock, use time.now.",
+        return_help="True after the time has passed.",
         examples=(
             Example((0,), True),
             Example(("0.01",), True),
             Example((-1,), error="coercion.bounds"),
         ),
-        error_conditions="time.deadline and limit.sleep, before any waiting; time.cancelled.",
+        error_conditions="time.deadline and limit.sleep, before it sleeps; time.cancelled.",
     ),
     _slept,
     WAITING,
@@ -199,15 +199,15 @@ toolset.add(
 
 
 def _zone(name: str) -> tzinfo:
-    """Return the time zone of a name; UTC is known even where there is no time zone database."""
+    """Return the time zone of a name; UTC works even without a time zone database."""
     if name == "UTC":
         return UTC
     from zoneinfo import ZoneInfo
 
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # not there, no time zone or a way out of their directory, that directory
+    except (KeyError, ValueError, OSError):  # unknown, invalid or outside the database, or a directory of it
         pass
     raise ToolFailed(
-        "zone: expected a time zone, such as Europe/Berlin, got another text", code="time.bad_zone", retry="model"
+        "zone: expected a time zone, such as Europe/Berlin, got another string", code="time.bad_zone", retry="model"
     )

@@ -1,9 +1,7 @@
-"""JSON Web Tokens that are signed with a secret.
+"""``crypto`` tools for JSON Web Tokens (RFC 7519) that are signed with a secret.
 
-They are read and made by PyJWT, which comes with ``pip install "neuroscript-std[jwt]"``. Only HS256, HS384 and HS512
-are ever accepted, whatever a token says of itself. Times are told by the host's clock.
-
-Source: upstream ``pkg/tool/crypto``; RFC 7519; RFC 8725 sections 3.1 and 3.2.
+They use PyJWT, which is installed by ``pip install "neuroscript-std[jwt]"``. Only HS256, HS384 and HS512 are accepted,
+whatever the header of a token says (RFC 8725). Times are checked against the host's clock.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ SIGNING: Final = ToolPolicy(requires_trust=True, capabilities=("crypto:sign:jwt"
 
 SIGNATURES: Final = ("HS256", "HS384", "HS512")
 SIGNATURE_ALONE: Final = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
-"""PyJWT knows no clock but the system's. For whom a token is, its caller must say, as upstream leaves it."""
+"""PyJWT checks times only against the system clock, so the tool checks them. The caller checks the audience."""
 
 SAMPLE_SECRET: Final = "a secret for examples, of 32 bytes or more"  # noqa: S105
 SAMPLE_TOKEN: Final = (
@@ -50,21 +48,21 @@ toolset = Toolset("crypto")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For a look into a token that is not trusted; crypto.verifyjwt says whether it can be.",
+    when_to_use="Use it to inspect an untrusted token; for claims that you rely on, use crypto.verifyjwt.",
     examples=(
         Example((SAMPLE_TOKEN,), {"sub": "user-1", "admin": False}),
-        Example((OLD_TOKEN,), {"sub": "user-1", "exp": 1700000000}, note="nothing is verified, its end neither"),
+        Example((OLD_TOKEN,), {"sub": "user-1", "exp": 1700000000}, note="nothing is verified, not even the expiry"),
         Example(("hello.world.again",), error="crypto.bad_token"),
     ),
 )
 def decodejwt(token_string: str) -> dict[str, Any]:
-    """Give the claims of a JSON Web Token without verifying them.
+    """Decode a JWT (JSON Web Token) and read its claims without verifying the signature.
 
     Args:
-        token_string: The token, three parts with dots between them.
+        token_string: The token, three parts separated by dots.
 
     Returns:
-        The claims, which anybody may have written.
+        The claims, which are not trustworthy.
 
     Raises:
         ToolFailed: crypto.bad_token, crypto.needs_jwt.
@@ -92,7 +90,7 @@ def _verified(rt: Runtime, token_string: str, secret: str) -> dict[str, Any]:
 
 
 def _timely(claims: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return claims whose ``nbf`` has come and whose ``exp`` has not; each is a number where it is there at all."""
+    """Return the claims if the token is valid now: ``nbf`` has passed and ``exp`` has not, where present."""
     times = {name: claims[name] for name in ("nbf", "exp") if name in claims}
     if not all(type(time) in (int, float) for time in times.values()):
         raise _bad_token()
@@ -108,21 +106,19 @@ toolset.add(
         "verifyjwt",
         "crypto",
         (
-            ArgSpec(
-                "token_string", ArgType.STRING, description="The token, signed with HS256, HS384 or HS512 and no other."
-            ),
+            ArgSpec("token_string", ArgType.STRING, description="The token, signed with HS256, HS384 or HS512."),
             ArgSpec(
                 "secret",
                 ArgType.STRING,
                 min_length=1,
                 secret=True,
-                description="The secret that the token must have been signed with, read as UTF-8.",
+                description="The secret that the token was signed with; its UTF-8 bytes are used.",
             ),
         ),
         return_type=ArgType.MAP,
-        description="Give the claims of a JSON Web Token whose signature and times hold.",
-        when_to_use="For claims that can be relied on; crypto.decodejwt shows those of any token.",
-        return_help="The claims; exp and nbf hold now, and what the others say is for the caller to judge.",
+        description="Verify a JWT (JSON Web Token): check its signature and expiry, and return its claims.",
+        when_to_use="Use it before you rely on claims; to inspect a token without its secret, use crypto.decodejwt.",
+        return_help="The claims; exp and nbf have been checked, the caller must check the others.",
         examples=(
             Example((SAMPLE_TOKEN, SAMPLE_SECRET), {"sub": "user-1", "admin": False}),
             Example({"secret": SAMPLE_SECRET, "token_string": SAMPLE_TOKEN}, {"sub": "user-1", "admin": False}),
@@ -147,7 +143,7 @@ def _signed(rt: Runtime, claims_map: dict[str, Any], secret: str, algorithm: str
     except jwt.InvalidKeyError:
         raise _bad_secret() from None
     except TypeError:
-        text = "claims_map: expected JSON values, and a text as iss, got others"
+        text = "claims_map: expected JSON values and a string as iss, got other values"
         raise ToolFailed(text, code="crypto.bad_claims", retry="model") from None
 
 
@@ -156,22 +152,24 @@ toolset.add(
         "signjwt",
         "crypto",
         (
-            ArgSpec("claims_map", ArgType.MAP, description="The claims; exp and nbf are seconds since 1970-01-01 UTC."),
+            ArgSpec("claims_map", ArgType.MAP, description="The claims; exp and nbf are Unix timestamps in seconds."),
             ArgSpec(
                 "secret",
                 ArgType.STRING,
                 min_length=1,
                 secret=True,
-                description="The secret to sign with, read as UTF-8; for HS256 at least 32 bytes.",
+                description="The secret to sign with, as UTF-8; at least 32 bytes for HS256.",
             ),
-            ArgSpec("algorithm", ArgType.STRING, description="HS256, HS384 or HS512, in any case."),
+            ArgSpec("algorithm", ArgType.STRING, description="HS256, HS384 or HS512, case-insensitive."),
         ),
         return_type=ArgType.STRING,
-        description="Sign claims as a JSON Web Token.",
-        when_to_use="For a token that others verify with the same secret; crypto.hmac signs a text that is no token.",
-        return_help="The token, three parts with dots between them.",
+        description="Create a JWT (JSON Web Token) from claims and sign it with a secret.",
+        when_to_use=(
+            "Use it for a token that is verified with the same secret; to sign any other text, use crypto.hmac."
+        ),
+        return_help="The token, three parts separated by dots.",
         examples=(
-            Example(({"sub": "user-1"}, SAMPLE_SECRET, "HS256"), error="policy.trust", note="a host has to permit it"),
+            Example(({"sub": "user-1"}, SAMPLE_SECRET, "HS256"), error="policy.trust", note="requires a trusted host"),
             Example(
                 {"claims_map": {"sub": "user-1"}, "secret": SAMPLE_SECRET, "algorithm": "HS512"}, error="policy.trust"
             ),
@@ -187,13 +185,13 @@ def _pyjwt() -> ModuleType:
     try:
         import jwt
     except ImportError:
-        text = "tokens need PyJWT: pip install 'neuroscript-std[jwt]'"
+        text = "JSON Web Tokens require PyJWT; run pip install 'neuroscript-std[jwt]'"
         raise ToolFailed(text, code="crypto.needs_jwt", retry="host") from None
     return jwt
 
 
 def _exact_claims(claims: dict[str, Any]) -> dict[str, Any]:
-    """Return claims as plain values; JSON can hold numbers and texts that no result can."""
+    """Return the claims as plain values; JSON can contain numbers and strings that a result cannot."""
     try:
         exact: dict[str, Any] = coerce(claims, ArgType.MAP, mode="strict")
     except CoercionError:
@@ -202,7 +200,7 @@ def _exact_claims(claims: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bad_token() -> ToolFailed:
-    text = "token_string: expected a JSON Web Token whose claims are plain values, got another text"
+    text = "token_string: expected a JSON Web Token with plain values as claims, got another string"
     return ToolFailed(text, code="crypto.bad_token", retry="model")
 
 
@@ -212,5 +210,5 @@ def _bad_signature(expected: str) -> ToolFailed:
 
 
 def _bad_secret() -> ToolFailed:
-    text = "secret: expected a text that is no PEM, SSH or JSON Web Key, got one"
+    text = "secret: expected a shared secret, got a PEM, SSH or JSON Web Key"
     return ToolFailed(text, code="crypto.bad_secret", retry="model")

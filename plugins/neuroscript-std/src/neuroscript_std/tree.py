@@ -1,7 +1,6 @@
-"""All tools on trees, gathered: JSON that stays here under a handle, looked at and changed node by node.
+"""The ``tree`` toolset: store JSON as a tree of nodes, and read and edit it node by node.
 
-Source: upstream ``pkg/tool/tree``. What differs on purpose: a tree stays a tree, metadata is apart from what a node
-holds, JSON comes out as it went in, and no call leaves half of a change behind.
+The metadata of a node is separate from its value, JSON keeps the order of its keys, and every change is atomic.
 """
 
 from __future__ import annotations

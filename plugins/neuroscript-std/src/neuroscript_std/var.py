@@ -1,7 +1,4 @@
-"""The caller's variables: values by name, kept from one call to the next as long as its session lasts.
-
-Source: contract section 4, ``get_var`` and ``set_var``.
-"""
+"""The ``var`` tools: the variables of the caller's session, which persist between its calls."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ toolset = Toolset("var")
 
 @toolset.tool(
     policy=READING,
-    when_to_use="For a value that was set earlier, or that the host lends; var.list tells which there are.",
+    when_to_use="Use it for a value stored earlier or provided by the host; for all names, use var.list.",
     examples=(
         Example(("no such name",), None),
         Example({"name": "no such name", "default": [0]}, [0]),
@@ -25,14 +22,14 @@ toolset = Toolset("var")
     ),
 )
 def get(rt: Runtime, name: str, default: Any | None = None) -> Any:
-    """Give the value of a variable.
+    """Get the stored value of a variable.
 
     Args:
-        name: What it is called; case matters.
-        default: What is given where there is no variable of that name.
+        name: Name of the variable; case-sensitive.
+        default: The value to return if the variable does not exist.
 
     Returns:
-        A copy of the value, or of the default.
+        A copy of the value or of the default.
     """
     return rt.get_var(name, default)
 
@@ -40,7 +37,9 @@ def get(rt: Runtime, name: str, default: Any | None = None) -> Any:
 @toolset.tool(
     name="set",
     policy=SETTING,
-    when_to_use="To keep a value for later calls of the same session; var.get gives it back.",
+    when_to_use=(
+        "Use it to store a value for later calls in the session; to update it from its old value, use var.change."
+    ),
     examples=(
         Example(("greeting", "hello"), None),
         Example({"name": "rows", "value": [{"id": 1}, None]}, None),
@@ -48,14 +47,14 @@ def get(rt: Runtime, name: str, default: Any | None = None) -> Any:
     ),
 )
 def put(rt: Runtime, name: str, value: Any | None) -> None:
-    """Set a variable, whether or not there is one of that name.
+    """Set a variable: assign a value and store it, replacing any existing value.
 
     Args:
-        name: What it is called; case matters.
-        value: The value, of which a copy is kept.
+        name: Name of the variable; case-sensitive.
+        value: The value; a copy is stored.
 
     Raises:
-        ToolFailed: var.constant, where the host lends a constant of that name.
+        ToolFailed: var.constant, if the host provides a constant of that name.
     """
     rt.set_var(name, value)
 
@@ -63,7 +62,7 @@ def put(rt: Runtime, name: str, value: Any | None) -> None:
 @toolset.tool(
     name="list",
     policy=READING,
-    when_to_use="For the names that there are; var.get gives the value of one.",
+    when_to_use="Use it to see which variables exist; to read one, use var.get.",
     examples=(
         Example(()),
         Example({}),
@@ -71,9 +70,9 @@ def put(rt: Runtime, name: str, value: Any | None) -> None:
     ),
 )
 def names(rt: Runtime) -> list[str]:
-    """List the variables and the host's constants.
+    """List the names of all variables defined in the session, including the host's constants.
 
     Returns:
-        Their names, sorted.
+        The names, sorted.
     """
     return list(rt.variables)

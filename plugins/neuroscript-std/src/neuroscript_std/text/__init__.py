@@ -1,1 +1,1 @@
-"""The tools of the group ``str``, one room for each kind of work."""
+"""The tools of the group ``str``, one module for each kind of operation."""

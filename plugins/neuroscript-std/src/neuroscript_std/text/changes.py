@@ -1,6 +1,6 @@
-"""A text changed: a part of it taken, its letters in another case, its ends cut off, one text put for another.
+"""``str`` tools that transform a string: substring, case, trimming, replacement.
 
-A character is a code point. Source: upstream ``tools_string_substring.go``, ``tools_string_utils.go``.
+A character is a Unicode code point.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""Unicode's property White_Space; Python counts the separators 1C to 1F too, which stand for data."""
+"""Unicode's White_Space property; Python also strips the separators 1C to 1F, which can be data."""
 
 toolset = Toolset("str")
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For a part at a known place; str.split parts a text at a mark, str.findallregex finds by a pattern.",
+    when_to_use="Use it for a part at a known position; to split, use str.split, to find by pattern, str.findallregex.",
     examples=(
         Example(("abcdef", 1, 3), "bcd"),
-        Example(("abcdef", 3, 10), "def", note="what lies beyond the end is left out"),
+        Example(("abcdef", 3, 10), "def", note="the result stops at the end of the string"),
         Example(("abcdef", -1, 3), error="str.bounds"),
     ),
 )
 def substring(input_string: str, start_index: int, length: int) -> str:
-    """Give a part of a text by its place.
+    """Extract a substring: the part of a string from a start index, with a maximum length.
 
     Args:
-        input_string: The text to take from.
-        start_index: The place of the first character, in code points from 0.
-        length: How many characters to take at most, not below 0.
+        input_string: The string to extract from.
+        start_index: Index of the first character, in code points, starting at 0.
+        length: Maximum number of characters; must not be negative.
 
     Returns:
-        The part; it is shorter, or empty, where the text ends before.
+        The substring; shorter or empty if the string ends first.
 
     Raises:
         ToolFailed: str.bounds.
     """
     if start_index < 0 or length < 0:
-        text = "start_index and length count from 0; give no number below 0"
+        text = "start_index and length must not be negative"
         raise ToolFailed(text, code="str.bounds", retry="model")
     return input_string[start_index : start_index + length]
 
@@ -53,7 +53,7 @@ def substring(input_string: str, start_index: int, length: int) -> str:
 @toolset.tool(
     name="tolower",
     policy=PURE,
-    when_to_use="To compare without regard to case or to write small; str.toupper goes the other way.",
+    when_to_use="Use it for lower case or before a case-insensitive comparison; for upper case, use str.toupper.",
     examples=(
         Example(("HELLO",), "hello"),
         Example(("ÀÉ 42",), "àé 42"),
@@ -61,13 +61,13 @@ def substring(input_string: str, start_index: int, length: int) -> str:
     ),
 )
 def to_lower(input_string: str) -> str:
-    """Write a text in lower case.
+    """Convert a string to lowercase.
 
     Args:
-        input_string: The text to change.
+        input_string: The string to transform.
 
     Returns:
-        The text with each letter in lower case, by Unicode's rules.
+        The lowercase string, by Unicode rules.
 
     Raises:
         ToolFailed: str.too_large.
@@ -78,21 +78,21 @@ def to_lower(input_string: str) -> str:
 @toolset.tool(
     name="toupper",
     policy=PURE,
-    when_to_use="For capitals throughout; str.tolower goes the other way.",
+    when_to_use="Use it for upper case; for lower case, use str.tolower.",
     examples=(
         Example(("hello",), "HELLO"),
-        Example(("straße",), "STRASSE", note="a letter may become two"),
+        Example(("straße",), "STRASSE", note="one letter can become two"),
         Example((["a"],), error="coercion.type"),
     ),
 )
 def to_upper(input_string: str) -> str:
-    """Write a text in upper case.
+    """Convert a string to uppercase.
 
     Args:
-        input_string: The text to change.
+        input_string: The string to transform.
 
     Returns:
-        The text with each letter in upper case, by Unicode's rules.
+        The uppercase string, by Unicode rules.
 
     Raises:
         ToolFailed: str.too_large.
@@ -103,21 +103,21 @@ def to_upper(input_string: str) -> str:
 @toolset.tool(
     name="trimspace",
     policy=PURE,
-    when_to_use="For white space at both ends; str.trimprefix and str.trimsuffix cut off a given text.",
+    when_to_use="Use it for whitespace; to remove a known prefix or suffix, use str.trimprefix or str.trimsuffix.",
     examples=(
         Example(("  hello  ",), "hello"),
-        Example(("\u00a0two words\n",), "two words", note="white space within stays"),
+        Example(("\u00a0two words\n",), "two words", note="inner whitespace stays"),
         Example((), error="arg.missing"),
     ),
 )
 def trim_space(input_string: str) -> str:
-    """Cut off the white space around a text.
+    """Remove leading and trailing whitespace from a string.
 
     Args:
-        input_string: The text to trim.
+        input_string: The string to trim.
 
     Returns:
-        The text without the characters at its ends that Unicode calls white space.
+        The string without Unicode whitespace at its ends.
 
     Raises:
         ArgumentError: coercion.type.
@@ -128,22 +128,22 @@ def trim_space(input_string: str) -> str:
 @toolset.tool(
     name="trimprefix",
     policy=PURE,
-    when_to_use="For a known beginning; str.trimsuffix cuts the end, and str.trimspace white space.",
+    when_to_use="Use it for a known prefix; for a suffix, use str.trimsuffix, for whitespace, str.trimspace.",
     examples=(
         Example(("hello world", "hello "), "world"),
-        Example(("aab", "a"), "ab", note="it is cut off once"),
+        Example(("aab", "a"), "ab", note="it is removed once"),
         Example(("hello",), error="arg.missing"),
     ),
 )
 def trim_prefix(input_string: str, prefix: str) -> str:
-    """Cut a given beginning off a text, once.
+    """Remove a prefix from the start of a string, once.
 
     Args:
-        input_string: The text to trim.
-        prefix: The beginning to cut off.
+        input_string: The string to trim.
+        prefix: The prefix to remove.
 
     Returns:
-        The rest; the text itself where it begins otherwise.
+        The string without the prefix, or unchanged if it does not start with it.
 
     Raises:
         ArgumentError: coercion.type.
@@ -154,22 +154,22 @@ def trim_prefix(input_string: str, prefix: str) -> str:
 @toolset.tool(
     name="trimsuffix",
     policy=PURE,
-    when_to_use="For a known end; str.trimprefix cuts the beginning, and str.trimspace white space.",
+    when_to_use="Use it for a known suffix; for a prefix, use str.trimprefix, for whitespace, str.trimspace.",
     examples=(
         Example(("report.txt", ".txt"), "report"),
-        Example(("report.txt", ".csv"), "report.txt", note="another end stays"),
+        Example(("report.txt", ".csv"), "report.txt", note="any other suffix stays"),
         Example(("report.txt", 4), error="coercion.type"),
     ),
 )
 def trim_suffix(input_string: str, suffix: str) -> str:
-    """Cut a given end off a text, once.
+    """Remove a suffix, such as a file extension, from the end of a string, once.
 
     Args:
-        input_string: The text to trim.
-        suffix: The end to cut off.
+        input_string: The string to trim.
+        suffix: The suffix to remove.
 
     Returns:
-        The rest; the text itself where it ends otherwise.
+        The string without the suffix, or unchanged if it does not end with it.
 
     Raises:
         ArgumentError: coercion.type.
@@ -179,7 +179,7 @@ def trim_suffix(input_string: str, suffix: str) -> str:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For a text that is known to the letter; str.replaceregex replaces what fits a pattern.",
+    when_to_use="Use it for a literal substring; to replace by a regular expression, use str.replaceregex.",
     examples=(
         Example(("hello world", "l", "X"), "heXXo worXd"),
         Example(("hello world", "l", "X", 1), "heXlo world"),
@@ -187,16 +187,16 @@ def trim_suffix(input_string: str, suffix: str) -> str:
     ),
 )
 def replace(input_string: str, old_substring: str, new_substring: str, count: int = -1) -> str:
-    """Put one text in the place of another.
+    """Replace all occurrences of a substring with another string.
 
     Args:
-        input_string: The text to change.
-        old_substring: What to replace; the empty text stands at both ends and between all characters.
-        new_substring: What to put there.
-        count: How many to replace at most, from the left; below 0 for all.
+        input_string: The string to transform.
+        old_substring: The substring to replace; an empty string matches between all characters and at both ends.
+        new_substring: The replacement string.
+        count: Maximum number of replacements, from the left; negative replaces all.
 
     Returns:
-        The changed text.
+        The string with the replacements.
 
     Raises:
         ToolFailed: str.too_large.

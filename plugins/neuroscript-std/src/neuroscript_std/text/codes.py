@@ -1,7 +1,6 @@
-"""Texts in other codes: Base64, hexadecimal digits, gzip.
+"""``str`` tools that encode and decode strings: Base64, hexadecimal, gzip.
 
-Decoding is strict, and what comes out is a text: valid UTF-8. Source: upstream ``tools_string_codes.go`` and
-``tools_string_extra.go``; RFC 4648 sections 4 and 8; RFC 1952.
+Decoding is strict (RFC 4648, RFC 1952), and a decoded result is always valid UTF-8.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from neuroscript_std.text.size import LIMIT, refuse_above_limit, size, within_li
 PURE: Final = ToolPolicy(effects=("pure",))
 
 GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-"""Deflate, no name, no time, system unknown: Python versions differ in the last byte."""
+"""Deflate, no name, no time, unknown system. The last byte differs between Python versions, so it is fixed here."""
 
 toolset = Toolset("str")
 
@@ -25,18 +24,18 @@ toolset = Toolset("str")
 @toolset.tool(
     name="tobase64",
     policy=PURE,
-    when_to_use="To carry a text through a place that takes only letters; str.tohex is longer but reads byte by byte.",
+    when_to_use="Use it where only ASCII is accepted; for hexadecimal digits, use str.tohex.",
     examples=(
         Example(("hello world",), "aGVsbG8gd29ybGQ="),
-        Example(("é",), "w6k=", note="of the UTF-8 bytes"),
+        Example(("é",), "w6k=", note="the UTF-8 bytes are encoded"),
         Example((5,), error="coercion.type"),
     ),
 )
 def to_base64(input_string: str) -> str:
-    """Write a text in Base64.
+    """Encode a string as Base64.
 
     Args:
-        input_string: The text; its UTF-8 bytes are encoded.
+        input_string: The string; its UTF-8 bytes are encoded.
 
     Returns:
         Base64 with the standard alphabet and padding.
@@ -50,7 +49,9 @@ def to_base64(input_string: str) -> str:
 @toolset.tool(
     name="frombase64",
     policy=PURE,
-    when_to_use="For Base64 of a text; str.parsefromjsonbase64 reads JSON out of it, str.decompress gzip data.",
+    when_to_use=(
+        "Use it for plain text; for JSON in Base64, use str.parsefromjsonbase64, for gzip data, str.decompress."
+    ),
     examples=(
         Example(("aGVsbG8gd29ybGQ=",), "hello world"),
         Example(("",), ""),
@@ -58,13 +59,13 @@ def to_base64(input_string: str) -> str:
     ),
 )
 def from_base64(encoded_string: str) -> str:
-    """Read a text out of its Base64.
+    """Decode a Base64 string to text.
 
     Args:
-        encoded_string: Base64 with the standard alphabet and padding, without blanks or line breaks.
+        encoded_string: Base64 with the standard alphabet and padding, without whitespace.
 
     Returns:
-        The text whose UTF-8 bytes were encoded.
+        The decoded string.
 
     Raises:
         ToolFailed: str.not_base64, str.not_text.
@@ -75,7 +76,7 @@ def from_base64(encoded_string: str) -> str:
 @toolset.tool(
     name="bytestobase64",
     policy=PURE,
-    when_to_use="Where a plan written for upstream calls it so; str.tobase64 does the same and is the plainer name.",
+    when_to_use="Use str.tobase64 instead, which behaves the same; this name exists for compatibility.",
     examples=(
         Example(("Hello World",), "SGVsbG8gV29ybGQ="),
         Example(("",), ""),
@@ -83,10 +84,10 @@ def from_base64(encoded_string: str) -> str:
     ),
 )
 def bytes_to_base64(string_data: str) -> str:
-    """Write the UTF-8 bytes of a text in Base64.
+    """Encode the raw UTF-8 bytes of a string as Base64; an alias of str.tobase64.
 
     Args:
-        string_data: The text whose bytes are encoded.
+        string_data: The string whose UTF-8 bytes are encoded.
 
     Returns:
         Base64 with the standard alphabet and padding.
@@ -100,21 +101,21 @@ def bytes_to_base64(string_data: str) -> str:
 @toolset.tool(
     name="bytesfrombase64",
     policy=PURE,
-    when_to_use="Where a plan written for upstream calls it so; str.frombase64 does the same and is the plainer name.",
+    when_to_use="Use str.frombase64 instead, which behaves the same; this name exists for compatibility.",
     examples=(
         Example(("SGVsbG8gV29ybGQ=",), "Hello World"),
         Example(("w6k=",), "é"),
-        Example(("/w==",), error="str.not_text", note="FF is no UTF-8"),
+        Example(("/w==",), error="str.not_text", note="the byte FF is not valid UTF-8"),
     ),
 )
 def bytes_from_base64(base64_string: str) -> str:
-    """Read the bytes in a Base64 text as UTF-8.
+    """Decode Base64 to raw bytes, which must be valid UTF-8; an alias of str.frombase64.
 
     Args:
-        base64_string: Base64 with the standard alphabet and padding, without blanks or line breaks.
+        base64_string: Base64 with the standard alphabet and padding, without whitespace.
 
     Returns:
-        The text that the bytes stand for.
+        The decoded string.
 
     Raises:
         ToolFailed: str.not_base64, str.not_text.
@@ -128,18 +129,18 @@ def _base64(data: bytes) -> str:
 
 
 def decoded(encoded: str) -> bytes:
-    """Return the bytes of a Base64 text, or raise a `ToolFailed`, str.not_base64, where it is not to the letter."""
+    """Decode Base64 strictly, or raise `ToolFailed` with the code str.not_base64."""
     try:
         data = a2b_base64(encoded)
     except ValueError:
         raise _not_base64() from None
-    if b2a_base64(data, newline=False) != encoded.encode():  # Python skips what is no digit, and drops odd bits
+    if b2a_base64(data, newline=False) != encoded.encode():  # Python skips invalid characters and drops extra bits
         raise _not_base64()
     return data
 
 
 def _not_base64() -> ToolFailed:
-    text = "not Base64; give A-Z, a-z, 0-9, + and /, padded with = to a multiple of 4, and nothing else"
+    text = "invalid Base64; use only A-Z, a-z, 0-9, + and /, padded with = to a multiple of 4"
     return ToolFailed(text, code="str.not_base64", retry="model")
 
 
@@ -147,14 +148,14 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        text = "the decoded bytes are not UTF-8, so they are no text"
+        text = "the decoded bytes are not valid UTF-8"
         raise ToolFailed(text, code="str.not_text", retry="model") from None
 
 
 @toolset.tool(
     name="tohex",
     policy=PURE,
-    when_to_use="To see a text byte by byte; str.tobase64 is shorter.",
+    when_to_use="Use it to see individual bytes; for a shorter encoding, use str.tobase64.",
     examples=(
         Example(("hello",), "68656c6c6f"),
         Example(("é",), "c3a9"),
@@ -162,13 +163,13 @@ def _text(data: bytes) -> str:
     ),
 )
 def to_hex(input_string: str) -> str:
-    """Write the UTF-8 bytes of a text as hexadecimal digits.
+    """Encode a string as hexadecimal: convert each UTF-8 byte to two hex digits.
 
     Args:
-        input_string: The text to write.
+        input_string: The string to encode.
 
     Returns:
-        Two lower-case digits for each byte.
+        Two lowercase hexadecimal digits per byte.
 
     Raises:
         ToolFailed: str.too_large.
@@ -180,21 +181,21 @@ def to_hex(input_string: str) -> str:
 @toolset.tool(
     name="fromhex",
     policy=PURE,
-    when_to_use="For hexadecimal digits of a text's bytes; str.frombase64 reads the shorter code.",
+    when_to_use="Use it for hexadecimal digits; for Base64, use str.frombase64.",
     examples=(
         Example(("68656c6c6f",), "hello"),
-        Example(("C3A9",), "é", note="capitals count too"),
+        Example(("C3A9",), "é", note="uppercase digits are accepted"),
         Example(("68656c6c6",), error="str.not_hex", note="a digit is missing"),
     ),
 )
 def from_hex(encoded_string: str) -> str:
-    """Read a text out of hexadecimal digits.
+    """Decode hexadecimal (hex) digits and convert them to text.
 
     Args:
-        encoded_string: Two digits for each UTF-8 byte, without blanks.
+        encoded_string: Two digits for each UTF-8 byte, without whitespace.
 
     Returns:
-        The text that the bytes stand for.
+        The decoded string.
 
     Raises:
         ToolFailed: str.not_hex, str.not_text.
@@ -202,14 +203,14 @@ def from_hex(encoded_string: str) -> str:
     try:
         data = a2b_hex(encoded_string)
     except ValueError:
-        text = "not hexadecimal; give two digits of 0-9 and a-f for each byte, and nothing else"
+        text = "invalid hexadecimal; use only 0-9 and a-f, two digits per byte"
         raise ToolFailed(text, code="str.not_hex", retry="model") from None
     return _text(data)
 
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="To make a long text with repetitions smaller; str.tobase64 where it need not become smaller.",
+    when_to_use="Use it to shrink a long string; to encode without compression, use str.tobase64.",
     examples=(
         Example(("",), "H4sIAAAAAAAA/wMAAAAAAAAAAAA="),
         Example(("hello",), "H4sIAAAAAAAA/8tIzcnJBwCGphA2BQAAAA=="),
@@ -217,13 +218,13 @@ def from_hex(encoded_string: str) -> str:
     ),
 )
 def compress(input_string: str) -> str:
-    """Compress a text with gzip, and write that in Base64.
+    """Compress a string with gzip and encode the result as Base64.
 
     Args:
-        input_string: The text; its UTF-8 bytes are compressed.
+        input_string: The string; its UTF-8 bytes are compressed.
 
     Returns:
-        Base64 of gzip data without a time, so that one text always gives the same.
+        Base64 of gzip data without a timestamp, so the same string always gives the same result.
 
     Raises:
         ToolFailed: str.too_large.
@@ -236,21 +237,21 @@ def compress(input_string: str) -> str:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For what str.compress wrote, or other gzip data in Base64; str.frombase64 for a text as it is.",
+    when_to_use="Use it for the output of str.compress or other gzip data; for uncompressed text, use str.frombase64.",
     examples=(
         Example(("H4sIAAAAAAAA/8tIzcnJBwCGphA2BQAAAA==",), "hello"),
         Example(("H4sIAAAAAAAA/wMAAAAAAAAAAAA=",), ""),
-        Example(("aGVsbG8=",), error="str.not_gzip", note="Base64, but not of gzip data"),
+        Example(("aGVsbG8=",), error="str.not_gzip", note="valid Base64, but not gzip data"),
     ),
 )
 def decompress(base64_encoded_string: str) -> str:
-    """Read a text that was compressed with gzip and written in Base64.
+    """Decompress a string that was compressed with gzip and encoded as Base64.
 
     Args:
-        base64_encoded_string: Base64, to the letter, of gzip data in one or more parts.
+        base64_encoded_string: Strict Base64 of gzip data with one or more members.
 
     Returns:
-        The text, at most 8 MiB of UTF-8.
+        The decompressed string, at most 8 MiB of UTF-8.
 
     Raises:
         ToolFailed: str.not_base64, str.not_gzip, str.not_text, str.too_large.
@@ -261,10 +262,10 @@ def decompress(base64_encoded_string: str) -> str:
     try:
         if not data:
             raise EOFError
-        with GzipFile(fileobj=io.BytesIO(data)) as stream:  # never more than is asked for is unpacked
+        with GzipFile(fileobj=io.BytesIO(data)) as stream:  # unpacks only as much as is read
             unpacked = stream.read(LIMIT + 1)
     except (OSError, EOFError, zlib.error):
-        text = "the decoded bytes are not whole gzip data; str.compress writes such data"
+        text = "the decoded bytes are not complete gzip data; pass the output of str.compress"
         raise ToolFailed(text, code="str.not_gzip", retry="model") from None
     refuse_above_limit(len(unpacked))
     return _text(unpacked)

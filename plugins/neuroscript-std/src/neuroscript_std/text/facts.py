@@ -1,6 +1,6 @@
-"""What can be told of a text without changing it: how long it is, what it holds, how it begins and ends.
+"""``str`` tools that inspect a string: length, line count, substring, prefix and suffix checks.
 
-A character is a code point. Source: upstream ``tools_string_basic.go`` and ``tools_string_predicates.go``.
+A character is a Unicode code point.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ toolset = Toolset("str")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For the number of characters; str.linecount counts lines, and str.splitwords gives the words.",
+    when_to_use="Use it to count characters; to count lines, use str.linecount, to get the words, str.splitwords.",
     examples=(
         Example(("hello",), 5),
         Example(("日本",), 2, note="code points, not bytes"),
@@ -24,13 +24,13 @@ toolset = Toolset("str")
     ),
 )
 def length(input_string: str) -> int:
-    """Count the characters of a text.
+    """Return the length of a string, counted in characters.
 
     Args:
-        input_string: The text to measure.
+        input_string: The string to measure.
 
     Returns:
-        How many code points it has.
+        The number of Unicode code points.
 
     Raises:
         ArgumentError: coercion.type.
@@ -41,21 +41,21 @@ def length(input_string: str) -> int:
 @toolset.tool(
     name="linecount",
     policy=PURE,
-    when_to_use="For the number of lines in a text at hand; str.split with a line break gives the lines.",
+    when_to_use="Use it for a string; to count the lines in a file, use fs.linecount. To get the lines, use str.split.",
     examples=(
         Example(("one\ntwo\n",), 2),
-        Example(("one\ntwo",), 2, note="a last line without a line break counts"),
+        Example(("one\ntwo",), 2, note="a last line without a newline counts"),
         Example(({"text": "one"},), error="coercion.type"),
     ),
 )
 def line_count(content_string: str) -> int:
-    r"""Count the lines of a text.
+    r"""Count the number of lines in a string of text.
 
     Args:
-        content_string: The text whose lines are counted; ``\n`` ends a line.
+        content_string: The string; each line ends with ``\n``.
 
     Returns:
-        How many lines there are; 0 for an empty text.
+        The number of lines; 0 for an empty string.
 
     Raises:
         ArgumentError: coercion.type.
@@ -66,22 +66,22 @@ def line_count(content_string: str) -> int:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For a text that is known to the letter; str.matchregex looks for a pattern.",
+    when_to_use="Use it for a literal substring; to search for a pattern, use str.matchregex.",
     examples=(
         Example(("hello world", "world"), True),
-        Example(("hello", "Hello"), False, note="case counts"),
+        Example(("hello", "Hello"), False, note="the comparison is case-sensitive"),
         Example(("hello", None), error="arg.missing"),
     ),
 )
 def contains(input_string: str, substring: str) -> bool:
-    """Tell whether a text holds another.
+    """Check whether a string contains another string (a substring).
 
     Args:
-        input_string: The text to look in.
-        substring: The text to look for; every text holds the empty one.
+        input_string: The string to search.
+        substring: The string to look for; the empty string is always found.
 
     Returns:
-        True where it is there, at any place.
+        True if the substring occurs anywhere.
 
     Raises:
         ArgumentError: coercion.type.
@@ -92,7 +92,7 @@ def contains(input_string: str, substring: str) -> bool:
 @toolset.tool(
     name="hasprefix",
     policy=PURE,
-    when_to_use="To test the beginning; str.hassuffix tests the end, str.contains any place.",
+    when_to_use="Use it to test the start; to test the end, use str.hassuffix, to test anywhere, str.contains.",
     examples=(
         Example(("https://a.example", "https://"), True),
         Example(("hello", "lo"), False),
@@ -100,14 +100,14 @@ def contains(input_string: str, substring: str) -> bool:
     ),
 )
 def has_prefix(input_string: str, prefix: str) -> bool:
-    """Tell whether a text begins with another.
+    """Check whether a string starts with a prefix.
 
     Args:
-        input_string: The text to look at.
-        prefix: The beginning to look for.
+        input_string: The string to test.
+        prefix: The prefix to look for.
 
     Returns:
-        True where the text begins so.
+        True if the string starts with the prefix.
 
     Raises:
         ArgumentError: coercion.type.
@@ -118,7 +118,7 @@ def has_prefix(input_string: str, prefix: str) -> bool:
 @toolset.tool(
     name="hassuffix",
     policy=PURE,
-    when_to_use="To test the end; str.hasprefix tests the beginning, str.contains any place.",
+    when_to_use="Use it to test the end; to test the start, use str.hasprefix, to test anywhere, str.contains.",
     examples=(
         Example(("report.csv", ".csv"), True),
         Example(("report.csv", "report"), False),
@@ -126,14 +126,14 @@ def has_prefix(input_string: str, prefix: str) -> bool:
     ),
 )
 def has_suffix(input_string: str, suffix: str) -> bool:
-    """Tell whether a text ends with another.
+    """Check whether a string ends with a suffix.
 
     Args:
-        input_string: The text to look at.
-        suffix: The end to look for.
+        input_string: The string to test.
+        suffix: The suffix to look for.
 
     Returns:
-        True where the text ends so.
+        True if the string ends with the suffix.
 
     Raises:
         ArgumentError: coercion.type.

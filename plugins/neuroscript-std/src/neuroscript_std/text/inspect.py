@@ -1,7 +1,4 @@
-"""Any value as a short text for a person who looks for a mistake.
-
-Source: upstream ``tools_string_format.go``.
-"""
+"""The ``str.inspect`` tool: a short, readable representation of any value for debugging."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from neuroscript import ArgSpec, ArgType, Example, Handle, Runtime, ToolPolicy, 
 from neuroscript_std.text.size import within_limit
 
 CUT: Final = "..."
-"""What stands for all that is left out."""
+"""The marker for truncated content."""
 
 toolset = Toolset("str")
 
@@ -28,26 +25,30 @@ toolset.add(
         "inspect",
         "str",
         (
-            ArgSpec("input_variable", ArgType.ANY, nullable=True, description="The value to look at; None too."),
+            ArgSpec(
+                "input_variable", ArgType.ANY, nullable=True, description="The value to represent; None is allowed."
+            ),
             ArgSpec(
                 "max_length",
                 ArgType.INT,
                 default=128,
                 minimum=len(CUT),
-                description="How many characters of each text and key are shown at most, the dots included.",
+                description="Maximum characters shown of each string and key, including the dots.",
             ),
             ArgSpec(
                 "max_depth",
                 ArgType.INT,
                 default=5,
                 minimum=0,
-                description="How many levels of lists and maps are shown; a deeper one is three dots.",
+                description="Maximum nesting levels of lists and maps; deeper values are shown as three dots.",
             ),
         ),
         return_type=ArgType.STRING,
-        description="Describe a value for a person, long texts and deep levels cut.",
-        when_to_use="To look at a value while searching for a mistake; str.tojsonstring where a program reads it.",
-        return_help="Texts in double quotes with escapes, keys sorted, None as <nil>, bytes by their number.",
+        description=(
+            "Return a readable representation of a value for debugging, with long strings and deep levels truncated."
+        ),
+        when_to_use="Use it for debugging; to produce output for programs, use str.tojsonstring.",
+        return_help="Strings in double quotes with escapes, sorted keys, None as <nil>, bytes as their length.",
         error_conditions="ToolFailed: str.too_large.",
         examples=(
             Example(({"b": [1, 2.5, None], "a": "x\n"},), '{"a":"x\\n", "b":[1, 2.5, <nil>]}'),
@@ -63,7 +64,7 @@ toolset.add(
 
 @attrs.frozen(eq=False, repr=False)
 class _View:
-    """How much of each text is shown."""
+    """Renders values, each string cut to *longest* characters."""
 
     longest: int
 

@@ -1,6 +1,6 @@
-"""Values as JSON text and back, with what JSON leaves open decided: one key once, sorted keys, whole numbers whole.
+"""``str`` tools that serialize values to JSON and parse JSON.
 
-Source: contract section 3; upstream ``tools_string_extra.go``; RFC 8259.
+Where JSON leaves a choice open, the tools decide: keys are unique and sorted, and integers stay integers.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ PURE: Final = ToolPolicy(effects=("pure",))
 RESULT: Final = SizeLimits(nodes=VALUES, text=LIMIT)
 
 REFUSED: Final[Mapping[str, str]] = {
-    "coercion.range": "a whole number in it has more than 64 bits; write it as a text",
+    "coercion.range": "it contains an integer of more than 64 bits; write it as a string",
     "limit.depth": TOO_DEEP,
 }
-"""What valid JSON may say that no value holds, by the code of the coercion's problem."""
+"""Messages for valid JSON that is not a plain value, by the code of the coercion problem."""
 
 toolset = Toolset("str")
 
@@ -51,32 +51,38 @@ toolset.add(
         "tojsonstring",
         "str",
         (
-            ArgSpec("value", ArgType.ANY, nullable=True, description="The value to write; None too."),
+            ArgSpec("value", ArgType.ANY, nullable=True, description="The value to serialize; None is allowed."),
             ArgSpec(
                 "pretty_print",
                 ArgType.BOOL,
                 default=False,
-                description="Whether each entry has a line of its own; else there are no blanks at all.",
+                description=(
+                    "True to put each entry on its own line, indented; otherwise the JSON contains no whitespace."
+                ),
             ),
             ArgSpec(
                 "prefix",
                 ArgType.STRING,
                 default="",
                 max_length=64,
-                description="What begins each line but the first, at most 64 characters; only with pretty_print.",
+                description=(
+                    "String at the start of each line except the first, at most 64 characters; only with pretty_print."
+                ),
             ),
             ArgSpec(
                 "indent",
                 ArgType.STRING,
                 default="  ",
                 max_length=64,
-                description="What stands before an entry, once a level, at most 64 characters; only with pretty_print.",
+                description="Indentation per level, at most 64 characters; only with pretty_print.",
             ),
         ),
         return_type=ArgType.STRING,
-        description="Write a value as JSON text.",
-        when_to_use="To hand a value on as JSON; str.inspect is for looking at one, str.parsejsonstring goes back.",
-        return_help="JSON with sorted keys; bytes are {'$base64': text}, a time is ISO 8601, a handle is its id.",
+        description="Convert (serialize) a value to a JSON string, optionally pretty-printed with indentation.",
+        when_to_use=(
+            "Use it to pass data on as JSON; to debug a value, use str.inspect, to parse JSON, str.parsejsonstring."
+        ),
+        return_help="JSON with sorted keys; bytes become {'$base64': string}, times ISO 8601 and handles their id.",
         error_conditions="ToolFailed: str.too_large.",
         examples=(
             Example(({"b": 2.0, "a": "<é>"},), '{"a":"<é>","b":2.0}'),
@@ -91,14 +97,14 @@ toolset.add(
 
 
 def compact(value: Any) -> str:
-    """Return a value of exact built-ins as JSON without blanks, keys sorted."""
+    """Return a plain value as JSON without whitespace, keys sorted."""
     return _encoder(separators=(",", ":")).encode(value)
 
 
 def _indented(value: Any, prefix: str, indent: str) -> str:
     pieces, total = [], 0
     for piece in _encoder(indent=indent).iterencode(value):
-        piece = piece.replace("\n", f"\n{prefix}")  # a line break within a text is escaped by now
+        piece = piece.replace("\n", f"\n{prefix}")  # newlines inside strings are already escaped
         total += size(piece)
         refuse_above_limit(total)
         pieces.append(piece)
@@ -112,7 +118,7 @@ def _encoder(*, separators: tuple[str, str] | None = None, indent: str | None = 
 
 
 def _stand_in(value: bytes | datetime.datetime | Handle) -> Any:
-    """Return what stands in JSON for a leaf that JSON does not know; there are no others."""
+    """Return the JSON form of a plain value that JSON has no type for."""
     if isinstance(value, bytes):
         return {"$base64": b2a_base64(value, newline=False).decode()}
     return value.id if isinstance(value, Handle) else value.isoformat()
@@ -121,7 +127,7 @@ def _stand_in(value: bytes | datetime.datetime | Handle) -> Any:
 @toolset.tool(
     name="parsejsonstring",
     policy=PURE,
-    when_to_use="For JSON as it stands; str.parsefromjsonbase64 for JSON in Base64, str.tojsonstring to write it.",
+    when_to_use="Use it for a JSON string; for Base64, use str.parsefromjsonbase64, to write JSON, str.tojsonstring.",
     examples=(
         Example(('{"key": [1, 2.0]}',), {"key": [1, 2.0]}, note="ints stay ints"),
         Example((" null ",), None),
@@ -129,13 +135,13 @@ def _stand_in(value: bytes | datetime.datetime | Handle) -> Any:
     ),
 )
 def parse_json_string(json_string: str) -> Any:
-    """Read a value out of JSON text.
+    """Parse a JSON string and return its value.
 
     Args:
-        json_string: One JSON value, each key of an object once.
+        json_string: One JSON value; the keys of an object must be unique.
 
     Returns:
-        The value, made of maps, lists, texts, numbers, truth values and None.
+        The value, made of maps, lists, strings, numbers, booleans and None.
 
     Raises:
         ToolFailed: str.not_json, str.too_large.
@@ -146,21 +152,21 @@ def parse_json_string(json_string: str) -> Any:
 @toolset.tool(
     name="parsefromjsonbase64",
     policy=PURE,
-    when_to_use="For JSON that comes in Base64; str.frombase64 for any other text, str.parsejsonstring for bare JSON.",
+    when_to_use="Use it for JSON in Base64; for other text, use str.frombase64, for plain JSON, str.parsejsonstring.",
     examples=(
         Example(("eyJrZXkiOiAidmFsdWUifQ==",), {"key": "value"}),
         Example(("WyIxIiwyLCJ0aHJlZSJd",), ["1", 2, "three"]),
-        Example(("eyJrZXki",), error="str.not_json", note="the object does not end"),
+        Example(("eyJrZXki",), error="str.not_json", note="the object is not closed"),
     ),
 )
 def parse_from_json_base64(base64_string: str) -> Any:
-    """Read a value out of JSON that was written in Base64.
+    """Decode a Base64 encoded string and parse the JSON inside it.
 
     Args:
-        base64_string: Base64, to the letter, of the UTF-8 bytes of one JSON value.
+        base64_string: Strict Base64 of the UTF-8 bytes of one JSON value.
 
     Returns:
-        The value, made of maps, lists, texts, numbers, truth values and None.
+        The value, made of maps, lists, strings, numbers, booleans and None.
 
     Raises:
         ToolFailed: str.not_base64, str.not_json, str.too_large.
@@ -182,7 +188,7 @@ def _parsed(text: str) -> Any:
 
 
 def _refuse_unfit(value: Any) -> None:
-    """Raise a `ToolFailed` for what is JSON, and yet no value of the contract."""
+    """Raise `ToolFailed` for valid JSON that is not a plain value."""
     try:
         coerce(value, ArgType.ANY, mode="strict", limits=RESULT)
     except CoercionError as error:
@@ -193,4 +199,4 @@ def _refuse_unfit(value: Any) -> None:
 
 
 def _not_json(why: str) -> ToolFailed:
-    return ToolFailed(f"the text is not JSON: {why}", code="str.not_json", retry="model")
+    return ToolFailed(f"invalid JSON: {why}", code="str.not_json", retry="model")

@@ -1,13 +1,11 @@
-"""Regular expressions that come to an end, with any pattern on any text.
+"""Regular expressions with bounded cost, for any pattern and any string.
 
-The engine is RE2: linear in the text, bounded in memory, upstream's own syntax, and it lets other threads run during a
-match. The ``regex`` package was measured beside it: its time limit holds only while it matches (a pattern of 981
-characters compiled for 35 seconds, until 12 GB were used up), and even ``\\s+$`` on 100 kB of blanks ran into it.
+The engine is RE2. It is linear in the size of the string, bounded in memory, and releases the GIL during a match. The
+``regex`` package was measured as an alternative, but its timeout covers only matching (a pattern of 981 characters
+compiled for 35 seconds and used 12 GB), and even ``\\s+$`` on 100 kB of spaces exceeded it.
 
-RE2 can not be stopped within one match, so the cost of one is bounded beforehand, and the same call always has the
-same outcome; only a search for many matches has a clock.
-
-Source: upstream ``tools_string_regex.go``; RE2's syntax page; Go ``regexp``, for empty matches.
+RE2 cannot be interrupted during one match, so the cost of a match is bounded in advance and the same call always has
+the same outcome. Only a search for many matches has a time limit. Empty matches follow the rules of Go's ``regexp``.
 """
 
 from __future__ import annotations
@@ -22,49 +20,49 @@ LONGEST: Final = 1_000
 """Characters of a pattern."""
 
 MEMORY: Final = 2 * 1024 * 1024
-"""Bytes for one compiled pattern with what it remembers; the library keeps the last 128 of them."""
+"""Bytes of memory for one compiled pattern and its cache; the library caches the last 128 patterns."""
 
 STEPS: Final = 300_000_000
-"""Instructions of the pattern times bytes of the text, at most.
+"""Maximum product of the pattern's instructions and the bytes of the string.
 
-Of 3,000 generated patterns made to hurt, at this bound, three in a hundred took more than a second of one core, and the
-worst took four.
+At this bound, 3 percent of 3,000 patterns generated to be slow took more than a second on one core. The slowest took
+four seconds.
 """
 
 GROUPS_PER_STEP: Final = 8
-"""How many groups cost as much again as a step without any, for each step copies them."""
+"""Number of groups that double the cost of a step; every step copies the groups."""
 
 MATCHES: Final = 100_000
-"""How many matches one call may find."""
+"""Maximum number of matches per call."""
 
 SECONDS: Final = 5.0
-"""How long one call may look for further matches."""
+"""Time limit of one call that searches for further matches."""
 
 FAULTS: Final[Mapping[str, str]] = {
-    "missing ]": "a [ is not closed",
-    "missing )": "a ( is not closed",
-    "unexpected )": "a ) closes nothing",
-    "trailing \\": "it ends in a backslash",
-    "no argument for repetition operator": "there is nothing to repeat before *, +, ? or {}",
-    "bad repetition operator": "two repetitions follow each other; put the first one in ()",
-    "invalid repetition size": "counts go from low to high and up to 1,000, multiplied where they stand in each other",
-    "invalid escape sequence": "a letter or digit behind a backslash has no meaning; there are no back-references",
-    "invalid character class": "a range in [] goes backwards, or a class has no such name",
-    "invalid named capture group": "the name of a group is letters, digits and _, in <>",
-    "invalid perl operator": "there is no such group; look-around and atomic groups are not supported",
+    "missing ]": "unclosed [",
+    "missing )": "unclosed (",
+    "unexpected )": "unmatched )",
+    "trailing \\": "trailing backslash",
+    "no argument for repetition operator": "nothing to repeat before *, +, ? or {}",
+    "bad repetition operator": "two repetitions in a row; put the first one in ()",
+    "invalid repetition size": "a repetition count must be ascending and at most 1,000, nested counts multiplied",
+    "invalid escape sequence": "unknown escape sequence; backreferences are not supported",
+    "invalid character class": "invalid range or unknown class name in []",
+    "invalid named capture group": "a group name must be letters, digits and _, in <>",
+    "invalid perl operator": "unknown group syntax; lookaround and atomic groups are not supported",
 }
-"""What is wrong with a pattern, by how RE2's message begins; its rest quotes the pattern."""
+"""Error messages, by the beginning of RE2's message; the rest of that quotes the pattern, so it is dropped."""
 
 
 class Match(Protocol):
-    """A place that fits."""
+    """One match of a pattern."""
 
     def span(self, group: int = 0) -> tuple[int, int]:
-        """Return where a group begins and ends, in bytes; -1 twice where it took no part."""
+        """Return the start and end of a group in bytes; both are -1 if the group did not participate."""
 
 
 class Automaton(Protocol):
-    """What RE2 makes of a pattern; texts are UTF-8."""
+    """A pattern compiled by RE2; strings are UTF-8 bytes."""
 
     @property
     def programsize(self) -> int: ...
@@ -76,10 +74,10 @@ class Automaton(Protocol):
 
 
 def compiled(pattern: str, *, groups: bool = False) -> Automaton:
-    """Return what finds a pattern.
+    """Compile a pattern.
 
     Args:
-        groups: Whether its matches know their groups; without them it is much quicker.
+        groups: Whether matches record their groups; without groups, matching is much faster.
 
     Raises:
         ToolFailed: str.bad_pattern, str.pattern_too_costly.
@@ -98,24 +96,22 @@ def compiled(pattern: str, *, groups: bool = False) -> Automaton:
 def _refused(error: Any) -> ToolFailed:
     message = error.args[0].decode(errors="replace")
     if message.startswith("pattern too large"):
-        return _too_costly("it is too large when its counts are written out; give smaller counts")
+        return _too_costly("it is too large with its repetition counts expanded; use smaller counts")
     known = (sentence for beginning, sentence in FAULTS.items() if message.startswith(beginning))
-    return _bad(next(known, "it is not in RE2's syntax"))
+    return _bad(next(known, "it is not valid RE2 syntax"))
 
 
 def fits(automaton: Automaton, data: bytes) -> bool:
-    """Tell whether there is a match anywhere, or raise a `ToolFailed`, str.pattern_too_costly."""
+    """Return whether there is a match anywhere, or raise `ToolFailed` with the code str.pattern_too_costly."""
     _refuse_costly(automaton, data)
     return automaton.search(data) is not None
 
 
 def matches(automaton: Automaton, data: bytes) -> Iterator[Match]:
-    """Yield the matches from left to right; an empty one directly behind another does not count.
+    """Yield the matches from left to right; an empty match directly after another match is skipped.
 
     Raises:
         ToolFailed: str.bad_pattern, str.pattern_too_costly.
-
-    Source: Go ``regexp.allMatches``.
     """
     _refuse_costly(automaton, data)
     deadline = monotonic() + SECONDS
@@ -133,29 +129,31 @@ def matches(automaton: Automaton, data: bytes) -> Iterator[Match]:
 
 def _refuse_costly(automaton: Automaton, data: bytes) -> None:
     if automaton.programsize * (1 + automaton.groups / GROUPS_PER_STEP) * len(data) > STEPS:
-        raise _too_costly("it is too large for so long a text; give a simpler pattern, smaller counts or less text")
+        raise _too_costly(
+            "it is too complex for a string of this length; use a simpler pattern, smaller counts or a shorter string"
+        )
 
 
 def _refuse_endless(found: int, deadline: float) -> None:
     if found > MATCHES or monotonic() > deadline:
-        raise _too_costly("it finds too many matches, or takes too long for them; search less text at once")
+        raise _too_costly("it has too many matches or searching takes too long; search a shorter string")
 
 
 def _refuse_parted(data: bytes, *places: int) -> None:
-    """Raise a `ToolFailed` where a match begins or ends within a character."""
+    """Raise `ToolFailed` if a match starts or ends inside a character."""
     if any(b"\x80" <= data[place : place + 1] < b"\xc0" for place in places):
-        raise _bad(r"it parts a character; write . in place of \C")
+        raise _bad(r"it splits a character; use . instead of \C")
 
 
 def _width(data: bytes, place: int) -> int:
-    """Return how many bytes the character at *place* has, 1 at the end."""
+    """Return the number of bytes of the character at *place*; 1 at the end."""
     first = data[place] if place < len(data) else 0
     return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
 def _bad(why: str) -> ToolFailed:
-    return ToolFailed(f"the pattern is not valid: {why}", code="str.bad_pattern", retry="model")
+    return ToolFailed(f"invalid pattern: {why}", code="str.bad_pattern", retry="model")
 
 
 def _too_costly(why: str) -> ToolFailed:
-    return ToolFailed(f"the pattern costs too much: {why}", code="str.pattern_too_costly", retry="model")
+    return ToolFailed(f"pattern too costly: {why}", code="str.pattern_too_costly", retry="model")

@@ -1,7 +1,4 @@
-"""Texts put together out of pieces, and taken apart into them.
-
-Source: upstream ``tools_string_split_join.go``.
-"""
+"""``str`` tools that split and join strings."""
 
 from __future__ import annotations
 
@@ -23,21 +20,21 @@ toolset = Toolset("str")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="To put pieces together with nothing between them; str.join puts a text between them.",
+    when_to_use="Use it to combine strings without a separator; with a separator, use str.join.",
     examples=(
         Example((["a", "b", "c"],), "abc"),
-        Example((["n=", 1, True, None],), "n=1truenull", note="what is no text is written as JSON"),
+        Example((["n=", 1, True, None],), "n=1truenull", note="other values are written as JSON"),
         Example(("abc",), error="coercion.type"),
     ),
 )
 def concat(strings_list: list[Any]) -> str:
-    """Put texts together, one directly behind the other.
+    """Concatenate a list of strings into one string, without a separator.
 
     Args:
-        strings_list: The pieces in order; one that is no text is written as JSON.
+        strings_list: The strings, in order; other values are written as JSON.
 
     Returns:
-        One text of all pieces.
+        The concatenated string.
 
     Raises:
         ToolFailed: str.too_large.
@@ -47,22 +44,22 @@ def concat(strings_list: list[Any]) -> str:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="To put pieces together with a mark between them; str.concat needs none, str.split goes back.",
+    when_to_use="Use it with a separator such as a comma; without one, use str.concat. To split again, use str.split.",
     examples=(
         Example((["a", "b", "c"], ","), "a,b,c"),
-        Example((["a", 1, True, [2.0]], ", "), "a, 1, true, [2.0]", note="what is no text is written as JSON"),
+        Example((["a", 1, True, [2.0]], ", "), "a, 1, true, [2.0]", note="other values are written as JSON"),
         Example((["a", "b"],), error="arg.missing"),
     ),
 )
 def join(string_list: list[Any], separator: str) -> str:
-    """Put texts together with another text between each two.
+    """Join a list of strings into one string, with a separator between them.
 
     Args:
-        string_list: The pieces in order; one that is no text is written as JSON.
-        separator: What stands between two pieces.
+        string_list: The strings, in order; other values are written as JSON.
+        separator: The string between two items.
 
     Returns:
-        One text of all pieces; empty for an empty list.
+        The joined string; empty for an empty list.
 
     Raises:
         ToolFailed: str.too_large.
@@ -78,22 +75,22 @@ def _joined(values: list[Any], separator: str) -> str:
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="To part a text at a fixed mark; str.splitwords parts at white space, str.findallregex by a pattern.",
+    when_to_use="Use it for a fixed delimiter; for whitespace, use str.splitwords, for a pattern, str.findallregex.",
     examples=(
         Example(("a,b,,c", ","), ["a", "b", "", "c"]),
-        Example(("abc", ""), ["a", "b", "c"], note="an empty mark gives the characters"),
+        Example(("abc", ""), ["a", "b", "c"], note="an empty delimiter splits into characters"),
         Example(("a,b",), error="arg.missing"),
     ),
 )
 def split(input_string: str, delimiter: str) -> list[str]:
-    """Part a text at each place where another stands.
+    """Split a string into a list of parts at each occurrence of a delimiter, such as a comma.
 
     Args:
-        input_string: The text to part.
-        delimiter: The text that stands between the parts; an empty one parts between all characters.
+        input_string: The string to split.
+        delimiter: The string to split at; an empty one splits between all characters.
 
     Returns:
-        The parts in order, without the delimiter; one more than there are delimiters.
+        The parts in order, without the delimiters; empty parts are included.
 
     Raises:
         ToolFailed: str.too_large.
@@ -105,7 +102,7 @@ def split(input_string: str, delimiter: str) -> list[str]:
 @toolset.tool(
     name="splitwords",
     policy=PURE,
-    when_to_use="For words between white space; str.split parts at another mark and keeps empty parts.",
+    when_to_use="Use it for words; to split at another delimiter and keep empty parts, use str.split.",
     examples=(
         Example(("  one two\n three ",), ["one", "two", "three"]),
         Example(("",), []),
@@ -113,13 +110,13 @@ def split(input_string: str, delimiter: str) -> list[str]:
     ),
 )
 def split_words(input_string: str) -> list[str]:
-    """Part a text into its words.
+    """Split a string into a list of words, at whitespace.
 
     Args:
-        input_string: The text to part; any run of Unicode's white space stands between two words.
+        input_string: The string to split; words are separated by any run of Unicode whitespace.
 
     Returns:
-        The words in order, none of them empty.
+        The words in order; none is empty.
 
     Raises:
         ToolFailed: str.too_large.

@@ -1,7 +1,4 @@
-"""Texts searched and changed by patterns.
-
-Source: upstream ``tools_string_regex.go``.
-"""
+"""``str`` tools that search and replace with regular expressions."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ from neuroscript_std.text.size import refuse_above_limit
 from neuroscript_std.text.templates import template
 
 SLOW: Final = ToolPolicy(effects=("pure",), blocking=True)
-"""Nothing is waited for, yet a hard pattern may take seconds, and those belong on a thread."""
+"""Matching does no I/O, but a costly pattern can take seconds, so it runs in a thread."""
 
 PATTERN: Final = ArgSpec(
     "pattern",
     ArgType.STRING,
     max_length=LONGEST,
-    description="A regular expression in RE2's syntax, at most 1,000 characters; it may begin with (?i), (?s) or (?m).",
+    description="Regular expression in RE2 syntax, at most 1,000 characters; it can start with (?i), (?s) or (?m).",
 )
 
 toolset = Toolset("str")
@@ -33,11 +30,14 @@ toolset.add(
     ToolSpec(
         "matchregex",
         "str",
-        (PATTERN, ArgSpec("input_string", ArgType.STRING, description="The text to look in.")),
+        (PATTERN, ArgSpec("input_string", ArgType.STRING, description="The string to search.")),
         return_type=ArgType.BOOL,
-        description="Tell whether a pattern fits anywhere in a text.",
-        when_to_use="To test for a pattern; str.contains tests for a text as it is, str.findallregex gives what fits.",
-        return_help=r"True where it fits a part of the text; ^ and $ in the pattern ask for the whole text.",
+        description="Test for a match of a regular expression (regex) anywhere in a string.",
+        when_to_use=(
+            "Use it to test for a pattern; for a literal substring, use str.contains, for the matches, "
+            "str.findallregex."
+        ),
+        return_help=r"True if any part of the string matches; use ^ and $ in the pattern to match the whole string.",
         error_conditions="ToolFailed: str.bad_pattern, str.pattern_too_costly.",
         examples=(
             Example((r"\d+", "route 66"), True),
@@ -61,16 +61,16 @@ toolset.add(
     ToolSpec(
         "findallregex",
         "str",
-        (PATTERN, ArgSpec("input_string", ArgType.STRING, description="The text to search.")),
+        (PATTERN, ArgSpec("input_string", ArgType.STRING, description="The string to search.")),
         return_type=ArgType.SLICE_STRING,
-        description="Find every part of a text that a pattern fits.",
-        when_to_use="For the parts themselves; str.matchregex tells whether there is one, str.split parts at a mark.",
-        return_help="The parts from left to right, whole matches without their groups; at most 100,000.",
+        description="Find all matches of a regular expression (regex) in a string.",
+        when_to_use="Use it to extract matches; to test only, use str.matchregex, to split at a delimiter, str.split.",
+        return_help="The whole matches from left to right, without their groups; at most 100,000.",
         error_conditions="ToolFailed: str.bad_pattern, str.pattern_too_costly, str.too_large.",
         examples=(
             Example((r"\w+", "one two,three"), ["one", "two", "three"]),
             Example((r"\d+", "none"), []),
-            Example((r"(a)\1", "aa"), error="str.bad_pattern", note="there are no back-references"),
+            Example((r"(a)\1", "aa"), error="str.bad_pattern", note="backreferences are not supported"),
         ),
     ),
     _find_all_regex,
@@ -100,17 +100,19 @@ toolset.add(
         "str",
         (
             PATTERN,
-            ArgSpec("input_string", ArgType.STRING, description="The text to change."),
+            ArgSpec("input_string", ArgType.STRING, description="The string to transform."),
             ArgSpec(
                 "replacement",
                 ArgType.STRING,
-                description="What replaces each match: ${1} or ${name} is a group, ${0} the match, $$ a dollar sign.",
+                description="The replacement; ${1} or ${name} inserts a group, ${0} the whole match, $$ a dollar sign.",
             ),
         ),
         return_type=ArgType.STRING,
-        description="Replace every part of a text that a pattern fits.",
-        when_to_use="To replace by a pattern, or to keep groups of it; str.replace replaces a text as it is.",
-        return_help="The changed text; a group that took no part in a match is empty.",
+        description=(
+            "Replace all matches of a regular expression (regex) in a string; the substitution can refer to groups."
+        ),
+        when_to_use="Use it to replace by pattern or to reuse groups; for a literal substring, use str.replace.",
+        return_help="The string with the replacements; a group that did not participate in the match is empty.",
         error_conditions="ToolFailed: str.bad_pattern, str.no_group, str.pattern_too_costly, str.too_large.",
         examples=(
             Example((r"\s+", "one  two\tthree", "_"), "one_two_three"),

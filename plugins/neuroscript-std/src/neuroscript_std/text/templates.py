@@ -1,7 +1,7 @@
-"""What stands in the place of a match: a text in which ``$1`` and ``${name}`` stand for groups.
+"""Replacement templates, in which ``$1`` and ``${name}`` refer to groups of the match.
 
-Source: Go ``regexp.Expand``. One thing differs: a group that the pattern does not have is an error, not nothing, for
-``$1x`` asks for a group called ``1x``.
+They work like Go's ``regexp.Expand``, except that an unknown group is an error instead of an empty string. For example,
+``$1x`` refers to a group named ``1x``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ REFERENCE: Final = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)\})")
 
 @attrs.frozen(eq=False, repr=False)
 class Template:
-    """A replacement, taken apart.
+    """A parsed replacement.
 
     Attributes:
-        parts: Bytes as they are, and the numbers of groups.
-        fixed: How many bytes stand in it as they are.
-        groups: How often each group does.
+        parts: Literal bytes, and group numbers.
+        fixed: Number of literal bytes.
+        groups: Number of occurrences of each group.
     """
 
     parts: tuple[bytes | int, ...]
@@ -36,17 +36,17 @@ class Template:
 
     @property
     def captures(self) -> bool:
-        """Whether it asks for more than the whole match, group 0."""
+        """Whether it refers to any group other than the whole match (group 0)."""
         return any(self.groups)
 
     def filled(self, match: Match, data: bytes, taken: int) -> bytes:
-        """Return it with the groups of a match in *data*; one that took no part is empty.
+        """Return the template filled with the groups of a match; a group that did not participate is empty.
 
         Args:
-            taken: How many bytes of the result there are without it.
+            taken: Number of bytes already in the result.
 
         Raises:
-            ToolFailed: str.too_large, before anything is put together.
+            ToolFailed: str.too_large, before the result is built.
         """
         found = {group: data[slice(*match.span(group))] for group in self.groups}
         refuse_above_limit(taken + self.fixed + sum(len(found[group]) * often for group, often in self.groups.items()))
@@ -54,7 +54,7 @@ class Template:
 
 
 def template(text: str, automaton: Automaton) -> Template:
-    """Return a replacement for matches of a pattern; a ``$`` before anything else is a ``$``.
+    """Parse a replacement string for a pattern; any other ``$`` is literal.
 
     Raises:
         ToolFailed: str.no_group.
@@ -74,6 +74,6 @@ def _group(name: str, automaton: Automaton) -> int:
     is_number = name.isascii() and name.isdigit() and len(name) < 5 and (name == "0" or name[0] != "0")
     number = int(name) if is_number else automaton.groupindex.get(name, -1)
     if not 0 <= number <= automaton.groups:
-        text = "the replacement names a group that the pattern does not have; write ${1} before a letter, $$ for a $"
+        text = "the replacement refers to an unknown group; write ${1} before a letter and $$ for a literal $"
         raise ToolFailed(text, code="str.no_group", retry="model")
     return number

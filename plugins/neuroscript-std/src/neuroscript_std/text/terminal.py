@@ -1,7 +1,4 @@
-"""Texts for a terminal: colours in, escape sequences out.
-
-Source: upstream ``tools_string_ansi.go``; ECMA-48, fifth edition, sections 5.3 to 5.6 and 8.3.117.
-"""
+"""``str`` tools for terminals: add colors, remove ANSI escape sequences (ECMA-48)."""
 
 from __future__ import annotations
 
@@ -36,22 +33,22 @@ PARAMETERS: Final[Mapping[str, int]] = {
     **{f"bright-{color}": 90 + index for index, color in enumerate(COLORS)},
     **{f"bg-bright-{color}": 100 + index for index, color in enumerate(COLORS)},
 }
-"""The number that stands for each tag in "select graphic rendition"."""
+"""The "select graphic rendition" parameter of each tag."""
 
 TAG: Final = re.compile(r"\[([a-z-]{3,17})\]")
 
 SEQUENCE: Final = re.compile(
     r"""
-    (?: \x1b\[ | \x9b ) [0-?]*+ [\ -/]*+ [@-~]                                        # CSI: colours, cursor
+    (?: \x1b\[ | \x9b ) [0-?]*+ [\ -/]*+ [@-~]                                        # CSI: colors, cursor
     | (?: \x1b[\]PX^_] | [\x90\x98\x9d-\x9f] ) [^\x07\x1b\x80-\x9f]*+ (?: \x07 | \x1b\\ | \x9c )  # OSC, DCS and such
-    | \x1b [\ -/]*+ [0-~]                                                             # all shorter ones
-    | [\x1b\x90\x98\x9b-\x9f]                                                         # what is left of broken ones
+    | \x1b [\ -/]*+ [0-~]                                                             # shorter sequences
+    | [\x1b\x90\x98\x9b-\x9f]                                                         # remains of incomplete sequences
     """,
     re.VERBOSE,
 )
-"""Possessive, and a text within a sequence ends where another one begins: so it is linear in the text.
+"""Matching is linear: quantifiers are possessive, and the content of a sequence ends where another sequence starts.
 
-A lone ESC goes too, else what stood around a removed sequence could make up a new one.
+A lone ESC is removed too. Otherwise the characters around a removed sequence could form a new one.
 """
 
 toolset = Toolset("str")
@@ -59,7 +56,7 @@ toolset = Toolset("str")
 
 @toolset.tool(
     policy=PURE,
-    when_to_use="For a text that a terminal shows; str.stripansi takes colours out again.",
+    when_to_use="Use it before io.print; to remove colors, use str.stripansi.",
     examples=(
         Example(("[red]Hello[reset]",), "\x1b[31mHello\x1b[0m"),
         Example(("[bold][bg-bright-blue]x [unknown]",), "\x1b[1m\x1b[104mx [unknown]", note="unknown tags stay"),
@@ -67,15 +64,15 @@ toolset = Toolset("str")
     ),
 )
 def color(input_string: str) -> str:
-    """Turn tags such as [red], [bg-blue], [bright-green], [bold] and [reset] into ANSI escape sequences.
+    """Add ANSI colors and styles to a string for colored terminal output, from tags such as [red] and [bold].
 
     Args:
-        input_string: The text with tags. Colours are black, red, green, yellow, blue, magenta, cyan and white, each
-            with bright-, bg- or bg-bright- before it, gray, default and bg-default; styles are bold, bright, dim,
-            italic, underline, blink, reverse, hidden, strike and reset.
+        input_string: The string with tags. Colors are black, red, green, yellow, blue, magenta, cyan and white, each
+            optionally with the prefix bright-, bg- or bg-bright-, and gray, default and bg-default. Styles are bold,
+            bright, dim, italic, underline, blink, reverse, hidden, strike and reset.
 
     Returns:
-        The text with a sequence in place of each tag; brackets with another word in them stay.
+        The string with an escape sequence in place of each tag; unknown tags are left unchanged.
 
     Raises:
         ArgumentError: coercion.type.
@@ -91,21 +88,23 @@ def _sequence(tag: re.Match[str]) -> str:
 @toolset.tool(
     name="stripansi",
     policy=PURE,
-    when_to_use="For output of a terminal that is to be read as text; str.color puts colours in.",
+    when_to_use="Use it to clean up terminal output; to add colors, use str.color.",
     examples=(
         Example(("\x1b[1m\x1b[34mInfo:\x1b[0m text",), "Info: text"),
-        Example(("\x1b]8;;https://a.example\x1b\\link\x1b]8;;\x07",), "link", note="links and titles go too"),
+        Example(
+            ("\x1b]8;;https://a.example\x1b\\link\x1b]8;;\x07",), "link", note="hyperlinks and titles are removed too"
+        ),
         Example((None,), error="arg.missing"),
     ),
 )
 def strip_ansi(input_string: str) -> str:
-    """Remove all ANSI escape sequences from a text.
+    """Remove all ANSI escape codes, such as terminal colors, from a string.
 
     Args:
-        input_string: The text as a terminal would get it.
+        input_string: The string, such as the output of a terminal program.
 
     Returns:
-        The text without them, and without any ESC at all.
+        The string without escape sequences and without any ESC character.
 
     Raises:
         ArgumentError: coercion.type.

@@ -1,1 +1,1 @@
-"""The tools of the group ``tree``, one room for each kind of work, and the tree itself."""
+"""The tools of the group ``tree``, one module for each kind of operation, and the tree itself."""

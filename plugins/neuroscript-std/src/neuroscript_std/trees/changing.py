@@ -1,4 +1,4 @@
-"""Tools that change nodes and where they stand."""
+"""``tree`` tools that change nodes and move them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from neuroscript import ArgSpec, ArgType, Example, Runtime, Toolset, ToolSpec
 from neuroscript_std.trees.keeping import NODE, TREE, WRITES, held
 from neuroscript_std.trees.nodes import JSON_TYPES, TYPES, failed
 
-OBJECT: Final = ArgSpec("object_node_id", ArgType.STRING, description="The id of the object.")
-KEY: Final = ArgSpec("attribute_key", ArgType.STRING, description="The key in the object.")
+OBJECT: Final = ArgSpec("object_node_id", ArgType.STRING, description="Id of the object node.")
+KEY: Final = ArgSpec("attribute_key", ArgType.STRING, description="The key (attribute) in the object.")
 FAILS: Final = "handle.unknown, handle.kind, tree.no_node"
 NOTHING: Final = "None."
 
@@ -32,12 +32,14 @@ toolset.add(
                 "value",
                 ArgType.ANY,
                 nullable=True,
-                description="A text, a number, a truth value or None; the node's type becomes that of the value.",
+                description="A string, number, boolean or None; the type of the node changes to match.",
             ),
         ),
         return_type=ArgType.NIL,
-        description="Give a node that is no object and no array another value.",
-        when_to_use="For a leaf; tree.addchildnode and tree.setobjectattribute change what objects and arrays hold.",
+        description="Set the value of a leaf node in a tree to a string, number, boolean or null.",
+        when_to_use=(
+            "Use it for leaf nodes; to change objects and arrays, use tree.addchildnode or tree.setobjectattribute."
+        ),
         return_help=NOTHING,
         examples=(
             Example(("tree-1", "node-7", 4.5), None),
@@ -67,7 +69,7 @@ def _add_child_node(
 
 
 def _content(node_type: str, value: Any) -> Any:
-    """Return what a new node of a type holds; an object or array begins empty."""
+    """Return the content of a new node of a type; an object or array starts empty."""
     if value is None and node_type in ("object", "array"):
         return {} if node_type == "object" else []
     if node_type in ("object", "array") or TYPES.get(type(value)) != node_type:
@@ -83,13 +85,13 @@ toolset.add(
         "tree",
         (
             TREE,
-            ArgSpec("parent_node_id", ArgType.STRING, description="The id of the object or array."),
+            ArgSpec("parent_node_id", ArgType.STRING, description="Id of the parent, an object or array node."),
             ArgSpec(
                 "new_node_id_suggestion",
                 ArgType.STRING,
                 required=False,
                 max_length=256,
-                description="An id that no node has, at most 256 characters; left out or empty, one is made.",
+                description="A unique id, at most 256 characters; generated if omitted or empty.",
             ),
             ArgSpec(
                 "node_type",
@@ -101,19 +103,22 @@ toolset.add(
                 "value",
                 ArgType.ANY,
                 required=False,
-                description="Its value, of that type; an object or an array begins empty and has none.",
+                description="Its value, of that type; omit it for an object or array, which starts empty.",
             ),
             ArgSpec(
                 "key_for_object_parent",
                 ArgType.STRING,
                 required=False,
-                description="Its key, if it is added to an object, and only then; the object has no such key yet.",
+                description="A new key in the object; required for an object parent, not allowed for an array.",
             ),
         ),
         return_type=ArgType.STRING,
-        description="Add a new node to an object, or at the end of an array.",
-        when_to_use="For a new node; tree.setobjectattribute moves one that exists, tree.setvalue changes a leaf.",
-        return_help="The id of the new node.",
+        description="Add a new child node to a tree, under a parent node that is an object or an array.",
+        when_to_use=(
+            "Use it for a new node; to move an existing one, use tree.setobjectattribute, to edit a leaf, "
+            "tree.setvalue."
+        ),
+        return_help="Id of the new node.",
         examples=(
             Example(("tree-1", "node-4", None, "object"), "node-11"),
             Example(("tree-1", "node-1", "city", "string", "Bremen", "city"), "city"),
@@ -152,8 +157,8 @@ toolset.add(
         "tree",
         (TREE, NODE),
         return_type=ArgType.NIL,
-        description="Remove a node from its tree, with all that stands in it.",
-        when_to_use="For a node that is not needed any more; tree.removeobjectattribute keeps it for another place.",
+        description="Delete a node and its descendants from a tree.",
+        when_to_use="Use it to delete permanently; to detach a node and reuse it, use tree.removeobjectattribute.",
         return_help=NOTHING,
         examples=(
             Example(("tree-1", "node-8"), None),
@@ -182,15 +187,15 @@ toolset.add(
             TREE,
             OBJECT,
             KEY,
-            ArgSpec("child_node_id", ArgType.STRING, description="The id of the node; it leaves where it stands."),
+            ArgSpec("child_node_id", ArgType.STRING, description="Id of the node to move."),
         ),
         return_type=ArgType.NIL,
-        description="Move a node that exists, with all that stands in it, under a key of an object.",
-        when_to_use="For a node that exists; tree.addchildnode makes a new one.",
-        return_help="None. A node that stood under the key is unlinked, as by tree.removeobjectattribute.",
+        description="Set an attribute of an object node: link an existing node as a child under a key.",
+        when_to_use="Use it to move an existing node with its descendants; to create a node, use tree.addchildnode.",
+        return_help="None. A node that was under the key is detached, as by tree.removeobjectattribute.",
         examples=(
             Example(("tree-1", "node-1", "best", "node-8"), None),
-            Example(("tree-1", "node-5", "price", "node-10"), None, note="node-7 is unlinked"),
+            Example(("tree-1", "node-5", "price", "node-10"), None, note="node-7 is detached"),
             Example(("tree-1", "node-4", "best", "node-2"), error="tree.wrong_type"),
             Example(("tree-1", "node-5", "all", "node-4"), error="tree.cycle"),
         ),
@@ -212,11 +217,13 @@ toolset.add(
         "tree",
         (TREE, OBJECT, KEY),
         return_type=ArgType.NIL,
-        description="Unlink the node under a key of an object, and keep it under its id.",
+        description="Remove an attribute (key) from an object node and detach its child, which keeps its id.",
         when_to_use=(
-            "For a node that is to stand elsewhere later, by tree.setobjectattribute; tree.removenode removes it."
+            "Use it to link the child elsewhere later, with tree.setobjectattribute; to delete it, use tree.removenode."
         ),
-        return_help="None. The node and what stands in it keep their ids, and are in no JSON until it is linked again.",
+        return_help=(
+            "None. The child and its descendants keep their ids, but are not in the JSON until it is linked again."
+        ),
         examples=(
             Example(("tree-1", "node-1", "open"), None),
             Example(("tree-1", "node-5", "type"), None),

@@ -1,4 +1,4 @@
-"""How the tools of the group take and keep trees, and the words that their specs share."""
+"""Handles of trees, and the arguments that the specs of the ``tree`` tools share."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from neuroscript import ArgSpec, ArgType, Handle, Runtime, ToolPolicy
 from neuroscript_std.trees.tree import Tree
 
 KIND: Final = "tree"
-"""Of the handles."""
+"""The kind of the handles."""
 
 READS: Final = ToolPolicy(effects=("reads",), blocking=False)
 WRITES: Final = ToolPolicy(effects=("writes",), blocking=False)
-"""What is read and written is in memory, so nobody waits for it."""
+"""Trees are in memory, so the tools do not block."""
 
-TREE: Final = ArgSpec("tree_handle", ArgType.HANDLE, description="What tree.loadjson gave for the tree.")
-NODE: Final = ArgSpec("node_id", ArgType.STRING, description="The id of the node, such as node-1, which is the root.")
+TREE: Final = ArgSpec("tree_handle", ArgType.HANDLE, description="Handle of the tree, from tree.loadjson.")
+NODE: Final = ArgSpec("node_id", ArgType.STRING, description="Id of the node, such as node-1, the root.")
 
 SHOP: Final = (
     '{"name": "tea shop", "open": true, "shelf": [{"type": "green", "price": 4}, {"type": "black", "price": 2.5}]}'
 )
-"""What ``tree-1`` and ``tree-2`` hold in the examples; the latter has a note."""
+"""The content of ``tree-1`` and ``tree-2`` in the examples; ``tree-2`` also has metadata."""
 
 
 def kept(rt: Runtime, tree: Tree) -> Handle:
-    """Keep a tree for the caller."""
+    """Store a tree for the caller and return its handle."""
     return rt.handles.new(tree, KIND)
 
 
 @contextmanager
 def held(rt: Runtime, tree_handle: str) -> Iterator[Tree]:
-    """Give the tree of a handle, for this call alone; `ToolFailed` where it is none."""
+    """Lock and yield the tree of a handle; `ToolFailed` if the handle does not refer to a tree."""
     tree: Tree = rt.handles.get(tree_handle, KIND)
     with tree.lock:
         yield tree

@@ -1,4 +1,4 @@
-"""Tools that look at nodes."""
+"""``tree`` tools that read and find nodes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from neuroscript_std.trees.nodes import JSON_TYPES, Node, failed
 from neuroscript_std.trees.queries import found
 
 A_NODE: Final = (
-    "A map of id, type, value (None for an object or array), attributes (the ids of an object's nodes by key), "
-    "children (the ids of an array's nodes), parent_id and parent_attribute_key (None where there is none), metadata."
+    "A map of id, type, value (None for an object or array), attributes (for an object, the node ids by key), "
+    "children (for an array, the node ids), parent_id and parent_attribute_key (None if it has none), and metadata."
 )
 
-FAILS: Final = "handle.unknown, handle.kind, tree.no_node, tree.big_number for a number of more than 64 bits."
+FAILS: Final = "handle.unknown, handle.kind, tree.no_node, tree.big_number for an integer of more than 64 bits."
 
 ROOT: Final[dict[str, Any]] = {
     "id": "node-1",
@@ -50,11 +50,11 @@ toolset = Toolset("tree")
 
 
 def described(node: Node) -> dict[str, Any]:
-    """Return what the tools tell of a node."""
+    """Return the map that tools return for a node."""
     content = node.content
     is_object, is_array = type(content) is dict, type(content) is list
     if type(content) is int and not -(2**63) <= content < 2**63:
-        raise failed("the number has more than 64 bits; tree.tojson writes it", "big_number")
+        raise failed("the integer has more than 64 bits; use tree.tojson", "big_number")
     return {
         "id": node.id,
         "type": node.type,
@@ -78,8 +78,10 @@ toolset.add(
         "tree",
         (TREE, NODE),
         return_type=ArgType.MAP,
-        description="Tell what a node is, what it holds and where it stands.",
-        when_to_use="For a node whose id is known; tree.getnodebypath finds one by keys, tree.findnodes by what it is.",
+        description="Read a tree node by id: its type, value, children and metadata.",
+        when_to_use=(
+            "Use it if you know the id; to find a node by path, use tree.getnodebypath, by a query, tree.findnodes."
+        ),
         return_help=A_NODE,
         examples=(
             Example(("tree-1", "node-7"), PRICE),
@@ -104,8 +106,10 @@ toolset.add(
         "tree",
         (TREE,),
         return_type=ArgType.MAP,
-        description="Tell what the root of a tree is and what it holds.",
-        when_to_use="To begin with; tree.getnode goes on from the ids, tree.rendertext shows all nodes at once.",
+        description="Get the root node of a tree.",
+        when_to_use=(
+            "Use it to start a traversal; for other nodes, use tree.getnode, to see all of them, tree.rendertext."
+        ),
         return_help=A_NODE,
         examples=(
             Example(("tree-1",), ROOT),
@@ -132,9 +136,9 @@ toolset.add(
         (TREE, NODE),
         return_type=ArgType.MAP,
         return_nullable=True,
-        description="Tell what the object or array is that a node stands in.",
-        when_to_use="To go up; tree.getchildren and the attributes of tree.getnode go down.",
-        return_help=f"None for the root and for a node that has been unlinked, else as of tree.getnode. {A_NODE}",
+        description="Get the parent of a node in a tree.",
+        when_to_use="Use it to go up; to go down, use tree.getchildren or the attributes from tree.getnode.",
+        return_help=f"None for the root and for a detached node, otherwise as from tree.getnode. {A_NODE}",
         examples=(
             Example(("tree-1", "node-5"), SHELF),
             Example(("tree-1", "node-1"), None),
@@ -161,9 +165,9 @@ toolset.add(
         "tree",
         (TREE, NODE),
         return_type=ArgType.SLICE_STRING,
-        description="Give the ids of the nodes of an array, in order.",
-        when_to_use="For an array; the attributes of tree.getnode are the nodes of an object.",
-        return_help="The ids, of which tree.getnode tells more.",
+        description="List the children (child nodes) of an array node in a tree, by id.",
+        when_to_use="Use it for an array; for an object, use the attributes from tree.getnode.",
+        return_help="The ids in order; pass each to tree.getnode.",
         examples=(
             Example(("tree-1", "node-4"), ["node-5", "node-8"]),
             Example({"tree_handle": "tree-1", "node_id": "node-4"}, ["node-5", "node-8"]),
@@ -198,14 +202,14 @@ toolset.add(
                 "path",
                 ArgType.ANY,
                 description=(
-                    "The way from the root: a text such as shelf[0].price or shelf.0.price, indexes from 0; or a list "
-                    "of keys and indexes, in which a key may hold dots and brackets; an empty text for the root."
+                    "Path from the root: a string such as shelf[0].price or shelf.0.price, with zero-based indexes; or "
+                    "a list of keys and indexes, in which keys can contain dots and brackets; empty for the root."
                 ),
             ),
         ),
         return_type=ArgType.MAP,
-        description="Tell what the node at a path is, what it holds and where it stands.",
-        when_to_use="For a node whose place is known; shape.select does that for a value that is in no tree.",
+        description="Get the node at a path in a tree.",
+        when_to_use="Use it if you know the path; for data that is not in a tree, use shape.select.",
         return_help=A_NODE,
         examples=(
             Example(("tree-1", "shelf.0.price"), PRICE),
@@ -234,23 +238,25 @@ QUERY: Final = ArgSpec(
     ArgType.MAP,
     min_length=1,
     keys=(
-        ArgSpec("id", ArgType.STRING, required=False, description="The id."),
-        ArgSpec("type", ArgType.STRING, required=False, choices=JSON_TYPES, description="The type."),
-        ArgSpec("value", ArgType.ANY, required=False, nullable=True, description="The value of a leaf, or None."),
+        ArgSpec("id", ArgType.STRING, required=False, description="The id of the node."),
+        ArgSpec("type", ArgType.STRING, required=False, choices=JSON_TYPES, description="The JSON type."),
+        ArgSpec(
+            "value", ArgType.ANY, required=False, nullable=True, description="The value of a leaf; None matches null."
+        ),
         ArgSpec(
             "attributes",
             ArgType.MAP,
             required=False,
-            description="Keys that an object has, and the values of the leaves under them.",
+            description="Keys of an object with the values of the leaves under them.",
         ),
         ArgSpec(
             "metadata",
             ArgType.MAP_STRING_STRING,
             required=False,
-            description="Keys and texts that are among the node's metadata.",
+            description="Metadata keys and values that the node has.",
         ),
     ),
-    description="What a node has to be; all of it has to hold. Numbers are compared by value.",
+    description="Conditions that a node must all meet; numbers are compared by value.",
 )
 
 toolset.add(
@@ -259,22 +265,26 @@ toolset.add(
         "tree",
         (
             TREE,
-            ArgSpec("start_node_id", ArgType.STRING, description="The id of the node to begin at; it may fit itself."),
+            ArgSpec(
+                "start_node_id", ArgType.STRING, description="Id of the node to start at; it is included in the search."
+            ),
             QUERY,
             ArgSpec(
                 "max_depth", ArgType.INT, default=-1, minimum=-1, description="Levels below the start; -1 for all."
             ),
-            ArgSpec("max_results", ArgType.INT, default=-1, minimum=-1, description="How many are enough; -1 for all."),
+            ArgSpec(
+                "max_results", ArgType.INT, default=-1, minimum=-1, description="Maximum number of results; -1 for all."
+            ),
         ),
         return_type=ArgType.SLICE_STRING,
-        description="Find the nodes that are as a query says.",
-        when_to_use="For nodes by what they are; tree.getnodebypath finds one by where it is.",
-        return_help="Their ids, in the order of the JSON.",
+        description="Search a tree and find all nodes that match a query by type, value, attributes or metadata.",
+        when_to_use="Use it to find nodes by content; to find one by position, use tree.getnodebypath.",
+        return_help="The ids of the nodes, in the order of the JSON.",
         examples=(
             Example(("tree-1", "node-1", {"attributes": {"type": "black"}}), ["node-8"]),
             Example(("tree-1", "node-1", {"type": "number"}), ["node-7", "node-10"]),
             Example(("tree-1", "node-1", {"type": "object"}, 1), ["node-1"], note="one level below the start"),
-            Example(("tree-1", "node-4", {"type": "object"}, -1, 1), ["node-5"], note="the first alone"),
+            Example(("tree-1", "node-4", {"type": "object"}, -1, 1), ["node-5"], note="only the first match"),
             Example(("tree-2", "node-1", {"metadata": {"currency": "EUR"}}), ["node-7"]),
             Example(("tree-1", "node-1", {"value": 2.5, "type": "string"}), []),
             Example(("tree-1", "node-1", {"value": [1]}), error="tree.bad_query"),

@@ -1,7 +1,4 @@
-"""One value of a tree: its id, its place, what it holds, and what is noted about it.
-
-Source: upstream ``pkg/utils``; there notes and nodes shared one map, and an object's type could be lost.
-"""
+"""A node of a tree: its id, content, parent and metadata."""
 
 from __future__ import annotations
 
@@ -27,14 +24,14 @@ JSON_TYPES: Final = tuple(dict.fromkeys(TYPES.values()))
 
 @attrs.define(eq=False)
 class Node:
-    """One value of a tree and its place.
+    """One value of a tree.
 
     Attributes:
-        id: What it is called in its tree.
-        content: The nodes of an object by their keys, the nodes of an array in order, or the value of a leaf.
-        parent: The object or array that it stands in; None for the root and a detached node.
-        key: Its key in an object.
-        metadata: What is noted about it, apart from what it holds.
+        id: The id of the node, unique in its tree.
+        content: The child nodes of an object by key, the child nodes of an array in order, or the value of a leaf.
+        parent: The object or array that contains the node; None for the root and a detached node.
+        key: The key of the node, if its parent is an object.
+        metadata: Strings by key, separate from the content.
     """
 
     id: str
@@ -45,12 +42,12 @@ class Node:
 
     @property
     def type(self) -> str:
-        """The JSON type of its content."""
+        """The JSON type of the content."""
         return TYPES[type(self.content)]
 
     @property
     def children(self) -> Iterable[Node]:
-        """The nodes that stand in it, in order."""
+        """The child nodes, in order."""
         match self.content:
             case dict() as nodes:
                 return nodes.values()
@@ -61,7 +58,7 @@ class Node:
 
     @property
     def value(self) -> Any:
-        """The plain value of it, with all that stands in it."""
+        """The plain value of the node, including its descendants."""
         match self.content:
             case dict() as nodes:
                 return {key: node.value for key, node in nodes.items()}
@@ -71,9 +68,9 @@ class Node:
                 return leaf
 
     def walk(self, depth: int = -1) -> Iterator[tuple[Node, int]]:
-        """Yield it and all nodes that stand in it, no deeper than *depth* levels below it unless that is -1.
+        """Yield the node and its descendants with their levels, down to *depth* levels; -1 for all.
 
-        Each comes after the one that it stands in, with the number of levels between; order is that of the JSON.
+        A node comes after its parent; the order is that of the JSON.
         """
         waiting = [(self, 0)]
         while waiting:
@@ -84,24 +81,24 @@ class Node:
 
 
 def failed(text: str, word: str) -> ToolFailed:
-    """Return the failure of a tool that the caller can mend, with the code ``tree.word``."""
+    """Return a tool failure that the caller can fix, with the code ``tree.word``."""
     return ToolFailed(text, code=f"tree.{word}", retry="model")
 
 
 def up(node: Node | None) -> Iterator[Node]:
-    """Yield a node and all that it stands in, from the inside out."""
+    """Yield a node and its ancestors, innermost first."""
     while node is not None:
         yield node
         node = node.parent
 
 
 def level_of(node: Node) -> int:
-    """Return how many nodes it stands in, itself counted too."""
+    """Return the number of ancestors of a node, including itself."""
     return sum(1 for _ in up(node))
 
 
 def height_of(content: Any) -> int:
-    """Return how many objects and arrays stand in each other, the outermost counted too."""
+    """Return the nesting depth of objects and arrays, including the outermost."""
     if isinstance(content, Node):
         return max(level + (type(node.content) in (dict, list)) for node, level in content.walk())
     return 1 if type(content) in (dict, list) else 0

@@ -1,4 +1,4 @@
-"""Tools that note texts about nodes, apart from what the nodes hold."""
+"""``tree`` tools for the metadata of nodes, strings that are separate from their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from neuroscript_std.paths import shown
 from neuroscript_std.trees.keeping import NODE, READS, TREE, WRITES, held
 from neuroscript_std.trees.nodes import failed
 
-KEY: Final = ArgSpec("metadata_key", ArgType.STRING, description="What the note is called.")
+KEY: Final = ArgSpec("metadata_key", ArgType.STRING, description="Key of the metadata entry.")
 FAILS: Final = "handle.unknown, handle.kind, tree.no_node"
 
 toolset = Toolset("tree")
@@ -26,9 +26,11 @@ toolset.add(
         "tree",
         (TREE, NODE),
         return_type=ArgType.MAP_STRING_STRING,
-        description="Give what has been noted about a node.",
-        when_to_use="For notes alone; tree.getnode gives them with all the rest, tree.findnodes searches by them.",
-        return_help="The notes by their names.",
+        description="Read the metadata of a tree node.",
+        when_to_use=(
+            "Use it for metadata only; for all of the node, use tree.getnode, to search by metadata, tree.findnodes."
+        ),
+        return_help="The metadata, a map of strings.",
         examples=(
             Example(("tree-1", "node-7"), {}),
             Example(("tree-2", "node-7"), {"currency": "EUR"}),
@@ -50,14 +52,14 @@ toolset.add(
     ToolSpec(
         "setnodemetadata",
         "tree",
-        (TREE, NODE, KEY, ArgSpec("metadata_value", ArgType.STRING, description="The note, a text.")),
+        (TREE, NODE, KEY, ArgSpec("metadata_value", ArgType.STRING, description="Value of the metadata entry.")),
         return_type=ArgType.NIL,
-        description="Note a text about a node, in place of what was noted under that name.",
-        when_to_use="For what is not to be in the JSON; tree.setvalue and tree.addchildnode change that.",
+        description="Attach metadata to a tree node: set the value of a metadata key.",
+        when_to_use="Use it for information that is not part of the JSON; to change the JSON, use tree.setvalue.",
         return_help="None.",
         examples=(
             Example(
-                ("tree-1", "node-7", "currency", "EUR"), None, note="the other tools' examples call it tree-2 then"
+                ("tree-1", "node-7", "currency", "EUR"), None, note="examples of other tools use the result as tree-2"
             ),
             Example(("tree-1", "node-1", "seen", ""), None),
             Example(("tree-1", "node-7", "times", 3), error="coercion.type"),
@@ -73,7 +75,7 @@ def _remove(rt: Runtime, tree_handle: str, node_id: str, metadata_key: str) -> N
     with held(rt, tree_handle) as tree:
         metadata = tree.node(node_id).metadata
         if metadata_key not in metadata:
-            raise failed(f"nothing is noted under {shown(metadata_key)}", "no_metadata")
+            raise failed(f"the node has no metadata key {shown(metadata_key)}", "no_metadata")
         del metadata[metadata_key]
 
 
@@ -83,8 +85,8 @@ toolset.add(
         "tree",
         (TREE, NODE, KEY),
         return_type=ArgType.NIL,
-        description="Forget what was noted about a node under a name.",
-        when_to_use="For a note that does not hold any more; tree.setnodemetadata puts another in its place.",
+        description="Remove metadata from a tree node: delete one metadata key.",
+        when_to_use="Use it to delete an entry; to replace its value, use tree.setnodemetadata.",
         return_help="None.",
         examples=(
             Example(("tree-2", "node-7", "currency"), None),

@@ -1,7 +1,4 @@
-"""Which nodes of a tree a query means.
-
-Source: upstream ``tools_tree_find.go``; there an attribute was compared with the id of a node.
-"""
+"""Find the nodes of a tree that match a query."""
 
 from __future__ import annotations
 
@@ -14,14 +11,15 @@ from neuroscript_std.trees.nodes import TYPES, Node, failed
 
 
 def found(start: Node, query: Mapping[str, Any], max_depth: int, max_results: int) -> list[str]:
-    """Return the ids of the nodes that fit a query, in the order of the JSON.
+    """Return the ids of the nodes that match a query, in the order of the JSON.
 
     Args:
-        query: By the words of `TESTS`; a node has to pass them all.
+        query: Conditions by the keys of `TESTS`; a node must meet all of them.
         max_depth: Levels below *start*; -1 for all.
-        max_results: -1 for all.
+        max_results: Maximum number of ids; -1 for all.
 
-    Fails with ``tree.bad_query``.
+    Raises:
+        ToolFailed: tree.bad_query.
     """
     _refuse_containers("value", query.get("value"))
     for key, value in query.get("attributes", {}).items():
@@ -33,7 +31,7 @@ def found(start: Node, query: Mapping[str, Any], max_depth: int, max_results: in
 def _refuse_containers(where: str, value: Any) -> None:
     if TYPES.get(type(value)) in (None, "object", "array"):
         got = type(value).__name__
-        raise failed(f"query_map: {where}: expected a text, a number, a truth value or None, got {got}", "bad_query")
+        raise failed(f"query_map: {where}: expected a string, a number, a boolean or None, got {got}", "bad_query")
 
 
 def _fits(node: Node, query: Mapping[str, Any]) -> bool:
@@ -41,7 +39,7 @@ def _fits(node: Node, query: Mapping[str, Any]) -> bool:
 
 
 def _has_value(node: Node, wanted: Any) -> bool:
-    """Tell whether a leaf has a value; numbers are compared by value, and a truth value is no number."""
+    """Return whether a leaf has a value; numbers are compared by value, and a boolean is not a number."""
     return type(node.content) not in (dict, list) and _kind(node.content) == _kind(wanted) and node.content == wanted
 
 

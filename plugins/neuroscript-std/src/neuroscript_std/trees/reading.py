@@ -1,4 +1,4 @@
-"""Tools that take a whole tree in, and give it out."""
+"""``tree`` tools that load and output a whole tree."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ toolset.add(
             ArgSpec(
                 "json_string",
                 ArgType.STRING,
-                description="One JSON value of at most 200,000 values and 64 levels, each key of an object once.",
+                description="JSON with at most 200,000 values and 64 levels; the keys of an object must be unique.",
             ),
         ),
         return_type=ArgType.HANDLE,
-        description="Keep JSON as a tree of nodes, to be looked at and changed node by node.",
-        when_to_use="For JSON that several calls work on; str.parsejsonstring gives its value at once.",
-        return_help="The handle of the tree. Its nodes are node-1, the root, node-2 … in the order of the text.",
+        description="Load a JSON document into a tree of nodes, which other calls can read and edit.",
+        when_to_use="Use it to edit JSON in several calls; to get its value at once, use str.parsejsonstring.",
+        return_help=(
+            "The handle of the tree. The nodes are node-1 (the root), node-2 and so on, in the order of the JSON."
+        ),
         examples=(
-            Example((SHOP,), note="the other tools' examples call this one tree-1"),
+            Example((SHOP,), note="examples of other tools use this tree as tree-1"),
             Example(("[]",)),
             Example(('{"name": }',), error="tree.not_json"),
         ),
@@ -55,9 +57,11 @@ toolset.add(
         "tree",
         (TREE,),
         return_type=ArgType.STRING,
-        description="Write a tree as JSON text.",
-        when_to_use="To hand a tree on; tree.rendertext is for looking at one, str.tojsonstring for a value.",
-        return_help="JSON, two blanks a level, keys in the order in which they came; metadata is not in it.",
+        description="Serialize a tree to a JSON string.",
+        when_to_use=(
+            "Use it to export a tree; to inspect one, use tree.rendertext, for a plain value, str.tojsonstring."
+        ),
+        return_help="JSON indented by two spaces, keys in their original order, without metadata.",
         examples=(
             Example(
                 ("tree-1",),
@@ -97,9 +101,9 @@ toolset.add(
         "tree",
         (TREE,),
         return_type=ArgType.STRING,
-        description="Draw a tree with the types, ids and values of its nodes.",
-        when_to_use="To see which node is called what; tree.tojson writes the JSON, tree.findnodes picks nodes.",
-        return_help="One line for each node: a dash, its key if it has one, its type, its id, its size or value.",
+        description="Render a tree as indented, human-readable text with the types, ids and values of its nodes.",
+        when_to_use="Use it to see the ids of nodes; for JSON, use tree.tojson, to search for nodes, tree.findnodes.",
+        return_help="One line for each node: a dash, its key if any, type, id, and size or value.",
         examples=(
             Example(
                 ("tree-1",),

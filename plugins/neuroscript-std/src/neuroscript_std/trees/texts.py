@@ -1,8 +1,4 @@
-"""Trees out of JSON text, and as JSON or as a drawing again.
-
-Source: upstream ``tools_tree_load.go`` and ``tools_tree_render.go``; here keys keep their order, and ``type`` is a key
-like others.
-"""
+"""Conversion of trees from JSON, and to JSON or readable text. Keys keep their order."""
 
 from __future__ import annotations
 
@@ -19,21 +15,21 @@ INDENT: Final = "  "
 
 
 def tree_of(text: str) -> Tree:
-    """Return the tree of a JSON text; fails with ``tree.not_json``, ``tree.too_deep`` or ``tree.too_large``."""
+    """Parse JSON into a tree; fails with ``tree.not_json``, ``tree.too_deep`` or ``tree.too_large``."""
     try:
         return Tree(parsed(text))
     except NotJSON as error:
-        raise failed(f"the text is not JSON: {error}", "not_json") from None
+        raise failed(f"invalid JSON: {error}", "not_json") from None
 
 
 def json_of(tree: Tree) -> str:
-    """Return what a tree holds as JSON, two blanks a level, keys in their order; fails with ``tree.too_large``."""
+    """Return a tree as JSON, indented by two spaces, keys in their order; fails with ``tree.too_large``."""
     encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=INDENT)
     return _joined(encoder.iterencode(tree.root.value))
 
 
 def drawing_of(tree: Tree) -> str:
-    """Return a line for each node, two blanks a level, with type, id and value; fails with ``tree.too_large``."""
+    """Return one line per node with type, id and value, indented by two spaces; fails with ``tree.too_large``."""
     return _joined(_lines(tree.root))
 
 
@@ -62,6 +58,6 @@ def _joined(pieces: Iterable[str]) -> str:
     for piece in pieces:
         total += size(piece)
         if total > LIMIT:
-            raise failed("the text would be larger than 8 MiB", "too_large")
+            raise failed("the result would exceed 8 MiB", "too_large")
         kept.append(piece)
     return "".join(kept)

@@ -1,10 +1,8 @@
-"""A JSON value as nodes, each with an id of its own; whatever is done to it, it stays a tree.
+"""A JSON value as a tree of nodes, each with its own id.
 
-A node is the root, or stands in one object or one array, or is *detached*: unlinked, but kept under its id, with all
-that stands in it, until it is linked again, is removed, or the tree is given up. A node that is linked somewhere leaves
-the place where it stood.
-
-Source: upstream ``pkg/tool/tree``, where a node could stand in two places, or in itself.
+A node is the root, or has one parent, or is *detached*: it has no parent, but keeps its id and its descendants until it
+is linked again or removed, or the tree is released. Linking a node removes it from its old parent, so a node never has
+two parents and never contains itself.
 """
 
 from __future__ import annotations
@@ -16,20 +14,20 @@ from neuroscript_std.paths import Segments, shown, spelt
 from neuroscript_std.trees.nodes import TYPES, Node, failed, height_of, level_of, up
 
 DEEPEST: Final = 64
-"""How many objects and arrays may stand in each other, so that the JSON of a tree can be read again."""
+"""Maximum nesting depth of objects and arrays, so that the JSON of a tree can be parsed again."""
 
 MOST_NODES: Final = 200_000
-"""How many nodes a tree may have, detached ones too."""
+"""Maximum number of nodes of a tree, including detached ones."""
 
 
 class Tree:
-    """All nodes of one tree. Its methods raise `ToolFailed` and then have changed nothing.
+    """All nodes of one tree. A method that raises `ToolFailed` has changed nothing.
 
     Args:
-        value: What it holds at first, of exact built-ins; the ids are ``node-1`` and so on, in the order of the JSON.
+        value: The initial value, plain data; the ids are ``node-1`` and so on, in the order of the JSON.
 
     Attributes:
-        lock: Whoever uses a tree that others may use holds it.
+        lock: Hold it while you use a tree that other threads can use.
     """
 
     def __init__(self, value: Any) -> None:
@@ -44,16 +42,17 @@ class Tree:
     # Finding
 
     def node(self, id: str) -> Node:
-        """Return the node of that id, or fail with ``tree.no_node``."""
+        """Return the node with an id, or fail with ``tree.no_node``."""
         node = self._nodes.get(id)
         if node is None:
-            raise failed(f"no node of this tree has the id {shown(id)}", "no_node")
+            raise failed(f"this tree has no node with the id {shown(id)}", "no_node")
         return node
 
     def at(self, path: Segments) -> Node:
-        """Return the node at a path from the root; an index may be a text of digits.
+        """Return the node at a path from the root; an index can be a string of digits.
 
-        Fails with ``tree.missing``, or ``tree.wrong_type`` where the way leads into a leaf, or by a word into an array.
+        Fails with ``tree.missing``, or with ``tree.wrong_type`` if the path continues into a leaf or uses a key for an
+        array.
         """
         node = self.root
         for depth, segment in enumerate(path):
@@ -66,19 +65,19 @@ class Tree:
     # Changing
 
     def set_value(self, id: str, value: Any) -> None:
-        """Give a leaf another value, of any type of leaf; fails with ``tree.wrong_type`` or ``tree.bad_value``."""
+        """Set the value of a leaf, of any leaf type; fails with ``tree.wrong_type`` or ``tree.bad_value``."""
         node = self.node(id)
         if type(node.content) in (dict, list):
-            raise failed(f"expected a node without nodes in it, got an {node.type}", "wrong_type")
+            raise failed(f"expected a leaf node, got an {node.type}", "wrong_type")
         _refuse_container(value)
         node.content = value
 
     def add(self, parent_id: str, content: Any, key: str | None = None, id: str = "") -> Node:
-        """Add a leaf, an empty object or an empty array to an object or at the end of an array, and return it.
+        """Add a leaf, an empty object or an empty array to an object or to the end of an array, and return it.
 
         Args:
-            key: For an object, and only for one.
-            id: The new node's id, where it is not to be the next free ``node-…``.
+            key: The key, for an object parent only.
+            id: The id of the new node; by default the next free ``node-…``.
 
         Fails with ``tree.no_node``, ``tree.wrong_type``, ``tree.bad_key``, ``tree.key_taken``, ``tree.id_taken``,
         ``tree.too_deep`` or ``tree.too_large``.
@@ -91,7 +90,7 @@ class Tree:
         return node
 
     def remove(self, id: str) -> None:
-        """Remove a node and all that stands in it; fails with ``tree.no_node`` or ``tree.root``."""
+        """Remove a node and its descendants; fails with ``tree.no_node`` or ``tree.root``."""
         node = self.node(id)
         self._refuse_root(node)
         _take(node)
@@ -99,14 +98,14 @@ class Tree:
             del self._nodes[each.id]
 
     def link(self, object_id: str, key: str, child_id: str) -> None:
-        """Take a node from where it stands and put it under a key of an object; what stood there is detached.
+        """Move a node under a key of an object; a node that was under the key is detached.
 
         Fails with ``tree.no_node``, ``tree.wrong_type``, ``tree.root``, ``tree.cycle`` or ``tree.too_deep``.
         """
         parent, child = self._object(object_id), self.node(child_id)
         self._refuse_root(child)
         if child in up(parent):
-            raise failed("the object stands in the node that is to be put into it", "cycle")
+            raise failed("a node cannot be moved into its own descendant", "cycle")
         _refuse_deeper(level_of(parent) + height_of(child))
         if parent.content.get(key) is child:
             return
@@ -132,7 +131,7 @@ class Tree:
 
     def _refuse_root(self, node: Node) -> None:
         if node is self.root:
-            raise failed("the root stays where it is", "root")
+            raise failed("the root cannot be moved or removed", "root")
 
     def _grown(self, value: Any, level: int) -> Node:
         match value:
@@ -152,15 +151,15 @@ class Tree:
 
     def _new(self, content: Any, id: str = "") -> Node:
         if id in self._nodes:
-            raise failed(f"the tree has a node with the id {shown(id)}", "id_taken")
+            raise failed(f"the tree already has a node with the id {shown(id)}", "id_taken")
         if len(self) == MOST_NODES:
-            raise failed(f"a tree has at most {MOST_NODES} nodes", "too_large")
+            raise failed(f"a tree can have at most {MOST_NODES} nodes", "too_large")
         node = Node(id or self._next_id(), content)
         self._nodes[node.id] = node
         return node
 
     def _next_id(self) -> str:
-        """Return an id that no node has, and that no node has had unless somebody chose it."""
+        """Return an unused id, which no node had before unless a caller chose it."""
         while True:
             self._made += 1
             if (id := f"node-{self._made}") not in self._nodes:
@@ -192,7 +191,7 @@ def _put(parent: Node, key: str | None, child: Node) -> None:
 
 
 def _take(node: Node) -> None:
-    """Take a node out of what it stands in, if it stands in anything."""
+    """Remove a node from its parent, if it has one."""
     if node.parent is not None:
         if node.key is None:
             node.parent.content.remove(node)
@@ -207,24 +206,24 @@ def _detach(node: Node) -> None:
 
 def _refuse_deeper(level: int) -> None:
     if level > DEEPEST:
-        raise failed(f"objects and arrays stand in each other at most {DEEPEST} levels deep", "too_deep")
+        raise failed(f"objects and arrays can be nested at most {DEEPEST} levels deep", "too_deep")
 
 
 def _refuse_container(value: Any) -> None:
     if TYPES.get(type(value)) in (None, "object", "array"):
         kind = type(value).__name__
-        raise failed(f"value: expected a text, a number, a truth value or None, got {kind}", "bad_value")
+        raise failed(f"value: expected a string, a number, a boolean or None, got {kind}", "bad_value")
 
 
 def _refuse_place(parent: Node, key: str | None) -> None:
     match parent.content:
         case dict() as nodes:
             if key is None:
-                raise failed("an object holds each node under a key, got none", "bad_key")
+                raise failed("expected a key for a node in an object, got none", "bad_key")
             if key in nodes:
-                raise failed(f"the object has a key {shown(key)}", "key_taken")
+                raise failed(f"the object already has the key {shown(key)}", "key_taken")
         case list():
             if key is not None:
-                raise failed("an array has no keys, got one", "bad_key")
+                raise failed("expected no key for a node in an array, got one", "bad_key")
         case _:
             raise failed(f"expected an object or an array, got a node of type {parent.type}", "wrong_type")
