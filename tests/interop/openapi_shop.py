@@ -1,4 +1,4 @@
-"""A description as people write them, and a server that keeps what it is asked, for the tests of `from_openapi`."""
+"""A realistic description, and a server that records its requests, for the tests of `from_openapi`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuroscript_http.toolset import toolset as http
 
 
 class Every(URIPattern):
-    """Matches each path."""
+    """Matches every path."""
 
     def match(self, uri: str) -> bool:
         return True
@@ -24,7 +24,7 @@ class Every(URIPattern):
 
 @attrs.frozen
 class Asked:
-    """A request as it came, its path and query as they were written."""
+    """A received request, with its raw path and query."""
 
     method: str
     target: str
@@ -42,7 +42,7 @@ class Asked:
 
 @attrs.define(eq=False)
 class Shop:
-    """A server on loopback, which answers each request by one function."""
+    """A server on loopback that answers each request with one function."""
 
     server: HTTPServer
     asked: list[Asked] = attrs.field(factory=list)
@@ -58,7 +58,7 @@ class Shop:
         return f"http://{self.place}"
 
     def engine(self, tools: Toolset, *grants: str, secrets: dict[str, str] | None = None, **parts: Any) -> Engine:
-        """Return an engine over the tools that grants them this server."""
+        """Return an engine with the tools and the grants for this server."""
         given = (f"net:read,write:{self.place}", f"lan:reach:{self.place}", *grants)
         return Engine(
             toolsets=[http, tools],
@@ -69,12 +69,12 @@ class Shop:
         )
 
     def says(self, status: int, data: Any = None, media_type: str = "application/json") -> None:
-        """Answer all that comes."""
+        """Answer every request."""
         body = json.dumps(data) if media_type == "application/json" else data
         self.answer = lambda request: Response(body, status, content_type=media_type)
 
     def handled(self, request: Request) -> Response:
-        """Keep a request, and answer it."""
+        """Record a request, and answer it."""
         target = request.environ["REQUEST_URI"]
         self.asked.append(Asked(request.method, target, dict(request.headers), request.get_data()))
         return self.answer(request)
@@ -82,7 +82,7 @@ class Shop:
 
 @contextmanager
 def served() -> Iterator[HTTPServer]:
-    """Give a server that is there until the end."""
+    """Provide a running server."""
     server = HTTPServer(host="127.0.0.1")
     server.start()
     try:
@@ -92,7 +92,7 @@ def served() -> Iterator[HTTPServer]:
 
 
 def opened(server: HTTPServer) -> Shop:
-    """Return a server that was asked nothing yet."""
+    """Return a server without recorded requests."""
     shop = Shop(server)
     server.clear()
     server.expect_request(Every()).respond_with_handler(shop.handled)
@@ -100,7 +100,7 @@ def opened(server: HTTPServer) -> Shop:
 
 
 def ok(schema: Any) -> dict[str, Any]:
-    """Return responses with one good answer in JSON."""
+    """Return responses with one successful JSON response."""
     return {"200": {"description": "Fine.", "content": {"application/json": {"schema": schema}}}}
 
 
@@ -110,7 +110,7 @@ def ref(name: str, part: str = "schemas") -> dict[str, str]:
 
 
 def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
-    """Return a parameter of the query."""
+    """Return a query parameter."""
     return {"name": name, "in": "query", "schema": schema, **more}
 
 

@@ -1,4 +1,4 @@
-"""A description that has every field that is read, so that tests can put something else into each of them."""
+"""A description with every supported field, so that tests can put wrong values into each of them."""
 
 from __future__ import annotations
 
@@ -197,4 +197,4 @@ WHOLE: Final[dict[str, Any]] = {
 }
 
 SECRETS: Final = {"key": "k", "basic": "b", "oauth": "o", "oidc": "i"}
-"""The secret of each scheme of it."""
+"""The secrets of its security schemes."""

@@ -1,4 +1,4 @@
-"""The operations of a description as tools: called through an engine, answered by a real server on loopback."""
+"""OpenAPI operations as tools, called through an engine against a real HTTP server on loopback."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ from neuroscript.interop.openapi import from_openapi
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[HTTPServer]:
-    """A server for all of them."""
+    """One HTTP server for all tests."""
     with served() as server:
         yield server
 
 
 @pytest.fixture
 def shop(server: HTTPServer) -> Shop:
-    """That server, which was asked nothing yet."""
+    """The server without recorded requests."""
     return opened(server)
 
 
 @pytest.fixture
 def engine(shop: Shop) -> Iterator[Engine]:
-    """The pet store, at that server, with all that it needs."""
+    """An engine with the pet store at that server, and all grants."""
     tools = from_openapi(PETS, base_url=shop.url, secrets=SECRETS, private=[shop.place])
     with shop.engine(tools, "secret:read:*", secrets=LENT) as engine:
         yield engine
 
 
 def with_paths(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> dict[str, Any]:
-    """Return a description of these paths."""
+    """Return a description with these paths."""
     return {"openapi": version, "info": {"title": "t", "version": "1"}, "paths": paths, **more}
 
 
 def posted(schema: Any, media_type: str = "application/json", **body: Any) -> dict[str, Any]:
-    """Return the paths of one operation, ``t.post_a``, that takes a body."""
+    """Return the paths of one operation with a body, ``t.post_a``."""
     content = {media_type: {"schema": schema}}
     return {"/a": {"post": {"requestBody": {"required": True, **body, "content": content}, "responses": NOTHING}}}
 
 
 def sent(shop: Shop, document: dict[str, Any], arguments: dict[str, Any], tool: str = "t.post_a") -> bytes:
-    """Return the body that a call makes."""
+    """Return the body that a call sends."""
     with shop.engine(from_openapi(document, base_url=shop.url, private=[shop.place])) as engine:
         engine.call_named(tool, arguments)
     return shop.asked[-1].body
 
 
-def test_the_description_of_these_tests_is_a_valid_one() -> None:
-    """By the models of another project."""
+def test_description_of_these_tests_is_valid() -> None:
+    """According to another library."""
     models = pytest.importorskip("openapi_pydantic")
 
     assert "3.1.0" == models.OpenAPI.model_validate(PETS).openapi
 
 
-def test_operations_are_named_by_their_ids_or_by_method_and_path(engine: Engine) -> None:
-    """In the group that the title names."""
+def test_names_come_from_operation_ids_or_method_and_path(engine: Engine) -> None:
+    """In the group from the title."""
     names = [name.removeprefix("pet_store.") for name in engine.tools if name.startswith("pet_store.")]
 
     assert {
@@ -76,8 +76,8 @@ def test_operations_are_named_by_their_ids_or_by_method_and_path(engine: Engine)
     } == set(names)
 
 
-def test_a_query_is_coerced_and_sent(shop: Shop, engine: Engine) -> None:
-    """Names with brackets too; defaults and secrets are added, and what was not given is left out."""
+def test_query_is_coerced_and_sent(shop: Shop, engine: Engine) -> None:
+    """Including names with brackets, defaults and secrets; omitted arguments are not sent."""
     shop.says(200, [{"id": 1}])
 
     came = engine.call_named("pet_store.list_pets", {"tags": '["a b"]', "filter_name": "x", "X-Trace": "t"})
@@ -90,8 +90,8 @@ def test_a_query_is_coerced_and_sent(shop: Shop, engine: Engine) -> None:
     )
 
 
-def test_what_does_not_fit_is_refused_before_a_request(shop: Shop, engine: Engine) -> None:
-    """With each problem, as for any tool."""
+def test_invalid_arguments_are_rejected_before_a_request(shop: Shop, engine: Engine) -> None:
+    """With every problem, as for any tool."""
     with pytest.raises(ArgumentError) as caught:
         engine.call_named("pet_store.list_pets", {"limit": 101, "status": "lost", "other": 1})
 
@@ -99,8 +99,8 @@ def test_what_does_not_fit_is_refused_before_a_request(shop: Shop, engine: Engin
     assert [] == shop.asked
 
 
-def test_texts_of_a_description_are_one_safe_line(engine: Engine) -> None:
-    """No control character of it reaches a model or a terminal."""
+def test_descriptions_are_one_safe_line(engine: Engine) -> None:
+    """No control character reaches a model or a terminal."""
     spec = engine.tools["pet_store.list_pets"].spec
 
     assert "List all pets. Those that are there, \\x1b[2J in pages." == spec.description
@@ -108,8 +108,8 @@ def test_texts_of_a_description_are_one_safe_line(engine: Engine) -> None:
     assert engine.tools["pet_store.delete_pet"].spec.deprecated
 
 
-def test_effects_and_needs_are_those_of_the_method(shop: Shop, engine: Engine) -> None:
-    """The host of the server is all of the network that is needed."""
+def test_policy_depends_on_the_method(shop: Shop, engine: Engine) -> None:
+    """The only network capability is the host of the server."""
     place, lan = shop.place, f"lan:reach:{shop.place.replace(':', chr(92) + ':')}"
     policies = {name: engine.tools[f"pet_store.{name}"].policy for name in ("list_pets", "pets_replace", "delete_pet")}
 
@@ -123,7 +123,7 @@ def test_effects_and_needs_are_those_of_the_method(shop: Shop, engine: Engine) -
 
 
 def test_properties_of_a_body_are_arguments(shop: Shop, engine: Engine) -> None:
-    """Those that the server sets are none, not even as required ones."""
+    """Except properties that the server sets, even required ones."""
     shop.says(201, {"id": 1})
 
     engine.call_named("pet_store.create_pet", {"name": "Ada", "price": "1.5"})
@@ -136,8 +136,8 @@ def test_properties_of_a_body_are_arguments(shop: Shop, engine: Engine) -> None:
     assert {"X-Trace", "name", "tags", "price"} == names
 
 
-def test_null_and_absence_are_told_apart_in_a_body(shop: Shop, engine: Engine) -> None:
-    """A property that may be both leaves the body one argument."""
+def test_body_distinguishes_null_from_absent(shop: Shop, engine: Engine) -> None:
+    """An optional nullable property makes the body one argument."""
     shop.says(200, {})
 
     engine.call_named("pet_store.update_pet", {"petId": 1, "body": {"owner": None}})
@@ -147,8 +147,8 @@ def test_null_and_absence_are_told_apart_in_a_body(shop: Shop, engine: Engine) -
     assert "application/merge-patch+json" == shop.asked[0].headers["Content-Type"]
 
 
-def test_a_schema_that_holds_itself_is_asked_at_every_level(shop: Shop, engine: Engine) -> None:
-    """A tree goes out as it is, and a broken leaf deep in it does not."""
+def test_recursive_schema_is_checked_at_every_level(shop: Shop, engine: Engine) -> None:
+    """A tree is sent unchanged; a tree with a deep invalid leaf is not sent."""
     tree: dict[str, Any] = {"value": 1, "children": [{"value": 2, "children": [{"value": 3}]}]}
     shop.says(200, tree)
 
@@ -160,8 +160,8 @@ def test_a_schema_that_holds_itself_is_asked_at_every_level(shop: Shop, engine: 
     assert 1 == len(shop.asked)
 
 
-def test_a_form_is_sent_as_its_fields_say(shop: Shop, engine: Engine) -> None:
-    """A list as several fields, an object as JSON, and by a style where one is said; a password is a secret."""
+def test_form_fields_follow_their_encoding(shop: Shop, engine: Engine) -> None:
+    """A list is repeated, an object is JSON or follows its style; a password is a secret."""
     shop.says(200, "token", "text/plain")
     given = {"user": "a&b", "word": "ä +", "roles": ["x", "y"], "more": {"x": 1}, "codes": [1, 2]}
 
@@ -173,8 +173,8 @@ def test_a_form_is_sent_as_its_fields_say(shop: Shop, engine: Engine) -> None:
     assert next(arg.secret for arg in engine.tools["pet_store.login"].spec.args if arg.name == "word")
 
 
-def test_a_text_is_sent_as_text_and_names_are_told_apart(shop: Shop, engine: Engine) -> None:
-    """A parameter of the query that has the name of one of the path says where it stands."""
+def test_text_body_and_colliding_names(shop: Shop, engine: Engine) -> None:
+    """A query parameter with the name of a path parameter gets a prefix."""
     engine.call_named("pet_store.put_pets_pet_id_note", {"petId": "7", "query_petId": "true", "body": "grün"})
     engine.call_named("pet_store.put_pets_pet_id_note", {"petId": "7"})
 
@@ -193,8 +193,8 @@ AUTHORIZED: Final = {
 
 
 @pytest.mark.parametrize("name", AUTHORIZED)
-def test_a_secret_of_the_host_is_sent_as_its_scheme_says(shop: Shop, engine: Engine, name: str) -> None:
-    """And is no argument."""
+def test_secret_is_sent_as_its_scheme_requires(shop: Shop, engine: Engine, name: str) -> None:
+    """It is not an argument."""
     shop.says(200, [])
 
     engine.call_named(f"pet_store.{name}", {})
@@ -203,19 +203,19 @@ def test_a_secret_of_the_host_is_sent_as_its_scheme_says(shop: Shop, engine: Eng
     assert value == shop.asked[0].headers[header]
 
 
-def test_a_secret_in_the_query_is_no_argument(shop: Shop, engine: Engine) -> None:
-    """The parameter that the description has for it is gone, and no free key can stand for it."""
+def test_secret_in_the_query_is_not_an_argument(shop: Shop, engine: Engine) -> None:
+    """The declared parameter is removed, and no free key can replace it."""
     shop.says(200, {})
 
     engine.call_named("pet_store.me_query", {"any": {"a": "1"}})
     refused = engine.execute(ToolCall("pet_store.me_query", {"any": {"api_key": "mine"}}))
 
     assert ["/me/query?api_key=q%26%3D95b1d0&a=1"] == [each.target for each in shop.asked]
-    assert "pet_store.me_query: any: expected keys that are no names of other fields" == str(refused.error)
+    assert "pet_store.me_query: any: expected keys that differ from the names of other fields" == str(refused.error)
 
 
-def test_a_secret_that_comes_back_is_hidden(shop: Shop, engine: Engine) -> None:
-    """An echo of the server does not show it to the model."""
+def test_echoed_secret_is_redacted(shop: Shop, engine: Engine) -> None:
+    """If the server echoes it, the model does not see it."""
     shop.answer = lambda request: Response(
         json.dumps({"seen": request.headers["Authorization"]}), 200, mimetype="application/json"
     )
@@ -225,8 +225,8 @@ def test_a_secret_that_comes_back_is_hidden(shop: Shop, engine: Engine) -> None:
     assert "t-77d1e9b2" not in str(result.value)
 
 
-def test_no_recording_has_a_secret_of_a_request(shop: Shop, tmp_path: Path) -> None:
-    """Neither a password in a form nor a key in a query or a header, in whichever form it is sent."""
+def test_recordings_contain_no_secrets_of_requests(shop: Shop, tmp_path: Path) -> None:
+    """Neither a password in a form nor a key in a query or a header, in any encoding."""
     tools = from_openapi(PETS, base_url=shop.url, secrets=SECRETS, private=[shop.place])
     file = tmp_path / "calls.jsonl"
     with shop.engine(tools, "secret:read:*", secrets=LENT, recording=Recording(file)) as engine:
@@ -240,8 +240,8 @@ def test_no_recording_has_a_secret_of_a_request(shop: Shop, tmp_path: Path) -> N
         assert secret not in told
 
 
-def test_without_the_grant_of_a_secret_nothing_is_sent(shop: Shop) -> None:
-    """The need is the tool's own."""
+def test_nothing_is_sent_without_the_grant_of_a_secret(shop: Shop) -> None:
+    """The tool itself needs the capability."""
     tools = from_openapi(PETS, base_url=shop.url, secrets=SECRETS, private=[shop.place])
     with shop.engine(tools, secrets=LENT) as engine, pytest.raises(PolicyError) as caught:
         engine.call_named("pet_store.me", {})
@@ -249,8 +249,8 @@ def test_without_the_grant_of_a_secret_nothing_is_sent(shop: Shop) -> None:
     assert ("secret:read", []) == (caught.value.need, shop.asked)
 
 
-def test_a_host_that_is_not_granted_is_not_asked(shop: Shop) -> None:
-    """Nor a private address that is."""
+def test_nothing_is_sent_to_a_host_without_a_grant(shop: Shop) -> None:
+    """Nor to a private address without one."""
     document = with_paths({"/a": {"get": {"responses": NOTHING}}})
     for private, grants in (((shop.place,), ()), ((), (f"net:read:{shop.place}",))):
         tools = from_openapi(document, base_url=shop.url, private=private)
@@ -263,8 +263,8 @@ def test_a_host_that_is_not_granted_is_not_asked(shop: Shop) -> None:
     assert [] == shop.asked
 
 
-def test_without_the_http_toolset_the_host_is_told() -> None:
-    """The model can do nothing about it."""
+def test_missing_http_toolset_is_an_error_for_the_host() -> None:
+    """The model cannot fix it."""
     tools = from_openapi(with_paths({"/a": {"get": {"responses": NOTHING}}}), base_url="https://x.example")
     policy = ExecutionPolicy(grants=("net:read:*",))
     with Engine(toolsets=[tools], plugins="none", policy=policy) as engine, pytest.raises(ToolFailed) as caught:
@@ -289,8 +289,8 @@ STATUSES: Final = {
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_status_is_an_error_without_a_word_of_the_server(shop: Shop, engine: Engine, status: int) -> None:
-    """Only the status is told, and who can do something about it."""
+def test_error_of_a_status_contains_nothing_from_the_body(shop: Shop, engine: Engine, status: int) -> None:
+    """Only the status, and who can resolve it."""
     shop.says(status, {"error": "the word of the server"})
 
     with pytest.raises(ToolFailed) as caught:
@@ -298,7 +298,7 @@ def test_a_status_is_an_error_without_a_word_of_the_server(shop: Shop, engine: E
 
     text, retry = STATUSES[status]
     assert (text, retry, "openapi.status") == (
-        caught.value.text.removeprefix("the server answered "),
+        caught.value.text.removeprefix("the server responded with "),
         caught.value.retry,
         caught.value.code,
     )
@@ -317,8 +317,8 @@ ANSWERS: Final = {
 
 
 @pytest.mark.parametrize("case", ANSWERS)
-def test_an_answer_is_decoded(shop: Shop, engine: Engine, case: str) -> None:
-    """By its media type, and held to the type that the description promises."""
+def test_response_is_decoded(shop: Shop, engine: Engine, case: str) -> None:
+    """By its media type, and checked against the declared type."""
     name, args, body, media_type, expected = ANSWERS[case]
     shop.says(200, body, media_type)
 
@@ -326,32 +326,32 @@ def test_an_answer_is_decoded(shop: Shop, engine: Engine, case: str) -> None:
 
 
 UNLIKE: Final = {
-    "another type": (200, [1], "application/json", "another type than its description says"),
-    "no json": (200, "<html>", "text/html", "something else than its description says"),
-    "broken": (200, '{"a":', "application/vnd.x+json", "what is no JSON"),
-    "twice": (200, '{"a": 1, "a": 2}', "application/vnd.x+json", "what is no JSON"),
-    "nothing": (200, "", "text/plain", "nothing"),
+    "another type": (200, [1], "application/json", "a different type than described"),
+    "no json": (200, "<html>", "text/html", "a response that does not match its description"),
+    "broken": (200, '{"a":', "application/vnd.x+json", "invalid JSON"),
+    "twice": (200, '{"a": 1, "a": 2}', "application/vnd.x+json", "invalid JSON"),
+    "nothing": (200, "", "text/plain", "an empty response"),
 }
 
 
 @pytest.mark.parametrize("case", UNLIKE)
-def test_an_answer_of_another_kind_is_an_error(shop: Shop, engine: Engine, case: str) -> None:
-    """A model gets no page of HTML for a pet."""
+def test_response_of_another_type_is_an_error(shop: Shop, engine: Engine, case: str) -> None:
+    """A model does not get an HTML page in place of a pet."""
     status, body, media_type, told = UNLIKE[case]
     shop.says(status, body, media_type)
 
     with pytest.raises(ToolFailed) as caught:
         engine.call("pet_store.get_pet_by_id", (7,))
 
-    assert ("openapi.answer", "never", f"the server answered {told}") == (
+    assert ("openapi.answer", "never", f"the server returned {told}") == (
         caught.value.code,
         caught.value.retry,
         caught.value.text,
     )
 
 
-def test_a_redirect_leads_to_no_other_host(shop: Shop, engine: Engine) -> None:
-    """Within the server a GET follows; a POST is not sent twice."""
+def test_redirect_to_another_host_is_not_followed(shop: Shop, engine: Engine) -> None:
+    """GET follows redirects within the server; POST is not repeated."""
     shop.answer = lambda request: (
         Response("[]", 200, mimetype="application/json")
         if request.path == "/there"
@@ -370,8 +370,8 @@ def test_a_redirect_leads_to_no_other_host(shop: Shop, engine: Engine) -> None:
     assert ["/pets?limit=1", "/there", "/pets?limit=2", "/pets"] == [each.target for each in shop.asked]
 
 
-def test_an_answer_that_is_too_large_is_the_hosts_to_permit(shop: Shop) -> None:
-    """A model can not raise the limit."""
+def test_too_large_response_is_an_error_for_the_host(shop: Shop) -> None:
+    """A model cannot raise the limit."""
     shop.says(200, "x" * 100, "text/plain")
     document = with_paths({"/a": {"get": {"responses": ok({})}}})
 
@@ -382,8 +382,8 @@ def test_an_answer_that_is_too_large_is_the_hosts_to_permit(shop: Shop) -> None:
     assert ("http.too_large", "host") == (caught.value.code, caught.value.retry)
 
 
-def test_an_answer_to_head_has_no_content(shop: Shop) -> None:
-    """Whatever a description says of it, which is mostly what it says of GET."""
+def test_head_response_has_no_content(shop: Shop) -> None:
+    """Even if the description declares one."""
     document = with_paths({"/a": {"head": {"responses": ok({"type": "object"})}}})
     tools = from_openapi(document, base_url=shop.url, private=[shop.place])
 
@@ -398,23 +398,23 @@ def test_an_answer_to_head_has_no_content(shop: Shop) -> None:
     assert ("openapi.status", "model") == (gone.error.code, gone.error.retry)
 
 
-def test_only_what_is_selected_is_looked_at() -> None:
-    """A secret that the others ask for is not missed."""
+def test_only_selected_operations_are_examined() -> None:
+    """A secret that other operations need may be missing."""
     tools = from_openapi(PETS, group="shop", select=["shop.login", "shop.heal*"])
 
     assert ["shop.login", "shop.health"] == [tool.name for tool in tools]
     assert "net:read,write:eu.pets.example:443" == tools.tools[0].policy.capabilities[0]
 
 
-def test_a_description_is_json_text_too() -> None:
-    """And gives the same tools."""
+def test_description_can_be_json_text() -> None:
+    """It gives the same tools."""
     as_text = from_openapi(json.dumps(PETS), secrets=SECRETS)
 
     assert [tool.spec for tool in from_openapi(PETS, secrets=SECRETS)] == [tool.spec for tool in as_text]
 
 
-def test_a_description_stays_what_it_was() -> None:
-    """Taking its operations changes nothing in it."""
+def test_description_is_not_modified() -> None:
+    """By loading its operations."""
     before = copy.deepcopy(PETS)
 
     from_openapi(PETS, secrets=SECRETS)
@@ -422,8 +422,8 @@ def test_a_description_stays_what_it_was() -> None:
     assert before == PETS
 
 
-def test_a_parsed_yaml_may_have_statuses_as_numbers(shop: Shop) -> None:
-    """As YAML reads them where nobody quotes them."""
+def test_parsed_yaml_may_have_numeric_statuses(shop: Shop) -> None:
+    """As YAML parsers read unquoted statuses."""
     responses: dict[Any, Any] = {200: ok({"type": "integer"})["200"]}
     tools = from_openapi(with_paths({"/a": {"get": {"responses": responses}}}), base_url=shop.url)
 
@@ -441,8 +441,8 @@ OLD: Final = {
 }
 
 
-def test_null_and_bounds_are_read_as_version_3_0_says_them(shop: Shop) -> None:
-    """An exclusive bound is a truth value there, and null is ``nullable``."""
+def test_null_and_bounds_of_version_3_0(shop: Shop) -> None:
+    """Exclusive bounds are booleans there, and null is ``nullable``."""
     document = with_paths(posted(OLD), "3.0.4")
 
     assert {"low": 0.5, "none": None} == json.loads(sent(shop, document, {"low": 0.5, "none": None}))
@@ -452,8 +452,8 @@ def test_null_and_bounds_are_read_as_version_3_0_says_them(shop: Shop) -> None:
     assert 1 == len(shop.asked)
 
 
-def test_rules_beyond_a_spec_are_held(shop: Shop) -> None:
-    """A pattern, a format, a multiple, and one of several."""
+def test_rules_beyond_a_spec_are_checked(shop: Shop) -> None:
+    """A pattern, a format, a multiple, and alternatives."""
     schema = {
         "type": "object",
         "required": ["code", "at", "step", "way"],
@@ -473,8 +473,8 @@ def test_rules_beyond_a_spec_are_held(shop: Shop) -> None:
         assert [name] == [problem.where for problem in caught.value.problems]
 
 
-def test_a_body_that_is_no_object_is_one_argument(shop: Shop) -> None:
-    """A list, and a map that may have any key."""
+def test_body_without_fixed_properties_is_one_argument(shop: Shop) -> None:
+    """A list, and a map with arbitrary keys."""
     assert b"[1,2]" == sent(
         shop, with_paths(posted({"type": "array", "items": {"type": "integer"}})), {"body": ["1", 2]}
     )
@@ -482,8 +482,8 @@ def test_a_body_that_is_no_object_is_one_argument(shop: Shop) -> None:
     assert {"a": 1, "b": 2} == json.loads(sent(shop, with_paths(posted(free)), {"body": {"a": "1", "b": 2}}))
 
 
-def test_a_body_that_may_be_left_out_is_left_out(shop: Shop) -> None:
-    """And there is one as soon as something of it is given."""
+def test_optional_body_is_omitted(shop: Shop) -> None:
+    """It is sent as soon as one property is passed."""
     document = with_paths(posted({"type": "object", "properties": {"a": {"type": "integer"}}}, required=False))
 
     assert [b"", b'{"a":1}'] == [sent(shop, document, {}), sent(shop, document, {"a": 1})]

@@ -1,4 +1,4 @@
-"""Which server gets which secret: the one that it is for, by scheme, host and port, whatever a description says."""
+"""Which server receives which secret: the one it is assigned to, compared by scheme, host and port."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ OTHER: Final = "u-4c8e10-Wy"
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[HTTPServer, HTTPServer]]:
-    """Two servers for all of them."""
+    """Two HTTP servers for all tests."""
     with served() as first, served() as second:
         yield first, second
 
 
 @pytest.fixture
 def shops(servers: tuple[HTTPServer, HTTPServer]) -> tuple[Shop, Shop]:
-    """Those servers, which were asked nothing yet."""
+    """The servers without recorded requests."""
     return opened(servers[0]), opened(servers[1])
 
 
@@ -38,7 +38,7 @@ KEYS: Final = {
 
 
 def described(home: str, elsewhere: str, scheme: Any = KEYS["header"], level: str = "operation") -> dict[str, Any]:
-    """Return a description of two operations that ask for one key, and of which one goes to another server."""
+    """Return a description with two operations that need one key, one of them on another server."""
     there: dict[str, Any] = {"get": {"responses": NOTHING}}
     (there["get"] if level == "operation" else there)["servers"] = [{"url": elsewhere}]
     return {
@@ -52,14 +52,14 @@ def described(home: str, elsewhere: str, scheme: Any = KEYS["header"], level: st
 
 
 def problems(document: dict[str, Any], **options: Any) -> list[str]:
-    """Return what is wrong with a description."""
+    """Return the problems of a description."""
     with pytest.raises(SpecError) as caught:
         from_openapi(document, **options)
     return list(caught.value.problems)
 
 
 def sent(shops: tuple[Shop, Shop], tools: Toolset, *names: str) -> tuple[str, str]:
-    """Call tools and return what each server was asked; both are granted, and so are both secrets."""
+    """Call tools with all grants, and return what each server received."""
     places = [shop.place for shop in shops]
     grants = [f"{need}:{place}" for place in places for need in ("net:read,write", "lan:reach")]
     secrets = {"k": SECRET, "other": OTHER}
@@ -71,8 +71,8 @@ def sent(shops: tuple[Shop, Shop], tools: Toolset, *names: str) -> tuple[str, st
 
 @pytest.mark.parametrize("level", ["operation", "path"])
 @pytest.mark.parametrize("scheme", KEYS)
-def test_another_server_of_the_description_is_sent_no_secret(scheme: str, level: str, shops: tuple[Shop, Shop]) -> None:
-    """Not even where both servers and the secret are granted; the operation is refused by its path."""
+def test_other_server_receives_no_secret(scheme: str, level: str, shops: tuple[Shop, Shop]) -> None:
+    """Even if both servers and the secret are granted; the error contains the path of the operation."""
     home, elsewhere = shops
     document = described(home.url, elsewhere.url, KEYS[scheme], level)
     private = [home.place, elsewhere.place]
@@ -84,13 +84,13 @@ def test_another_server_of_the_description_is_sent_no_secret(scheme: str, level:
     assert SECRET in here
     assert there == "[]"
     assert taken.skipped == (
-        f"security: asks for key, and no such secret is for {elsewhere.url}, where its requests go; if that server may "
-        f"have it, name it, as in secrets={{'scheme': {{'{elsewhere.url}': 'name'}}}}",
+        f"security: requires key, but no such secret is for {elsewhere.url}, the server of its requests; to allow that "
+        f"server, pass secrets={{'scheme': {{'{elsewhere.url}': 'name'}}}}",
     )
 
 
-def test_a_server_that_the_host_names_gets_the_secret_for_it(shops: tuple[Shop, Shop]) -> None:
-    """Each its own, and no other."""
+def test_named_server_receives_its_secret(shops: tuple[Shop, Shop]) -> None:
+    """Each server receives its own secret and no other."""
     home, elsewhere = shops
     document = described(home.url, elsewhere.url)
     private = [home.place, elsewhere.place]
@@ -102,10 +102,10 @@ def test_a_server_that_the_host_names_gets_the_secret_for_it(shops: tuple[Shop, 
     assert (SECRET in there, OTHER in there) == (False, True)
 
 
-def test_an_operation_without_a_secret_for_its_server_is_called_without_where_it_may_be(
+def test_operation_uses_an_alternative_without_secrets(
     shops: tuple[Shop, Shop],
 ) -> None:
-    """An alternative that asks for nothing is taken."""
+    """If no secret is assigned to its server."""
     home, elsewhere = shops
     document = described(home.url, elsewhere.url) | {"security": [{"key": []}, {}]}
     tools = from_openapi(document, secrets={"key": "k"}, private=[home.place, elsewhere.place])
@@ -129,26 +129,26 @@ OTHERS: Final = {
 
 
 @pytest.mark.parametrize("case", SAME)
-def test_a_server_is_the_same_by_scheme_host_and_port(case: str) -> None:
-    """Whatever its path, and however its host is written."""
+def test_same_scheme_host_and_port_are_one_server(case: str) -> None:
+    """Regardless of its path and the spelling of its host."""
     tools = from_openapi(described(*SAME[case]), secrets={"key": "k"})
 
     assert [("secret:read:k" in tool.policy.capabilities) for tool in tools] == [True, True]
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_any_other_server_is_another_one(case: str) -> None:
-    """One scheme, host or port that differs is enough."""
+def test_different_scheme_host_or_port_is_another_server(case: str) -> None:
+    """One of them is enough."""
     home, elsewhere, origin = OTHERS[case]
 
     assert problems(described(home, elsewhere), secrets={"key": "k"}) == [
-        f"security: asks for key, and no such secret is for {origin}, where its requests go; if that server may have "
-        f"it, name it, as in secrets={{'scheme': {{'{origin}': 'name'}}}}"
+        f"security: requires key, but no such secret is for {origin}, the server of its requests; to allow that "
+        f"server, pass secrets={{'scheme': {{'{origin}': 'name'}}}}"
     ]
 
 
-def test_a_secret_is_for_the_base_url_where_there_is_one() -> None:
-    """All requests go there, so no server of the description is asked."""
+def test_secret_is_for_the_base_url() -> None:
+    """All requests go there, so the servers of the description do not matter."""
     document = described("https://a.example", "https://evil.test")
 
     tools = from_openapi(document, secrets={"key": "k"}, base_url="https://mine.example")
@@ -157,21 +157,21 @@ def test_a_secret_is_for_the_base_url_where_there_is_one() -> None:
     assert len(problems(document, secrets={"key": {"https://a.example": "k"}}, base_url="https://mine.example")) == 2
 
 
-def test_a_secret_is_for_no_server_where_the_description_names_none_for_all() -> None:
-    """A server of one operation is no reason to trust it."""
+def test_secret_has_no_server_without_one_for_the_whole_description() -> None:
+    """A server of one operation is not trusted."""
     document = described("https://a.example", "https://evil.test")
     del document["servers"], document["paths"]["/here"]
 
     assert problems(document, secrets={"key": "k"}) == [
-        "security: asks for key, and no such secret is for https://evil.test:443, where its requests go; if that "
-        "server may have it, name it, as in secrets={'scheme': {'https://evil.test:443': 'name'}}"
+        "security: requires key, but no such secret is for https://evil.test:443, the server of its requests; to allow "
+        "that server, pass secrets={'scheme': {'https://evil.test:443': 'name'}}"
     ]
 
 
-def test_a_server_of_a_secret_is_a_whole_url() -> None:
-    """And each has a name beside it."""
+def test_server_of_a_secret_must_be_an_absolute_url() -> None:
+    """And the name of the secret must not be empty."""
     document = described("https://a.example", "https://a.example")
-    url = "expected a whole URL of http or https, without user, query and fragment; give base_url"
+    url = "expected an absolute http or https URL without user, query and fragment; pass base_url"
 
     assert problems(document, secrets={"key": {"a.example": "k"}})[:1] == [f"secrets['key']['a.example']: {url}"]
     assert problems(document, secrets={"key": {5: "k"}})[:1] == [f"secrets['key']: {url}"]
@@ -180,13 +180,13 @@ def test_a_server_of_a_secret_is_a_whole_url() -> None:
     ]
     for other in (None, "", {}, 5, ["k"]):
         assert problems(document, secrets={"key": other})[:1] == [
-            "secrets['key']: expected the name of a secret, or the names of secrets by the URL of a server"
+            "secrets['key']: expected the name of a secret, or a mapping from server URLs to names of secrets"
         ]
 
 
 @pytest.mark.parametrize("scheme", KEYS)
-def test_a_redirect_to_another_server_gets_no_secret(scheme: str, shops: tuple[Shop, Shop]) -> None:
-    """Neither its headers nor its query, though the place is granted."""
+def test_redirect_to_another_server_receives_no_secret(scheme: str, shops: tuple[Shop, Shop]) -> None:
+    """Neither in headers nor in the query, even if the server is granted."""
     from werkzeug import Response
 
     home, elsewhere = shops

@@ -1,4 +1,4 @@
-"""Descriptions with something else in each of their fields, and with long chains of references wherever one may be."""
+"""Descriptions with wrong values in every field, and with long chains of references."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ OTHERS: Final[tuple[Any, ...]] = (
     {"$ref": "#/"},
     [{"$ref": "#/info"}],
 )
-"""What is put into each field; most of it has the wrong type there."""
+"""The values for each field; most have the wrong type."""
 
 CHAIN: Final = 900
-"""How many references follow each other."""
+"""Length of a chain of references."""
 
 A: Final = "paths['/a'].get"
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the place of each value in a description."""
+    """Yield the path of each value in a description."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in items:
         yield (*path, key)
@@ -43,21 +43,21 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def at(document: Any, path: tuple[Any, ...]) -> Any:
-    """Return what stands at a place."""
+    """Return the value at a path."""
     for step in path:
         document = document[step]
     return document
 
 
 def changed(path: tuple[Any, ...], other: Any, version: str = "3.1.0") -> dict[str, Any]:
-    """Return the whole description with something else at a place."""
+    """Return the whole description with another value at a path."""
     document = json.loads(json.dumps(WHOLE | {"openapi": version}))
     at(document, path[:-1])[path[-1]] = other
     return document
 
 
 def taken(document: dict[str, Any], **options: Any) -> None:
-    """Take a description; the only error is a `SpecError` of bounded length with at least one problem."""
+    """Load a description; the only error is a bounded `SpecError` with at least one problem."""
     try:
         from_openapi(document, **{"secrets": SECRETS, **options})
     except SpecError as error:
@@ -67,7 +67,7 @@ def taken(document: dict[str, Any], **options: Any) -> None:
 
 
 def chained(kind: str, end: Any) -> dict[str, Any]:
-    """Return parts of a description, each of which names the next one, by one way to do that."""
+    """Return parts of a description that form a chain of references of one kind."""
     ways = {
         "reference": lambda ref: ref,
         "allOf": lambda ref: {"allOf": [ref]},
@@ -79,16 +79,16 @@ def chained(kind: str, end: Any) -> dict[str, Any]:
     return parts | {f"c{CHAIN}": end}
 
 
-def test_the_whole_description_is_taken() -> None:
-    """Or the tests below would prove little."""
+def test_whole_description_is_loaded() -> None:
+    """Otherwise the tests below would prove little."""
     tools = from_openapi(WHOLE, secrets=SECRETS)
 
     assert ["pets.get_pet", "pets.put_pets_id", "pets.add_pet", "pets.patch_x"] == [tool.name for tool in tools]
 
 
 @pytest.mark.parametrize("part", [each for each in WHOLE if each != "paths"] + [*WHOLE["paths"]])
-def test_a_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
-    """And never a TypeError, an AttributeError or a KeyError."""
+def test_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
+    """Never a TypeError, an AttributeError or a KeyError."""
     start = (part,) if part in WHOLE else ("paths", part)
     for index, path in enumerate([start, *places(at(WHOLE, start), start)]):
         for turn, other in enumerate(OTHERS):
@@ -98,8 +98,8 @@ def test_a_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
 
 @pytest.mark.parametrize("end", ["value", "cycle", "nothing"])
 @pytest.mark.parametrize("kind", ["reference", "allOf", "properties", "deep", "read only"])
-def test_a_chain_of_references_is_a_spec_error_or_read(kind: str, end: str) -> None:
-    """Wherever a reference may be: no recursion follows it, however long it is."""
+def test_long_chain_of_references_is_read_or_rejected(kind: str, end: str) -> None:
+    """Chains are not followed recursively, wherever references are allowed."""
     objects = [path for path in places(WHOLE) if isinstance(at(WHOLE, path), dict)]
     for path in objects if kind == "reference" else [each for each in objects if "schema" in map(str, each)]:
         last = {"value": at(WHOLE, path), "cycle": {"$ref": "#/x-chain/c0"}, "nothing": {"$ref": "#/x"}}[end]
@@ -109,24 +109,24 @@ def test_a_chain_of_references_is_a_spec_error_or_read(kind: str, end: str) -> N
 
 
 def problems(document: dict[str, Any], **options: Any) -> list[str]:
-    """Return what is wrong with a description."""
+    """Return the problems of a description."""
     with pytest.raises(SpecError) as caught:
         from_openapi(document, **{"base_url": "https://a.example", **options})
     return list(caught.value.problems)
 
 
 def got(operation: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return a description of one operation by GET."""
+    """Return a description with one GET operation."""
     paths = {"/a": {"get": {"responses": NOTHING, **operation}}}
     return {"openapi": "3.1.0", "info": {"title": "t"}, "paths": paths, **more}
 
 
-def test_a_chain_of_references_is_bounded() -> None:
-    """The error names the place of the first of them; a chain of schemas is held to the bound of schemas."""
+def test_chain_of_references_is_limited() -> None:
+    """The error contains the path of the first reference; chains of schemas have the limit of schemas."""
     ref = {"$ref": "#/x-chain/c0"}
     more = {"x-chain": chained("reference", {"type": "string"})}
 
-    text = "$ref: more than 64 references follow each other; name the last"
+    text = "$ref: more than 64 references in a chain; refer to the last"
     assert [f"{A}.parameters[0]: {text}"] == problems(got({"parameters": [ref]}, **more))
     assert [f"{A}.parameters[0]: {text}"] == problems(got({"parameters": [query("q", ref)]}, **more))
     more = {"x-chain": chained("allOf", {"type": "string"})}
@@ -142,19 +142,19 @@ TITLES: Final = {"a list": ([7], "list"), "a number": (7, "int"), "true": (True,
 
 
 @pytest.mark.parametrize("case", TITLES)
-def test_a_title_of_the_wrong_type_is_named(case: str) -> None:
-    """It makes no group, so the host has to say one."""
+def test_title_of_the_wrong_type_is_reported(case: str) -> None:
+    """It gives no group, so the host must pass one."""
     title, kind = TITLES[case]
 
-    assert [f"info.title: expected a string, got {kind}; give a word as group"] == problems(
+    assert [f"info.title: expected a string, got {kind}; pass a valid group"] == problems(
         got({}) | {"info": {"title": title}}
     )
     named = got({}, servers=[{"url": "https://a.example"}]) | {"info": {"title": title}}
     assert ["g.get_a"] == [each.name for each in from_openapi(named, group="g")]
 
 
-def test_a_parameter_of_the_wrong_type_is_named() -> None:
-    """That of the function itself, before anything is read."""
+def test_parameter_of_the_wrong_type_is_reported() -> None:
+    """Before the description is read."""
     wrong = {
         "group": 5,
         "base_url": 5,

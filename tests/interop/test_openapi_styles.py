@@ -1,4 +1,4 @@
-"""What goes out arrives: each value is decoded from the raw request by the rules of its style, written anew here."""
+"""Values survive serialization: each is decoded from the raw request by an independent implementation of its style."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: Final = {"text": TEXT, "list": STRINGS, "map": WORDS, "number": NUMBER}
 
 
 def cases() -> Iterator[tuple[str, str, str, bool, str]]:
-    """Yield a name for each way and each kind of value that it has, with both."""
+    """Yield each combination of a style and a kind of value, with a name."""
     for where, style, explode in WAYS:
         for kind in ("map",) if style == "deepObject" else KINDS:
             yield f"{where}_{style}_{explode}_{kind}".lower(), where, style, explode, kind
@@ -40,7 +40,7 @@ CASES: Final = {name: rest for name, *rest in cases()}
 
 
 def described() -> dict[str, Any]:
-    """Return a description with one operation for each case, whose parameter is called ``v``."""
+    """Return a description with one operation for each case, with a parameter ``v``."""
     paths = {}
     for name, (where, style, explode, kind) in CASES.items():
         parameter = {"name": "v", "in": where, "required": True, "style": style, "explode": explode}
@@ -52,20 +52,20 @@ def described() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Shop]:
-    """A server for all of them."""
+    """One server for all tests."""
     with served() as server:
         yield opened(server)
 
 
 @pytest.fixture(scope="module")
 def engine(shop: Shop) -> Iterator[Engine]:
-    """An engine with all of them."""
+    """An engine with all operations."""
     with shop.engine(from_openapi(described(), base_url=shop.url, private=[shop.place])) as engine:
         yield engine
 
 
 def pairs_of(text: str, between: str) -> list[tuple[str, str]]:
-    """Return ``k=v`` texts as pairs, decoded."""
+    """Return ``k=v`` strings as decoded pairs."""
     return [(unquote(key), unquote(value)) for key, _, value in (each.partition("=") for each in text.split(between))]
 
 
@@ -74,7 +74,7 @@ def alternating(items: list[str]) -> dict[str, str]:
 
 
 def decoded(asked: Asked, where: str, style: str, explode: bool, kind: str) -> Any:
-    """Return the value that a request holds, by the tables of OpenAPI 3.1.1 and RFC 6570 alone."""
+    """Return the value in a request, from the tables of OpenAPI 3.1.1 and RFC 6570."""
     match where:
         case "path":
             segments = asked.path.split("/")
@@ -91,7 +91,7 @@ def decoded(asked: Asked, where: str, style: str, explode: bool, kind: str) -> A
 
 
 def split(text: str, explode: bool, kind: str, decode: Any) -> Any:
-    """Return what simple expansion wrote."""
+    """Decode simple expansion."""
     match kind:
         case "list":
             return [decode(each) for each in text.split(",")]
@@ -157,8 +157,8 @@ VALUES: Final = {
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_value_arrives_as_it_was_or_nothing_is_sent(shop: Shop, engine: Engine, name: str, data: Any) -> None:
-    """Whatever it holds; what its style has no way to say is refused before a request is made."""
+def test_value_arrives_unchanged_or_is_not_sent(shop: Shop, engine: Engine, name: str, data: Any) -> None:
+    """A value that its style cannot represent is rejected before a request."""
     where, style, explode, kind = CASES[name]
     value = data.draw(VALUES[kind])
     shop.asked.clear()
@@ -177,7 +177,7 @@ def test_a_value_arrives_as_it_was_or_nothing_is_sent(shop: Shop, engine: Engine
 
 @pytest.mark.parametrize("name", CASES)
 def test_plain_values_are_sent_in_every_style(shop: Shop, engine: Engine, name: str) -> None:
-    """No way refuses letters and digits."""
+    """No style rejects letters and digits."""
     where, style, explode, kind = CASES[name]
     value = {"text": "x1", "list": ["a", "b2"], "map": {"r": "1", "g": "2"}, "number": 15}[kind]
     shop.asked.clear()
@@ -198,7 +198,7 @@ JSON: Final = st.recursive(
 
 
 def with_body(media_type: str, schema: Any) -> dict[str, Any]:
-    """Return a description of one operation that takes a body."""
+    """Return a description with one operation that has a body."""
     body = {"required": True, "content": {media_type: {"schema": schema}}}
     paths = {"/a": {"post": {"requestBody": body, "responses": NOTHING}}}
     return {"openapi": "3.1.1", "info": {"title": "t"}, "paths": paths}
@@ -214,7 +214,7 @@ def by_json(shop: Shop) -> Iterator[Engine]:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.dictionaries(TEXTS, JSON, max_size=4))
-def test_a_body_of_json_arrives_as_it_was(shop: Shop, by_json: Engine, value: dict[str, Any]) -> None:
+def test_json_body_arrives_unchanged(shop: Shop, by_json: Engine, value: dict[str, Any]) -> None:
     """At every level, in UTF-8."""
     shop.asked.clear()
 
@@ -225,7 +225,7 @@ def test_a_body_of_json_arrives_as_it_was(shop: Shop, by_json: Engine, value: di
 
 @pytest.fixture(scope="module")
 def by_form(shop: Shop) -> Iterator[Engine]:
-    """An engine with an operation whose body is a form of any fields."""
+    """An engine with an operation whose body is a form with any fields."""
     field = {"anyOf": [TEXT, STRINGS]}
     document = with_body("application/x-www-form-urlencoded", {"type": "object", "additionalProperties": field})
     with shop.engine(from_openapi(document, base_url=shop.url, private=[shop.place])) as engine:
@@ -234,8 +234,8 @@ def by_form(shop: Shop) -> Iterator[Engine]:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.dictionaries(TEXTS, st.one_of(TEXTS, st.lists(TEXTS, max_size=3)), max_size=4))
-def test_a_form_arrives_as_it_was(shop: Shop, by_form: Engine, value: dict[str, Any]) -> None:
-    """A list as several fields of its name, in order."""
+def test_form_arrives_unchanged(shop: Shop, by_form: Engine, value: dict[str, Any]) -> None:
+    """A list becomes several fields with its name, in order."""
     shop.asked.clear()
 
     by_form.call_named("t.post_a", {"body": value})
@@ -272,8 +272,8 @@ TABLE: Final = {
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_the_examples_of_the_specification_are_written_so(shop: Shop, engine: Engine, name: str) -> None:
-    """Letter by letter."""
+def test_examples_of_the_specification(shop: Shop, engine: Engine, name: str) -> None:
+    """Exactly."""
     where, _, _, kind = CASES[name]
     value = {"text": "blue", "list": ["blue", "black"], "map": {"R": "100", "G": "200"}}[kind]
     shop.asked.clear()
@@ -284,16 +284,16 @@ def test_the_examples_of_the_specification_are_written_so(shop: Shop, engine: En
 
 
 @pytest.mark.parametrize("value", ["", ".", ".."])
-def test_a_value_of_a_path_is_a_segment_of_its_own(shop: Shop, engine: Engine, value: str) -> None:
-    """Nothing, and dots, would take a segment away: they are not sent."""
+def test_path_value_cannot_remove_a_segment(shop: Shop, engine: Engine, value: str) -> None:
+    """Empty values and dots are not sent."""
     shop.asked.clear()
 
     assert not engine.execute(ToolCall("styles.path_simple_false_text", {"v": value})).ok
     assert [] == shop.asked
 
 
-def test_a_value_of_a_path_adds_no_segment(shop: Shop, engine: Engine) -> None:
-    """What could is written as %XX, twice where it was once already."""
+def test_path_value_cannot_add_a_segment(shop: Shop, engine: Engine) -> None:
+    """Slashes are written as %XX, and % is encoded again."""
     shop.asked.clear()
 
     engine.call_named("styles.path_simple_false_text", {"v": "../a?b#c%2F"})
@@ -301,7 +301,7 @@ def test_a_value_of_a_path_adds_no_segment(shop: Shop, engine: Engine) -> None:
     assert ["/path_simple_false_text/..%2Fa%3Fb%23c%252F/end"] == [each.target for each in shop.asked]
 
 
-def test_a_json_parameter_arrives_as_it_was(shop: Shop) -> None:
+def test_json_parameter_arrives_unchanged(shop: Shop) -> None:
     """Lists within maps have no style, and are written as JSON."""
     schema = {"type": "object", "additionalProperties": True}
     parameter = {"name": "q", "in": "query", "content": {"application/json": {"schema": schema}}}

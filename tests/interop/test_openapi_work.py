@@ -1,4 +1,4 @@
-"""How much work it is to read a description, counted: what operations share is read once, and no count is quadratic."""
+"""The amount of work to read a description, counted: shared parts are read once, and nothing is quadratic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuroscript.interop.openapi.schemas import Schemas
 
 
 def described(operation: dict[str, Any], count: int, **schemas: Any) -> dict[str, Any]:
-    """Return a description of some operations that are alike."""
+    """Return a description with equal operations."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "t"},
@@ -29,13 +29,13 @@ def described(operation: dict[str, Any], count: int, **schemas: Any) -> dict[str
 
 
 def per_operation(operation: dict[str, Any], **schemas: Any) -> int:
-    """Return how many calls each further operation takes."""
+    """Return the number of function calls for each further operation."""
     few, many = (described(operation, count, **schemas) for count in (2, 12))
     return (calls_in(lambda: from_openapi(many)) - calls_in(lambda: from_openapi(few))) // 10
 
 
-def test_a_shared_enum_costs_each_operation_nothing() -> None:
-    """However many values it has."""
+def test_shared_enum_adds_no_work_per_operation() -> None:
+    """Regardless of the number of values."""
     operation = {"parameters": [query("q", ref("E"))]}
     small, large = (
         per_operation(operation, E={"type": "string", "enum": [f"v{n}" for n in range(count)]})
@@ -45,7 +45,7 @@ def test_a_shared_enum_costs_each_operation_nothing() -> None:
     assert large < small * 1.1
 
 
-def test_a_shared_schema_is_read_once() -> None:
+def test_shared_schema_is_read_once() -> None:
     """All operations have the same object."""
     parts = {f"p{n}": {"type": "string"} for n in range(1_000)}
     document = document_of(described({}, 1, S={"type": "object", "properties": parts}))
@@ -57,8 +57,8 @@ def test_a_shared_schema_is_read_once() -> None:
     assert again.taken(ref("S"), "x") is first
 
 
-def test_what_is_shared_is_what_would_have_been_read() -> None:
-    """In whatever order operations use it, with chains and cycles around."""
+def test_shared_schema_equals_a_fresh_one() -> None:
+    """In any order of operations, including chains and cycles."""
     schemas: dict[str, Any] = {f"c{n}": {"allOf": [ref(f"c{n + 1}")]} for n in range(30)}
     schemas |= {"c30": {"type": "string"}, "loop": {"items": [ref("c29"), ref("loop")], "not": ref("loop")}}
     data = described({}, 1, **schemas)
@@ -71,19 +71,19 @@ def test_what_is_shared_is_what_would_have_been_read() -> None:
 
 
 def operations(count: int) -> Callable[[], object]:
-    """Return what names operations with ids of their own."""
+    """Return a function that names operations with their own ids."""
     each = [Operation(f"p{n}", f"/a{n}", "GET", {}, {"operationId": f"op{n}"}) for n in range(count)]
     return lambda: named(each, Notes())
 
 
 def lock(count: int) -> Callable[[], object]:
-    """Return what reads a lock of some distributions."""
+    """Return a function that reads a lock file."""
     text = json.dumps({"lock": 1, "distributions": {f"d{n}": {"version": "1", "tools": {}} for n in range(count)}})
     return lambda: Lock.of_text(text)
 
 
 def slots(count: int) -> Callable[[], object]:
-    """Return what reads a path with some places."""
+    """Return a function that reads a path with parameters."""
     parameters = [{"name": f"n{n}", "in": "path", "schema": {"type": "string"}} for n in range(count)]
     data = described({"parameters": parameters}, 1)
     data["paths"] = {"/" + "/".join(f"{{n{n}}}" for n in range(count)): data["paths"]["/a0"]}
@@ -91,7 +91,7 @@ def slots(count: int) -> Callable[[], object]:
 
 
 def bodies(count: int) -> Callable[[], object]:
-    """Return what reads a body with some required properties."""
+    """Return a function that reads a body with required properties."""
     parts = {f"n{n}": {"type": "string", "readOnly": bool(n % 2)} for n in range(count)}
     schema = {"type": "object", "properties": parts, "required": [*parts]}
     data = described({}, 1)
@@ -113,8 +113,8 @@ GROWING: Final[dict[str, tuple[Callable[[int], Callable[[], object]], int]]] = {
 
 @pytest.mark.alone
 @pytest.mark.parametrize("case", GROWING)
-def test_four_times_as_much_takes_about_four_times_as_long(case: str) -> None:
-    """A loop that counts each name among all others takes sixteen times as long."""
+def test_four_times_the_input_takes_about_four_times_as_long(case: str) -> None:
+    """Quadratic work would take sixteen times as long."""
     made, count = GROWING[case]
 
     assert seconds_in(made(count * 4)) < 8 * seconds_in(made(count))

@@ -1,8 +1,7 @@
-"""The operations of an OpenAPI description as tools, whose requests the http toolset makes, under its grants.
+"""Tools from the operations of an OpenAPI description.
 
-A description is text from outside: nothing in it is run or fetched.
-
-Source: OpenAPI Specification 3.1.1 and 3.0.4; RFC 6570.
+The http toolset makes the requests, under its own grants. A description is untrusted input: nothing in it is executed
+or fetched. Supports the OpenAPI Specification 3.1.1 and 3.0.4, and RFC 6570.
 """
 
 from __future__ import annotations

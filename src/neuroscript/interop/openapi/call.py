@@ -1,7 +1,4 @@
-"""One call of an operation: a request is put together, the http toolset makes it, and its answer is read.
-
-Source: contract section 5, nested calls.
-"""
+"""A call of an operation: build the request, send it with the http toolset, and read the response."""
 
 from __future__ import annotations
 
@@ -28,24 +25,24 @@ from neuroscript.interop.openapi.servers import has_dots
 from neuroscript.runtime.interfaces import Runtime
 
 SAFE: Final = ("GET", "HEAD")
-"""Methods whose redirects within the server are followed."""
+"""Methods whose redirects are followed, as long as they stay on the same server."""
 
 OURS: Final[Mapping[str, Literal["host"]]] = {
     "http.redirect": "host",
     "http.too_large": "host",
     "http.bad_header": "host",
 }
-"""What a caller of an operation can not mend, for it says no URL, no limit, and no header that was not looked at."""
+"""Errors that the caller of an operation cannot fix: the caller sets no URL, no limit and no unchecked header."""
 
 
 @attrs.frozen
 class Manner:
-    """How requests are made, as their host says.
+    """Request settings from the host.
 
     Attributes:
-        seconds: How long one may take.
-        limit: Bytes that an answer may have.
-        private: Private addresses with their ports that may be reached.
+        seconds: Timeout of a request, in seconds.
+        limit: Maximum size of a response, in bytes.
+        private: Private addresses with ports that may be reached.
     """
 
     seconds: float = 30.0
@@ -55,13 +52,13 @@ class Manner:
 
 @attrs.define(eq=False)
 class Request:
-    """A request that is put together.
+    """A request under construction.
 
     Attributes:
-        path: With the values in it.
-        query: The name of each argument, or ``""`` for what the host says, and its pairs: of names, which are not
-            encoded yet, and of texts, which are.
-        headers: By name.
+        path: The path, with the parameter values filled in.
+        query: Pairs of name and value for each argument; the argument name is ``""`` for pairs from the host. Values
+            are already percent-encoded, names are not.
+        headers: Values by name.
         cookies: Names and values.
     """
 
@@ -76,16 +73,16 @@ class Calling:
     """The function of one operation.
 
     Attributes:
-        method: In capitals.
-        url: That of the server.
-        route: The path, with ``{names}``.
+        method: The HTTP method, in capitals.
+        url: The URL of the server.
+        route: The path template, with ``{names}``.
         args: The names of the arguments, in order.
-        always: Those that are always given.
-        parameters: What stands in the path, the query, the headers and the cookies.
-        content: What the body can be, or None.
-        credentials: What the host's secrets become.
-        promise: What is returned.
-        manner: How the request is made.
+        always: The arguments that are always passed.
+        parameters: The parameters in the path, the query, the headers and the cookies.
+        content: The request body, or None if the operation has none.
+        credentials: The secrets of the host to send.
+        promise: What the operation returns.
+        manner: The request settings.
     """
 
     method: str
@@ -100,7 +97,7 @@ class Calling:
     manner: Manner
 
     def __call__(self, rt: Runtime, *values: Any) -> Any:
-        """Make the request and return the value of its answer."""
+        """Make the request and return the value of the response."""
         given = dict(zip(self.args, values, strict=True))
         request = Request()
         self._put_credentials(rt, request)
@@ -129,7 +126,7 @@ class Calling:
         for template, segment in zip(self.route.split("/"), request.path.split("/"), strict=True):
             names = [parts[name].arg for name in SLOT.findall(template)]
             if names and (not segment or has_dots(segment)):
-                raise refused(names[0], "expected something else than dots, for it is a part of a path")
+                raise refused(names[0], "expected a path segment other than . or ..")
 
     def _asked(self, request: Request, body: bytes | None) -> dict[str, Any]:
         query = joined(request.query)
@@ -150,7 +147,7 @@ class Calling:
         try:
             answer: Mapping[str, Any] = rt.call_tool_named(tool, {**asked, **manner, "follow": self.method in SAFE})
         except ToolNotFound:
-            text = "there is no http toolset, which makes the requests; install neuroscript[http]"
+            text = "the http toolset, which makes the requests, is not available; install neuroscript[http]"
             raise ToolFailed(text, code="openapi.no_http", retry="host") from None
         except ToolFailed as error:
             retry = OURS.get(error.code, error.retry)
@@ -159,7 +156,7 @@ class Calling:
 
 
 def _put(request: Request, parameter: Parameter, value: Any) -> None:
-    """Put the value of a parameter where it stands; one that was not given stands nowhere."""
+    """Write the value of a parameter into its part of the request; an omitted parameter is not written."""
     style = parameter.style
     if value is None:
         if parameter.required:
@@ -184,4 +181,4 @@ def _put(request: Request, parameter: Parameter, value: Any) -> None:
 
 def _hold_required(parameter: Parameter, is_there: bool) -> None:
     if parameter.required and not is_there:
-        raise refused(parameter.arg, "expected something that is not empty, for it is required")
+        raise refused(parameter.arg, "expected a non-empty value, because the parameter is required")

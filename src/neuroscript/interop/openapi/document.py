@@ -1,6 +1,6 @@
-"""A description as plain data of our own, and what its references name; nothing beyond it is ever looked at.
+"""A private copy of a description as plain data, and the resolution of its references.
 
-Source: OpenAPI Specification 3.1.1, "Reference Object"; contract section 3, limits of containers.
+Only references within the document are followed. See the OpenAPI Specification 3.1.1, "Reference Object".
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SUBJECT: Final = "OpenAPI description"
 DEPTH: Final = 100
 NODES: Final = 500_000
 TEXT: Final = 2**24
-"""How deep a description may nest, how many values it may have, and how many characters of text."""
+"""Maximum nesting depth, number of values and number of characters of a description."""
 
 MAX_REFERENCE_CHARS: Final = 2_000
-"""Characters of a reference."""
+"""Maximum length of a reference, in characters."""
 
 MAX_CHAIN_REFERENCES: Final = 64
-"""How many references may follow each other before one names a value that is no reference."""
+"""Maximum length of a chain of references."""
 
 VERSION: Final = re.compile(r"3\.([01])(?:\.[0-9]+)?(?:-[a-z0-9.]+)?")
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -38,15 +38,15 @@ DIALECTS: Final = (
     "https://json-schema.org/draft/2020-12/schema",
     "https://spec.openapis.org/oas/3.1/dialect/base",
 )
-"""The dialects of schemas that are understood; formats and the like of the second ask nothing of a value."""
+"""The supported schema dialects; formats and other additions of the second one do not restrict values."""
 
 
 class Unfit(Exception):
-    """A part of a description that can not be taken.
+    """A part of a description that cannot be used.
 
     Attributes:
-        path: Where it stands, as in ``paths['/pets'].get``.
-        text: Why.
+        path: Its path in the document, such as ``paths['/pets'].get``.
+        text: The reason.
     """
 
     def __init__(self, path: str, text: str) -> None:
@@ -60,17 +60,17 @@ class Unfit(Exception):
 
 @attrs.frozen(eq=False)
 class Notes:
-    """What is wrong so far, as texts with paths."""
+    """The problems found so far, as strings with paths."""
 
     texts: list[str] = attrs.field(factory=list)
 
     def add(self, path: str, text: str) -> None:
-        """Note what is wrong with a place."""
+        """Record a problem at a path."""
         self.texts.append(str(Unfit(path, text)))
 
 
 def tried(notes: Notes, function: Any, *values: Any) -> Any:
-    """Return what a function gives; what it finds unfit is noted, and None is given."""
+    """Return the result of a function; if it raises `Unfit`, record the problem and return None."""
     try:
         return function(*values)
     except Unfit as error:
@@ -80,12 +80,12 @@ def tried(notes: Notes, function: Any, *values: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class Document:
-    """A description.
+    """An OpenAPI description.
 
     Attributes:
-        root: The whole of it.
-        is_old: Whether it is one of 3.0, whose schemas say null and exclusive bounds in words of their own.
-        read: What was read of it by reference, for its operations to share.
+        root: The whole description.
+        is_old: Whether it is version 3.0, which writes null and exclusive bounds in its own way.
+        read: Schemas already read through a reference, shared by the operations.
     """
 
     root: dict[str, Any]
@@ -93,45 +93,45 @@ class Document:
     read: dict[str, Any] = attrs.field(factory=dict, repr=False)
 
     def followed(self, node: Any, path: str) -> dict[str, Any]:
-        """Return an object, with a reference that stands in its place replaced by what that names.
+        """Return an object, following any reference in its place.
 
         Raises:
-            Unfit: It leads out of the document, to nothing, or back to itself; too many references follow each other;
-                or there is no object.
+            Unfit: The reference leads out of the document, to nothing, or back to itself; the chain of references is
+                too long; or the target is not an object.
         """
         seen: list[str] = []
         while isinstance(node, dict) and "$ref" in node:
             reference = node["$ref"]
             if reference in seen:
-                raise Unfit(path, f"$ref: {shown(reference)} comes back to itself")
+                raise Unfit(path, f"$ref: {shown(reference)} refers back to itself")
             if len(seen) == MAX_CHAIN_REFERENCES:
-                raise Unfit(path, f"$ref: more than {MAX_CHAIN_REFERENCES} references follow each other; name the last")
+                raise Unfit(path, f"$ref: more than {MAX_CHAIN_REFERENCES} references in a chain; refer to the last")
             node = self.named(reference, path)
             seen.append(reference)
             if node is None:
-                raise Unfit(path, f"$ref: {shown(reference)} names nothing in the document")
+                raise Unfit(path, f"$ref: {shown(reference)} not found in the document")
         if not isinstance(node, dict):
             raise Unfit(path, f"expected an object, got {type_name(node)}")
         return node
 
     def named(self, reference: Any, path: str) -> Any:
-        """Return what a reference names, or None where it names nothing.
+        """Return the target of a reference, or None if it does not exist.
 
         Raises:
-            Unfit: It leads out of the document, or is too long.
+            Unfit: The reference leads out of the document, or is too long.
         """
         if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise Unfit(path, "$ref: only references into the document itself are followed")
+            raise Unfit(path, "$ref: only references within the document are followed")
         if len(reference) > MAX_REFERENCE_CHARS:
             raise Unfit(path, f"$ref: expected at most {MAX_REFERENCE_CHARS} characters")
         return pointed(self.root, reference)
 
 
 def document_of(given: object) -> Document:
-    """Return a description that is given as a mapping, or as JSON text.
+    """Return a description from a mapping or from JSON text.
 
     Raises:
-        SpecError: It is neither, too large, or of another version than 3.0 and 3.1.
+        SpecError: It is neither of them, it is too large, or its version is not 3.0 or 3.1.
     """
     root = _Copying().copied(_data(given), 1)
     if not isinstance(root, dict):
@@ -139,10 +139,10 @@ def document_of(given: object) -> Document:
     version = root.get("openapi")
     found = VERSION.fullmatch(version) if isinstance(version, str) else None
     if found is None:
-        raise SpecError(SUBJECT, ["openapi: expected version 3.1 or 3.0, got another one, or none"])
+        raise SpecError(SUBJECT, ["openapi: expected version 3.1 or 3.0"])
     dialect = root.get("jsonSchemaDialect", DIALECTS[0])
     if dialect not in DIALECTS:
-        raise SpecError(SUBJECT, ["jsonSchemaDialect: only that of OpenAPI and JSON Schema 2020-12 are understood"])
+        raise SpecError(SUBJECT, ["jsonSchemaDialect: expected the dialect of OpenAPI or JSON Schema 2020-12"])
     return Document(root, found[1] == "0")
 
 
@@ -154,13 +154,13 @@ def _data(given: object) -> Any:
     try:
         return parsed(given)
     except NotJSON as error:
-        text = f"{error.hint}; a description in YAML is given as what a YAML parser made of it"
+        text = f"{error.hint}; parse a YAML description first and pass the resulting mapping"
         raise SpecError(SUBJECT, [text]) from None
 
 
 @attrs.define(eq=False)
 class _Copying:
-    """One copy of plain data, within limits; a key that YAML read as a number is a text again."""
+    """A copy of plain data, within limits; keys that YAML read as integers become strings again."""
 
     nodes: int = 0
     text: int = 0
@@ -180,23 +180,23 @@ class _Copying:
             case datetime.date():
                 return value.isoformat()
             case float() if not math.isfinite(value):
-                raise SpecError(SUBJECT, ["holds a number that is none"])
+                raise SpecError(SUBJECT, ["contains a number that is not finite"])
             case None | bool() | int() | float():
                 return value
             case _:
-                raise SpecError(SUBJECT, [f"holds a {type_name(value)}, for which JSON has no word"])
+                raise SpecError(SUBJECT, [f"contains a {type_name(value)}, which JSON cannot represent"])
 
     def key(self, key: Any) -> str:
         if type(key) is int:
             return str(key)
         if not isinstance(key, str):
-            raise SpecError(SUBJECT, [f"has a key that is no text but a {type_name(key)}"])
+            raise SpecError(SUBJECT, [f"has a key of type {type_name(key)}; expected a string"])
         self.text += len(key)
         return str(key)
 
 
 def at(path: str, *steps: str | int) -> str:
-    """Return the path of a part.
+    """Return the path of a nested part.
 
     >>> at("paths", "/pets", "get", "parameters", 0)
     "paths['/pets'].get.parameters[0]"

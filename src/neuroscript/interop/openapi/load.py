@@ -1,7 +1,4 @@
-"""The operations of a description as a set of tools, or everything that is wrong with it.
-
-Source: issue "Models", other routes in.
-"""
+"""Load the operations of a description as a toolset, or report everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -25,10 +22,10 @@ from neuroscript.tools.toolset import Toolset
 
 SECONDS: Final = (0.1, 300.0)
 BYTES: Final = (0, 8 * 1024 * 1024)
-"""What the http toolset permits of seconds, and of bytes of an answer."""
+"""The timeouts in seconds and response sizes in bytes that the http toolset accepts."""
 
 MOST: Final = 5_000
-"""Operations of a description."""
+"""Maximum number of operations in a description."""
 
 FORMS: Final = {
     "group": optional(STRING),
@@ -40,16 +37,16 @@ FORMS: Final = {
     "limit": NUMBER,
     "skip": FLAG,
 }
-"""What each parameter has to be."""
+"""The required type of each parameter."""
 
 
 @attrs.frozen
 class Taken:
-    """What was taken of a description, and what was not.
+    """The tools loaded from a description, and the problems of the operations that were left out.
 
     Attributes:
         toolset: The tools.
-        skipped: Why each of the others was left out: at least one text with a path for each.
+        skipped: Why operations were left out: at least one string with a path for each.
     """
 
     toolset: Toolset
@@ -98,27 +95,30 @@ def from_openapi(
     limit: int = 1024 * 1024,
     skip: bool = False,
 ) -> Toolset | Taken:
-    """Return the operations of an OpenAPI description of 3.0 or 3.1 as tools.
+    """Return the operations of an OpenAPI 3.0 or 3.1 description as tools.
 
-    Each makes one request through ``http.get`` or ``http.request``, so the engine needs the http toolset too, and each
-    needs the host of its server: ``net:read:HOST:PORT``, and ``net:write`` for all methods but GET.
+    Each tool makes one request through ``http.get`` or ``http.request``, so the engine needs the http toolset too. Each
+    tool needs the capability for the host of its server: ``net:read:HOST:PORT``, and also ``net:write`` for every
+    method except GET.
 
     Args:
-        document: The description, as a mapping or as JSON text; nothing in it is run or fetched.
-        group: The group of the tools; None means what the description is called.
-        base_url: The URL of the server; without one, that of the description.
-        select: Patterns of the tools to take, as in ``pets.get_*``; all others are not looked at. None takes all.
-        secrets: For each security scheme the name of a secret that the host provides. That secret is sent to
-            *base_url*, or else to the first server of the whole description, by scheme, host and port. A mapping of
-            URLs to names says which server gets which secret, ``{"token": {"https://files.example": "files-token"}}``.
-        private: Private addresses with their ports that may be reached, as ``http.get`` has them; each is a need,
+        document: The description, as a mapping or as JSON text; nothing in it is executed or fetched.
+        group: The group of the tools; None derives it from the title of the description.
+        base_url: The URL of the server; the default is the one in the description.
+        select: Patterns of the tools to load, such as ``pets.get_*``; other operations are not examined. None loads
+            all.
+        secrets: The name of a host secret for each security scheme. The secret is sent only to the server of
+            *base_url*, or else to the first server of the whole description, compared by scheme, host and port. To
+            choose the secret by server, pass a mapping from URLs to names:
+            ``{"token": {"https://files.example": "files-token"}}``.
+        private: Private addresses with ports that may be reached, as for ``http.get``; each needs the capability
             ``lan:reach:ADDRESS:PORT``.
-        seconds: How long a request may take, 0.1 to 300.
-        limit: Bytes that an answer may have, at most 8 MiB.
-        skip: Whether operations that can not be taken are left out, and a `Taken` is returned that says why.
+        seconds: Timeout of a request in seconds, 0.1 to 300.
+        limit: Maximum size of a response in bytes, at most 8 MiB.
+        skip: Leave out operations that cannot be loaded, and return a `Taken` with the reasons.
 
     Raises:
-        SpecError: With everything that is wrong, each with its path in the document.
+        SpecError: With every problem found, each with its path in the document.
     """
     patterns = (select,) if isinstance(select, str) else as_tuple(select)
     places = (private,) if isinstance(private, str) else as_tuple(private)
@@ -142,13 +142,13 @@ def from_openapi(
 def _giving(
     document: Document, group: str | None, base_url: str, secrets: Named, manner: Manner, notes: Notes
 ) -> Giving:
-    """Return what the host gives; what is wrong with it is noted."""
+    """Return the settings of the host; record what is wrong with them."""
     info = document.root.get("info")
     title = info.get("title", "") if isinstance(info, dict) else ""
     word = word_of(title) if group is None else canonical(group)
     if not word or not all(map(is_word, word.split("."))):
         what = "info.title" if group is None else "group"
-        notes.add("", f"{required_word(title if group is None else group, what)}; give a word as group")
+        notes.add("", f"{required_word(title if group is None else group, what)}; pass a valid group")
     if base_url:
         try:
             server_at("base_url", base_url)
@@ -162,10 +162,13 @@ def _giving(
 
 
 def _operations(document: Document, faults: Notes, notes: Notes) -> Iterator[Operation]:
-    """Yield the operations in their order; what is wrong with one of them is noted, and what is with all is a fault."""
+    """Yield the operations in document order.
+
+    Problems of one operation go to *notes*; problems of the whole description go to *faults*.
+    """
     paths = document.root.get("paths")
     if not isinstance(paths, dict):
-        faults.add("paths", "expected paths by name")
+        faults.add("paths", "expected an object with paths as keys")
         return
     count = 0
     for route, given in paths.items():
@@ -173,7 +176,7 @@ def _operations(document: Document, faults: Notes, notes: Notes) -> Iterator[Ope
             continue
         path = at("paths", route)
         if not route.startswith("/"):
-            notes.add(path, "a path begins with /")
+            notes.add(path, "expected a path that begins with /")
             continue
         found = list(_of_path(document, given, path, route, notes))
         count += len(found)
@@ -192,7 +195,7 @@ def _of_path(document: Document, given: Any, path: str, route: str, notes: Notes
 
 
 def _selected(operations: list[Operation], group: str, patterns: Sequence[str] | None, notes: Notes) -> list[Operation]:
-    """Return the operations whose tools a pattern matches; of what has no name nothing is noted any more then."""
+    """Return the operations whose tool names match a pattern; clear the problems of operations that got no name."""
     if patterns is None:
         return operations
     found = []
@@ -200,7 +203,7 @@ def _selected(operations: list[Operation], group: str, patterns: Sequence[str] |
         matches = matching(pattern)
         some = [each for each in operations if matches(f"{group}.{each.name}")]
         if not some:
-            text = f"select: no operation has a name that {shown(pattern)} matches"
+            text = f"select: no operation matches {shown(pattern)}"
             raise SpecError(SUBJECT, [text, *notes.texts])
         found.extend(some)
     notes.texts.clear()

@@ -1,4 +1,4 @@
-"""What operations and their arguments are called: words that a tool may have, made of names from outside."""
+"""Names of operations and arguments: valid tool and argument names derived from untrusted ones."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from neuroscript.spec.tool_spec import ARGUMENT_NAME
 BRACKETED: Final = re.compile(r"[\s{}\[\]()'\"`]+")
 
 MOST_NAMED: Final = 5
-"""How many operations of one name an error lists."""
+"""Maximum number of operations with the same name that an error lists."""
 
 
 @attrs.frozen(eq=False)
 class Operation:
     """One operation of a description.
 
-    Attributes:
-        path: Where it stands in the document.
-        route: The path of its requests, with ``{names}``.
-        method: In capitals.
-        item: The path item that it stands in.
-        data: Itself.
-        name: The word for it as a tool.
+    path: Its path in the document.
+    route: The path template of its requests, with ``{names}``.
+    method: The HTTP method, in capitals.
+    item: The path item that contains it.
+    data: The operation object.
+    name: Its name as a tool.
     """
 
     path: str
@@ -41,9 +40,10 @@ class Operation:
 
 
 def named(operations: list[Operation], notes: Notes) -> list[Operation]:
-    """Return the operations with their names: by operationId, or by method and path where that is no name of one alone.
+    """Return the operations with their names.
 
-    What has no name that fits is noted, and left out.
+    The name comes from the operationId if it is valid and unique, otherwise from the method and the path. An operation
+    without a valid name is recorded in *notes* and left out.
     """
     ids = [each.data.get("operationId") for each in operations]
     counted = Counter(id for id in ids if isinstance(id, str))
@@ -59,19 +59,19 @@ def named(operations: list[Operation], notes: Notes) -> list[Operation]:
 
 
 def told_apart(operations: list[Operation], notes: Notes) -> list[Operation]:
-    """Return the operations that have a name for themselves; those of one name are noted, and left out."""
+    """Return the operations with a unique name; record the others in *notes* and leave them out."""
     found: dict[str, list[Operation]] = {}
     for each in operations:
         found.setdefault(each.name, []).append(each)
     for name, several in found.items():
         if len(several) > 1:
             others = first([each.path for each in several[1:]], MOST_NAMED)
-            notes.add(several[0].path, f"would be called {name}, and so would {' and '.join(others)}")
+            notes.add(several[0].path, f"has the same name, {name}, as {' and '.join(others)}")
     return [several[0] for several in found.values() if len(several) == 1]
 
 
 def argument_name(name: str) -> str:
-    """Return the name of the argument for a parameter, or ``""``: brackets and blanks can not stand in one.
+    """Return the argument name for a parameter, or ``""``; brackets and whitespace become underscores.
 
     >>> argument_name("filter[name]"), argument_name("ids[]"), argument_name("X-Request-Id")
     ('filter_name', 'ids', 'X-Request-Id')
@@ -81,7 +81,7 @@ def argument_name(name: str) -> str:
 
 
 def required_word(word: object, what: str) -> str:
-    """Return what is told where a name from outside makes no word."""
+    """Return the message for an external name that makes no valid group name."""
     if not isinstance(word, str):
         return f"{what}: expected a string, got {type_name(word)}"
-    return f"{what}: {shown(word)} makes no name" if word else f"{what}: there is none"
+    return f"{what}: {shown(word)} cannot be used as a name" if word else f"{what}: missing"

@@ -1,6 +1,6 @@
-"""One operation as a tool: its spec, what it needs, and its function.
+"""One operation as a tool: its spec, its policy and its function.
 
-Source: OpenAPI Specification 3.1.1, "Operation Object"; contract sections 1 and 5.
+See the OpenAPI Specification 3.1.1, "Operation Object".
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "patch": ("net", "writes"),
     "trace": (),
 }
-"""The methods that a path item may have and the effects of each, by RFC 9110; the http toolset has no ``trace``."""
+"""The methods of a path item and their effects, after RFC 9110; the http toolset does not support ``trace``."""
 
 LONGEST: Final = 1000
-"""Characters of the description of a tool."""
+"""Maximum length of a tool description, in characters."""
 
-CODES: Final = "openapi.status (the server answered no 2xx), openapi.value, openapi.answer, openapi.no_http, http.*"
+CODES: Final = "openapi.status (the response is not 2xx), openapi.value, openapi.answer, openapi.no_http, http.*"
 
 
 @attrs.frozen
 class Giving:
-    """What a host says beside the description.
+    """The settings that the host passes with a description.
 
     Attributes:
         group: The group of the tools.
-        base_url: The URL of the server, or ``""`` for that of the description.
-        secrets: Of each security scheme, by the origin of a server, the name of the host's secret.
-        manner: How requests are made.
+        base_url: The URL of the server, or ``""`` for the one in the description.
+        secrets: The names of host secrets, by security scheme and by the origin of a server.
+        manner: The request settings.
     """
 
     group: str
@@ -63,7 +63,7 @@ class Giving:
 
 
 def tool_of(document: Document, operation: Operation, giving: Giving, notes: Notes) -> ToolImplementation | None:
-    """Return an operation as a tool, or None where something of it can not be taken, which is noted."""
+    """Return an operation as a tool; if it cannot be loaded, record the problems in *notes* and return None."""
     before = len(notes.texts)
     schemas = Schemas(document)
     path, data = operation.path, operation.data
@@ -80,9 +80,9 @@ def tool_of(document: Document, operation: Operation, giving: Giving, notes: Not
     content = tried(notes, content_of, document, data.get("requestBody"), body, schemas, names)
     promise = tried(notes, promise_of, document, operation.method, data.get("responses"), at(path, "responses"))
     if operation.method == "TRACE":
-        notes.add(path, "the http toolset has no method TRACE")
+        notes.add(path, "the http toolset does not support the method TRACE")
     if operation.method in ("GET", "HEAD") and data.get("requestBody") is not None:
-        notes.add(body, f"{operation.method} has no body")
+        notes.add(body, f"a {operation.method} request cannot have a body")
     if len(notes.texts) > before or server is None or credentials is None or promise is None:
         return None
     try:
@@ -122,7 +122,7 @@ def _spec(
         return_nullable=promise.nullable,
         return_help=promise.help,
         error_conditions=CODES,
-        deprecated="the server's description says that it is deprecated" if _is_deprecated(operation) else "",
+        deprecated="marked as deprecated in the server's description" if _is_deprecated(operation) else "",
     )
 
 
@@ -131,7 +131,7 @@ def _is_deprecated(operation: Operation) -> bool:
 
 
 def _described(data: dict[str, Any]) -> str:
-    """Return what an operation does, by its summary and its description."""
+    """Return the description of an operation, from its summary and its description."""
     summary, text = (one_line(data.get(word), LONGEST) for word in ("summary", "description"))
     if not summary or not text or text.startswith(summary.rstrip(".")):
         return text or summary
@@ -165,7 +165,7 @@ def _calling(
 
 
 def _policy(operation: Operation, server: Server, credentials: tuple[Credential, ...], manner: Manner) -> ToolPolicy:
-    """Return what an operation needs: what the http toolset needs for it, and the secrets."""
+    """Return the policy of an operation: the needs of the http toolset for its requests, and the secrets."""
     verbs = "read" if operation.method == "GET" else "read,write"
     needs = [f"net:{verbs}:{server.place}"]
     needs += [f"lan:reach:{literal(place)}" for place in manner.private]

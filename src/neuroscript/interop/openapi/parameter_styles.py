@@ -1,9 +1,9 @@
-"""How values stand in the parts of a request: each by its style, so that the server can tell them apart again.
+"""Serialization of values into the parts of a request, by parameter style.
 
-What a style has no way to say is refused before anything is sent: an item that holds the delimiter, a value within a
-value, an empty segment of a path.
+A value that its style cannot represent is rejected before anything is sent: an item that contains the delimiter, a
+nested value, or an empty path segment.
 
-Source: OpenAPI Specification 3.1.1, "Style Values" and appendix C; RFC 6570; RFC 9110 part 5; RFC 6265.
+See the OpenAPI Specification 3.1.1, "Style Values" and appendix C; RFC 6570; RFC 9110, section 5; RFC 6265.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ STYLES: Final[dict[str, tuple[str, ...]]] = {
     "header": ("simple",),
     "cookie": ("form",),
 }
-"""The styles of each part of a request, the one that goes without saying first."""
+"""The styles of each part of a request; the first one is the default."""
 
 DELIMITERS: Final = {"form": (",", ","), "spaceDelimited": (" ", "%20"), "pipeDelimited": ("|", "%7C")}
-"""What stands between items, as an item may not hold it and as it is written; form writes a comma of an item as %2C."""
+"""The delimiter of each style: as it must not appear in an item, and as it is sent; form sends a comma as %2C."""
 
 HEADER: Final = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
-"""What a header can hold."""
+"""A valid header value."""
 
 
 @attrs.frozen
 class Style:
-    """How one value is written.
+    """How one value is serialized.
 
     Attributes:
-        name: As the server knows it.
-        arg: As callers know it, for errors.
-        style: The word for it, or ``json`` where a value is written as JSON.
-        explode: Whether each item, or each key, stands for itself.
+        name: The name that the server expects.
+        arg: The name of the argument, for errors.
+        style: The name of the style, or ``json`` for a value that is sent as JSON.
+        explode: Whether each item or key is written separately.
     """
 
     name: str
@@ -55,20 +55,20 @@ class Style:
 
 
 def refused(arg: str, text: str) -> ToolFailed:
-    """Return the error for a value that can not be sent as the description asks; no value is in it."""
+    """Return the error for a value that cannot be sent as the description requires; it does not contain the value."""
     return ToolFailed(f"{arg}: {text}", code="openapi.value", retry="model")
 
 
 def encoded(text: str) -> str:
-    """Return a text in which every character but letters, digits and ``-._~`` is written as ``%XX``."""
+    """Percent-encode every character of a string except letters, digits and ``-._~``."""
     return quote(text, safe="")
 
 
 def scalar(value: Any, arg: str) -> str:
-    """Return a text, a number or a truth value as a text.
+    """Convert a string, a number or a boolean to a string.
 
     Raises:
-        ToolFailed: ``openapi.value``, for all else.
+        ToolFailed: ``openapi.value``, for every other value.
     """
     match value:
         case str():
@@ -80,11 +80,11 @@ def scalar(value: Any, arg: str) -> str:
         case float():
             return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
         case _:
-            raise refused(arg, f"expected a text, a number or true or false in this place, got {type_name(value)}")
+            raise refused(arg, f"expected a string, a number or a boolean, got {type_name(value)}")
 
 
 def parts_of(value: Any, arg: str) -> str | list[str] | list[tuple[str, str]]:
-    """Return a value as a text, as texts, or as pairs of texts."""
+    """Convert a value to a string, a list of strings, or a list of pairs of strings."""
     value = plain(value)
     match value:
         case list():
@@ -96,19 +96,19 @@ def parts_of(value: Any, arg: str) -> str | list[str] | list[tuple[str, str]]:
 
 
 def flat(parts: Sequence[str] | Sequence[tuple[str, str]]) -> list[str]:
-    """Return texts one after the other, those of pairs too."""
+    """Return strings, or the keys and values of pairs, as one list."""
     return [text for part in parts for text in ((part,) if isinstance(part, str) else part)]
 
 
 def in_path(style: Style, value: Any) -> str:
-    """Return a value as it stands in a path; nothing in it can begin another segment.
+    """Serialize a value for the path; it cannot begin another segment.
 
     Raises:
-        ToolFailed: ``openapi.value``, where nothing would stand there.
+        ToolFailed: ``openapi.value``, if the result would be empty.
     """
     parts = json_text(value) if style.style == "json" else parts_of(value, style.arg)
     if not parts:
-        raise refused(style.arg, "expected something that is not empty, for it is a part of a path")
+        raise refused(style.arg, "expected a non-empty value, because it is part of the path")
     match style.style:
         case "label":
             return _label(style, parts)
@@ -120,7 +120,7 @@ def in_path(style: Style, value: Any) -> str:
 
 
 def _items(parts: Sequence[str] | Sequence[tuple[str, str]], explode: bool) -> list[str]:
-    """Return items encoded; of pairs each as ``key=value``, or key and value as two items."""
+    """Percent-encode items; each pair becomes ``key=value``, or two items without *explode*."""
     if explode:
         return [encoded(part) if isinstance(part, str) else "=".join(map(encoded, part)) for part in parts]
     return list(map(encoded, flat(parts)))
@@ -130,7 +130,7 @@ def _label(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]])
     if isinstance(parts, str):
         return f".{encoded(parts)}"
     if style.explode and any("." in text for text in flat(parts)):
-        raise refused(style.arg, "expected items without a dot, for dots stand between them")
+        raise refused(style.arg, "expected items without a dot, because dots separate them")
     return "." + ("." if style.explode else ",").join(_items(parts, style.explode))
 
 
@@ -149,7 +149,9 @@ def _semicolon(name: str, text: str) -> str:
 
 
 def in_query(style: Style, value: Any) -> list[tuple[str, str]]:
-    """Return a value as pairs of a name, which is not encoded yet, and a text, which is; none for an empty list or map.
+    """Serialize a value as pairs of name and value; an empty list or map gives no pairs.
+
+    The values are percent-encoded, the names are not.
 
     Raises:
         ToolFailed: ``openapi.value``.
@@ -167,7 +169,7 @@ def in_query(style: Style, value: Any) -> list[tuple[str, str]]:
         return [(style.name, encoded(each)) if isinstance(each, str) else (each[0], encoded(each[1])) for each in parts]
     held, written = DELIMITERS[style.style]
     if held != "," and any(held in text for text in flat(parts)):
-        raise refused(style.arg, "expected items without the character that stands between them, a blank or a |")
+        raise refused(style.arg, "expected items without the delimiter, a space or |")
     return [(style.name, written.join(map(encoded, flat(parts))))]
 
 
@@ -181,30 +183,30 @@ def _deep(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]]) 
 
 
 def joined(fields: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> str:
-    """Return the pairs of several arguments as a query, or as the body of a form.
+    """Join the pairs of several arguments to a query string or a form body.
 
     Args:
-        fields: The name of each argument, or ``""`` for what the host says, and its pairs.
+        fields: The name of each argument, or ``""`` for pairs from the host, and its pairs.
 
     Raises:
-        ToolFailed: ``openapi.value``, where a key of one is the name of another.
+        ToolFailed: ``openapi.value``, if a key of one argument is the name of another field.
     """
     names: set[str] = set()
     texts: list[str] = []
     for arg, pairs in fields:
         own = {name for name, _ in pairs}
         if own & names:
-            raise refused(arg, "expected keys that are no names of other fields")
+            raise refused(arg, "expected keys that differ from the names of other fields")
         names |= own
         texts.extend(f"{encoded(name)}={text}" for name, text in pairs)
     return "&".join(texts)
 
 
 def in_header(style: Style, value: Any) -> str | None:
-    """Return a value as it stands in a header, None for an empty list or map.
+    """Serialize a value for a header; return None for an empty list or map.
 
     Raises:
-        ToolFailed: ``openapi.value``; a header has no way to write what is no printable ASCII.
+        ToolFailed: ``openapi.value``; a header value must be printable ASCII.
     """
     parts = json.dumps(plain(value)) if style.style == "json" else parts_of(value, style.arg)
     if isinstance(parts, str):
@@ -213,7 +215,7 @@ def in_header(style: Style, value: Any) -> str | None:
         return None
     for text in flat(parts):
         if "," in text or not text or text != text.strip(" \t"):
-            raise refused(style.arg, "expected items that are not empty, without commas, or blanks around them")
+            raise refused(style.arg, "expected non-empty items without commas or surrounding whitespace")
     if style.explode and any("=" in each[0] for each in parts if not isinstance(each, str)):
         raise refused(style.arg, "expected keys without =")
     texts = [each if isinstance(each, str) else "=".join(each) for each in parts] if style.explode else flat(parts)
@@ -222,12 +224,12 @@ def in_header(style: Style, value: Any) -> str | None:
 
 def _held(style: Style, text: str) -> str:
     if HEADER.fullmatch(text) is None:
-        raise refused(style.arg, "expected printable ASCII without blanks around it, for it stands in a header")
+        raise refused(style.arg, "expected printable ASCII without surrounding whitespace in a header")
     return text
 
 
 def in_cookie(style: Style, value: Any) -> str | None:
-    """Return a value as it stands in a cookie, None for an empty list or map."""
+    """Serialize a value for a cookie; return None for an empty list or map."""
     pairs = in_query(attrs.evolve(style, explode=False), value)
     return pairs[0][1] if pairs else None
 

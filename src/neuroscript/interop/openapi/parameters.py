@@ -1,6 +1,6 @@
-"""The parameters of an operation: where each stands in a request, how it is written, and the argument that it becomes.
+"""The parameters of an operation: their place in a request, their serialization and their arguments.
 
-Source: OpenAPI Specification 3.1.1, "Parameter Object".
+See the OpenAPI Specification 3.1.1, "Parameter Object".
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from neuroscript.interop.openapi.servers import has_dots
 from neuroscript.io.text import one_line, shown
 
 IGNORED: Final = frozenset({"accept", "content-type", "authorization"})
-"""Headers that no parameter describes, see "Fixed Fields" of "Parameter Object"."""
+"""Headers for which OpenAPI ignores parameters; see "Fixed Fields" of "Parameter Object"."""
 
 SLOT: Final = re.compile(r"\{([^{}]*)\}")
 LITERAL: Final = re.compile(r"[A-Za-z0-9/:@!$&'()*+,;=~._%-]*")
-"""What may stand in a path beside the places of parameters."""
+"""The characters allowed in a path outside its parameters."""
 
 
 @attrs.frozen
@@ -33,10 +33,10 @@ class Parameter:
     """One parameter.
 
     Attributes:
-        where: What part of a request it stands in.
-        style: How it is written there.
-        required: Whether it must be given.
-        schema: That of its argument.
+        where: The part of the request that contains it.
+        style: How it is serialized.
+        required: Whether the argument is required.
+        schema: The schema of the argument.
     """
 
     where: Where
@@ -57,9 +57,9 @@ def parameters_of(
     credentials: tuple[Credential, ...],
     notes: Notes,
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of an operation, those of its path item too; what is wrong with them is noted.
+    """Return the parameters of an operation and its path item; record what is wrong with them.
 
-    What a credential of the host says is no parameter.
+    A parameter that a credential of the host already sets is left out.
     """
     given = {(each.where, each.name.lower() if each.where == "header" else each.name) for each in credentials}
     found = []
@@ -78,7 +78,7 @@ def parameters_of(
 
 
 def _merged(document: Document, operation: Operation, notes: Notes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each parameter with its path; one of the operation stands for one of its path item of the same name."""
+    """Yield each parameter with its path; a parameter of the operation overrides the same one of the path item."""
     merged: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
     levels = (operation.item, operation.path.rpartition(".")[0]), (operation.data, operation.path)
     for holder, path in levels:
@@ -100,7 +100,7 @@ def _merged(document: Document, operation: Operation, notes: Notes) -> Iterator[
                 continue
             key = where, name.lower() if where == "header" else name
             if key in seen:
-                notes.add(place, "the same parameter stands there twice")
+                notes.add(place, "the same parameter is listed twice")
             seen.add(key)
             merged[key] = place, data
     yield from merged.values()
@@ -110,12 +110,12 @@ def _parameter(document: Document, data: dict[str, Any], path: str, schemas: Sch
     where = cast(Where, data["in"])
     name = data["name"]
     if where in ("header", "cookie") and TOKEN.fullmatch(name) is None:
-        raise Unfit(path, f"no {where} can have its name")
+        raise Unfit(path, f"its name is not a valid {where} name")
     if where == "header" and name.lower() in CLIENTS:
-        raise Unfit(path, "the client itself says this header")
+        raise Unfit(path, "only the HTTP client sets this header")
     arg = argument_name(name)
     if not arg:
-        raise Unfit(path, "its name can be no argument's")
+        raise Unfit(path, "its name cannot be used as an argument name")
     content = data.get("content")
     if content is None:
         schema, style = data.get("schema", {}), _style(document, data, arg, path)
@@ -136,13 +136,13 @@ def _style(document: Document, data: dict[str, Any], arg: str, path: str) -> Sty
     known = STYLES[data["in"]]
     style = data.get("style", known[0])
     if style not in known:
-        raise Unfit(path, f"style: expected {' or '.join(known)}, got another one")
+        raise Unfit(path, f"style: expected {' or '.join(known)}")
     explode = data.get("explode", style in ("form", "deepObject"))
     if type(explode) is not bool:
         raise Unfit(at(path, "explode"), "expected true or false")
     kinds, _ = kinds_of(document, data.get("schema", {}), path)
     if data["in"] == "cookie" and explode and kinds & {"array", "object"}:
-        raise Unfit(path, "explode: a cookie has one value; only explode: false can be written")
+        raise Unfit(path, "explode: a cookie has one value; only explode: false is supported")
     if style == "deepObject" and kinds and kinds != {"object"}:
         raise Unfit(path, "style: deepObject is for objects")
     _hold_to_scalars(document, data.get("schema", {}), path)
@@ -150,31 +150,31 @@ def _style(document: Document, data: dict[str, Any], arg: str, path: str) -> Sty
 
 
 def _hold_to_scalars(document: Document, schema: Any, path: str) -> None:
-    """Refuse lists and maps within lists and maps, for which no style has a way."""
+    """Reject lists and maps within lists and maps, because no style can represent them."""
     head = document.followed(schema, path) if isinstance(schema, dict) else {}
     properties = head.get("properties")
     inner = [head.get("items"), *(properties.values() if isinstance(properties, dict) else ())]
     for each in inner:
         if isinstance(each, dict) and kinds_of(document, each, path)[0] & {"array", "object"}:
-            raise Unfit(path, "no style says how a list or a map within it is written; write content: application/json")
+            raise Unfit(path, "no style supports nested lists or maps; use content: application/json")
 
 
 def _as_json(content: Any, path: str) -> Any:
-    """Return the schema of a parameter that is written as JSON."""
+    """Return the schema of a parameter that is sent as JSON."""
     if not isinstance(content, dict) or list(content) != ["application/json"]:
-        raise Unfit(at(path, "content"), "only application/json is understood there")
+        raise Unfit(at(path, "content"), "only application/json is supported")
     media = content["application/json"]
     return media.get("schema", {}) if isinstance(media, dict) else {}
 
 
 def _told_apart(parameters: list[Parameter], path: str, notes: Notes) -> Iterator[Parameter]:
-    """Yield the parameters with a name each: of those of one name, all but that of the path say where they stand."""
+    """Yield the parameters with unique names; where names collide, prefix all but the path parameter."""
     counted = Counter(each.arg for each in parameters)
     taken: dict[str, Parameter] = {}
     for each in parameters:
         arg = each.arg if counted[each.arg] == 1 or each.where == "path" else f"{each.where}_{each.arg}"
         if arg in taken:
-            text = f"two of them would be called {shown(arg)}: {shown(taken[arg].style.name)}, {shown(each.style.name)}"
+            text = f"two parameters are named {shown(arg)}: {shown(taken[arg].style.name)}, {shown(each.style.name)}"
             notes.add(at(path, "parameters"), text)
             continue
         taken[arg] = attrs.evolve(each, style=attrs.evolve(each.style, arg=arg))
@@ -182,17 +182,17 @@ def _told_apart(parameters: list[Parameter], path: str, notes: Notes) -> Iterato
 
 
 def _hold_to_route(operation: Operation, parameters: tuple[Parameter, ...], notes: Notes) -> None:
-    """Note where a path and its parameters do not name the same places, or leads elsewhere."""
+    """Record where the path template and the path parameters differ, or the path contains invalid segments."""
     slots = Counter(SLOT.findall(operation.route))
     names = dict.fromkeys(each.style.name for each in parameters if each.where == "path")
     for name, count in slots.items():
         if name not in names:
-            notes.add(operation.path, f"no parameter says what {shown(name)} in its path is")
+            notes.add(operation.path, f"no parameter describes {shown(name)} in the path")
         if count > 1:
-            notes.add(operation.path, f"{shown(name)} stands in its path twice")
+            notes.add(operation.path, f"{shown(name)} appears twice in the path")
     for name in names:
         if name not in slots:
-            notes.add(operation.path, f"its path has no place for {shown(name)}")
+            notes.add(operation.path, f"the path does not contain the parameter {shown(name)}")
     bare = SLOT.sub("x", operation.route)
     if LITERAL.fullmatch(bare) is None or has_dots(bare):
-        notes.add(operation.path, "its path has characters that must be written as %XX, or segments of dots")
+        notes.add(operation.path, "the path contains characters that must be written as %XX, or dot segments")

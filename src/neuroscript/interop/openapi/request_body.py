@@ -1,9 +1,10 @@
-"""The body of a request: which media type is sent, what arguments it has, and how they are written.
+"""The request body: its media type, its arguments and its serialization.
 
-The properties of an object become arguments of their own, unless the object may have others, a name collides, or only
-a map can tell what is null from what is left out; then there is one argument, ``body``.
+The properties of an object become separate arguments. There is one argument ``body`` instead if the object allows other
+properties, if a name collides, or if an optional property may be null, because only a map distinguishes null from a
+missing key.
 
-Source: OpenAPI Specification 3.1.1, "Request Body Object", "Media Type Object" and "Encoding Object".
+See the OpenAPI Specification 3.1.1, "Request Body Object", "Media Type Object" and "Encoding Object".
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ KINDS: Final[tuple[Kind, ...]] = ("json", "form", "text")
 WORDS: Final[Mapping[str, Kind]] = {FORM: "form", TEXT: "text"}
 
 PLAIN: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "deprecated"})
-"""What the schema of an object may say whose properties become arguments."""
+"""The keywords allowed in the schema of an object whose properties become arguments."""
 
 
 @attrs.frozen(eq=False)
 class Content:
-    """What a request can hold.
+    """The body of a request.
 
     Attributes:
-        media_type: As the header ``Content-Type`` has it.
-        kind: How it is written.
-        required: Whether there always is a body.
-        arg: The one argument that is the body; ``""`` where its properties are arguments.
-        schemas: Of each argument its schema.
-        needed: The arguments that must be given.
-        styles: Of each property of a form that is written by a style, that.
+        media_type: The value of the header ``Content-Type``.
+        kind: How it is serialized.
+        required: Whether a body is always sent.
+        arg: The argument that is the whole body; ``""`` if the properties are arguments.
+        schemas: The schema of each argument.
+        needed: The required arguments.
+        styles: The styles of the form properties that have one.
     """
 
     media_type: str
@@ -57,11 +58,11 @@ class Content:
     styles: Mapping[str, Style]
 
     def written(self, given: Mapping[str, Any], always: Collection[str]) -> bytes | None:
-        """Return the body, or None where there is none.
+        """Return the body as bytes, or None if there is none.
 
         Args:
-            given: Of each argument its value, None where none was given.
-            always: Arguments that are always given, so that None is a value of theirs.
+            given: The value of each argument, None for an omitted one.
+            always: The arguments that are always passed, so that None is one of their values.
 
         Raises:
             ToolFailed: ``openapi.value``.
@@ -95,19 +96,19 @@ class Content:
 
 
 def _field_text(name: str, value: Any) -> str:
-    """Return what stands in a field of a form: what has parts is written as JSON there."""
+    """Return a form field as a string; lists and maps are written as JSON."""
     return json_text(value) if isinstance(value, (dict, list)) else scalar(value, name)
 
 
 def content_of(document: Document, data: Any, path: str, schemas: Schemas, taken: Collection[str]) -> Content | None:
-    """Return what a request of an operation can hold, or None where it has no body.
+    """Return the request body of an operation, or None if it has none.
 
     Args:
         data: The ``requestBody`` of the operation.
-        taken: The names of arguments that are there.
+        taken: The argument names already in use.
 
     Raises:
-        Unfit: No media type of it can be written.
+        Unfit: None of its media types is supported.
     """
     if data is None:
         return None
@@ -126,7 +127,7 @@ def content_of(document: Document, data: Any, path: str, schemas: Schemas, taken
         return Content(word, kind, required, "", spread, needed, styles)
     name = next((name for name in ("body", "request_body") if name not in taken), "")
     if not name:
-        raise Unfit(path, "two parameters have the names that its argument could have, body and request_body")
+        raise Unfit(path, "cannot name the body argument: parameters already use both body and request_body")
     whole = _whole(schema, kind, one_line(body.get("description"), LONGEST))
     return Content(word, kind, required, name, {name: whole}, (name,) if required else (), styles)
 
@@ -144,9 +145,9 @@ def _whole(schema: Any, kind: Kind, text: str) -> Any:
 
 
 def _chosen(content: Any, path: str) -> tuple[str, Kind]:
-    """Return the media type that is written best, as the document spells it."""
+    """Return the preferred media type as the document spells it, and its kind."""
     if not isinstance(content, dict) or not content:
-        raise Unfit(path, "expected media types")
+        raise Unfit(path, "expected an object with media types as keys")
     known: dict[Kind, str] = {}
     for spelling in content:
         word = _word(spelling)
@@ -157,7 +158,7 @@ def _chosen(content: Any, path: str) -> tuple[str, Kind]:
         if best in known:
             return known[best], best
     listed = ", ".join(map(shown, [*content][:3]))
-    raise Unfit(path, f"only JSON, {FORM} and {TEXT} can be written, not {listed}")
+    raise Unfit(path, f"expected JSON, {FORM} or {TEXT}, got {listed}")
 
 
 def _word(spelling: str) -> str:
@@ -166,7 +167,7 @@ def _word(spelling: str) -> str:
 
 
 def _spread(schema: Any, required: bool, taken: Collection[str]) -> dict[str, Any] | None:
-    """Return the properties that become arguments, or None where the body is one argument."""
+    """Return the properties that become arguments, or None if the body is one argument."""
     if not isinstance(schema, dict) or schema.get("type") != "object" or schema.keys() - PLAIN:
         return None
     properties, needed = schema.get("properties"), schema.get("required", [])
@@ -191,7 +192,7 @@ def _may_be_null(schema: Any) -> bool:
 
 
 def _styles(document: Document, encoding: Any, path: str) -> dict[str, Style]:
-    """Return the styles of the fields of a form that have one."""
+    """Return the styles of the form fields that have one."""
     found = {}
     for name, each in (encoding if isinstance(encoding, dict) else {}).items():
         said = document.followed(each, at(path, name))
@@ -199,7 +200,7 @@ def _styles(document: Document, encoding: Any, path: str) -> dict[str, Style]:
             continue
         style = said.get("style", "form")
         if style not in ("form", "spaceDelimited", "pipeDelimited", "deepObject"):
-            raise Unfit(at(path, name, "style"), "expected a style of queries, got another one")
+            raise Unfit(at(path, name, "style"), "expected a query style")
         explode = said.get("explode", style in ("form", "deepObject"))
         if type(explode) is not bool:
             raise Unfit(at(path, name, "explode"), "expected true or false")

@@ -1,8 +1,8 @@
-"""What comes back: the type that an operation promises, the value of an answer, and the error of a status.
+"""Responses: the return type of an operation, the value of a response, and the error for a status.
 
-Of an answer that is an error nothing is told but its status, for its text is the server's, and may hold a value.
+The error for a failed request contains only the status, because the body comes from the server and may contain values.
 
-Source: OpenAPI Specification 3.1.1, "Responses Object"; RFC 9110 part 15.
+See the OpenAPI Specification 3.1.1, "Responses Object", and RFC 9110, section 15.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ KINDS: Final[Mapping[str, tuple[ArgType, tuple[type, ...]]]] = {
     "number": (ArgType.FLOAT, (int, float)),
     "boolean": (ArgType.BOOL, (bool,)),
 }
-"""The type of a result for each type of JSON, and what a decoded value of it is."""
+"""The return type for each JSON type, and the Python types of its decoded values."""
 
 OF: Final = dict(KINDS.values())
 
 EMPTY: Final = frozenset({"204", "205"})
-"""Statuses whose answers have no body."""
+"""Statuses whose responses have no body."""
 
 BINARY: Final = re.compile(r"(?:image|audio|video|font)/.*|application/(?:octet-stream|pdf|zip|gzip)")
 
 LATER: Final = frozenset({408, 423, 425, 429})
 MODEL: Final = frozenset({400, 404, 409, 410, 412, 413, 414, 416, 422, 428})
-"""Statuses after which the same request may succeed later, and those that another request may mend."""
+"""Statuses after which the same request may succeed later, and statuses that a corrected request may avoid."""
 
 
 @attrs.frozen
@@ -48,10 +48,10 @@ class Promise:
     """What an operation returns.
 
     Attributes:
-        type: ``any`` wherever the description leaves it open.
-        nullable: Whether None is a result too.
-        accept: The header ``Accept``.
-        help: What the description says of it.
+        type: The return type; ``any`` if the description does not determine it.
+        nullable: Whether None is a possible result.
+        accept: The value of the header ``Accept``.
+        help: The description of the response.
     """
 
     type: ArgType
@@ -61,7 +61,7 @@ class Promise:
 
 
 def promise_of(document: Document, method: str, responses: Any, path: str) -> Promise:
-    """Return what an operation promises of its good answers; one to HEAD has no content, whatever is said of it.
+    """Return what an operation returns on success; a HEAD response never has content.
 
     Raises:
         Unfit: A reference leads out of the document, or to nothing.
@@ -91,13 +91,13 @@ def _accepted(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:
 
 
 def _kinds(document: Document, status: str, response: dict[str, Any], path: str) -> Iterator[tuple[ArgType, bool]]:
-    """Yield the type of each content that an answer may have, and whether it may be null."""
+    """Yield the type of each content of a response, and whether it may be null."""
     content = response.get("content")
     if not content:
         yield (ArgType.NIL, True) if status in EMPTY else (ArgType.ANY, False)
         return
     if not isinstance(content, dict):
-        raise Unfit(at(path, "content"), "expected media types")
+        raise Unfit(at(path, "content"), "expected an object with media types as keys")
     for name, media in content.items():
         word = name.partition(";")[0].strip().lower()
         if JSON.fullmatch(word):
@@ -111,15 +111,15 @@ def _kinds(document: Document, status: str, response: dict[str, Any], path: str)
 
 
 def value_of(answer: Mapping[str, Any], promise: Promise) -> Any:
-    """Return the value of an answer, as the http toolset gives it.
+    """Return the value of a response from the http toolset.
 
     Raises:
-        ToolFailed: ``openapi.status`` for a status that is no 2xx, and ``openapi.answer`` for an answer that is not
-            what the description says.
+        ToolFailed: ``openapi.status`` for a status other than 2xx, and ``openapi.answer`` for a response that does not
+            match the description.
     """
     status = answer["status"]
     if not 200 <= status < 300:
-        raise ToolFailed(f"the server answered {told(status)}", code="openapi.status", retry=retry_of(status))
+        raise ToolFailed(f"the server responded with {told(status)}", code="openapi.status", retry=retry_of(status))
     if promise.type is ArgType.NIL:
         return None
     if answer["size"] == 0:
@@ -132,7 +132,7 @@ def value_of(answer: Mapping[str, Any], promise: Promise) -> Any:
         return answer["bytes"] if answer["text"] is None else answer["text"]
     if promise.type is ArgType.STRING and answer["text"] is not None:
         return answer["text"]
-    raise _unlike("something else than its description says")
+    raise _unlike("a response that does not match its description")
 
 
 def _empty(promise: Promise) -> Any:
@@ -140,31 +140,31 @@ def _empty(promise: Promise) -> Any:
         return None
     if promise.type in (ArgType.STRING, ArgType.BLOB):
         return "" if promise.type is ArgType.STRING else b""
-    raise _unlike("nothing")
+    raise _unlike("an empty response")
 
 
 def _decoded(text: str | None, promise: Promise) -> Any:
     if text is None:
-        raise _unlike("what is no JSON")
+        raise _unlike("invalid JSON")
     try:
         value = parsed(text)
     except NotJSON:
-        raise _unlike("what is no JSON") from None
+        raise _unlike("invalid JSON") from None
     if promise.type is ArgType.ANY or (value is None and promise.nullable):
         return value
     if promise.type is ArgType.BLOB:
         return text.encode()
     if type(value) not in OF[promise.type]:
-        raise _unlike("another type than its description says")
+        raise _unlike("a different type than described")
     return value
 
 
 def _unlike(what: str) -> ToolFailed:
-    return ToolFailed(f"the server answered {what}", code="openapi.answer", retry="never")
+    return ToolFailed(f"the server returned {what}", code="openapi.answer", retry="never")
 
 
 def told(status: int) -> str:
-    """Return a status with its standard phrase.
+    """Return a status with its standard reason phrase.
 
     >>> told(404), told(599)
     ('404 not found', '599')
@@ -176,7 +176,7 @@ def told(status: int) -> str:
 
 
 def retry_of(status: int) -> Literal["model", "later", "host"]:
-    """Return who can do something about a status that is no 2xx."""
+    """Return who can resolve a status other than 2xx."""
     if status >= 500 or status in LATER:
         return "later"
     return "model" if status in MODEL else "host"

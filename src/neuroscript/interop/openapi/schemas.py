@@ -1,10 +1,10 @@
-"""The schemas of one operation as JSON Schema 2020-12, such as a request may fill: in the words that ask something.
+"""The schemas of one operation, converted to JSON Schema 2020-12 for requests.
 
-Only keywords that are known are kept, so that no word of ours can come from outside. References are replaced by what
-they name; those of a schema that holds itself stay, into ``$defs``. What a server alone may set (``readOnly``) is left
-out, and what is a password is a secret.
+Only known keywords are retained, so a description cannot use the internal ones. References are replaced by their
+targets; references of a recursive schema are moved to ``$defs``. Properties that only the server sets (``readOnly``)
+are left out, and the format ``password`` marks a secret.
 
-Source: OpenAPI Specification 3.1.1 and 3.0.4, "Schema Object".
+See the OpenAPI Specification 3.1.1 and 3.0.4, "Schema Object".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEPT: Final = frozenset(
         *("contentEncoding", "contentMediaType", "$id", "$dynamicRef", "$recursiveRef"),
     }
 )
-"""Keywords that are kept as they are; the last three so that they are refused."""
+"""Keywords that are copied unchanged; the last three are copied so that a later check rejects them."""
 
 FORMATS: Final = frozenset(
     {
@@ -33,35 +33,35 @@ FORMATS: Final = frozenset(
         *("uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer", "regex"),
     }
 )
-"""Formats that JSON Schema knows; all others ask nothing of a value."""
+"""The formats of JSON Schema; other formats do not restrict a value."""
 
 LONGEST: Final = 500
-"""Characters of a description."""
+"""Maximum length of a description, in characters."""
 
 LEVELS: Final = 24
 MAX_INLINED_DEPTH: Final = 48
 INLINED: Final = 2_000
-"""How many references within each other, in how many schemas within each other, and how often, references are replaced.
+"""Limits for replacing references: nested references, nested schemas, and replacements in one operation.
 
-Beyond that they stay.
+Beyond a limit, references remain references.
 """
 
 MOST: Final = 50_000
-"""Schemas of one operation."""
+"""Maximum number of schemas in one operation."""
 
 NOTES: Final = frozenset({"$ref", "description", "title", "deprecated", "default", "summary", "readOnly", "writeOnly"})
-"""What may stand beside a reference and asks nothing more."""
+"""Keywords next to a reference that add no restriction."""
 
 
 @attrs.frozen(eq=False)
 class Inlined:
-    """A schema that was read by a reference, with none left in it; operations share it, and change nothing in it.
+    """A schema that was read through a reference and contains none; operations share it and must not change it.
 
     Attributes:
-        count: How many schemas are in it.
-        inlined: How many references were replaced in it.
-        levels: Within how many references it was read.
-        depth: Within how many schemas; where there are no more of either, it is read as it was.
+        count: Number of schemas in it.
+        inlined: Number of references replaced in it.
+        levels: Number of references around the place where it was read.
+        depth: Number of schemas around that place. At a place that is nested no deeper, the result is the same.
     """
 
     schema: Any
@@ -76,8 +76,8 @@ class Schemas:
     """The schemas of one operation.
 
     Attributes:
-        document: Where they come from.
-        definitions: Those that stay references, by name.
+        document: The description they come from.
+        definitions: The schemas that remain references, by name.
     """
 
     document: Document
@@ -89,13 +89,13 @@ class Schemas:
     _left: int = 0
 
     def taken(self, schema: Any, path: str) -> Any:
-        """Return a schema as our own; what it refers to is in `definitions`.
+        """Return the converted schema; the schemas it refers to are added to `definitions`.
 
         Raises:
             Unfit: A reference leads out of the document, or to nothing.
         """
         found = self._taken(schema, path, (), 0)
-        while self._waiting:  # no recursion, because a chain of references is as long as its author likes
+        while self._waiting:  # no recursion, because the description determines the length of a chain of references
             name, reference, target = self._waiting.pop()
             self.definitions[name] = self._taken(target, path, (reference,), 0)
         return found
@@ -135,7 +135,7 @@ class Schemas:
                 kept["format"] = word
 
     def _leave_out(self, schema: dict[str, Any], kept: dict[str, Any], path: str) -> None:
-        """Take away the properties that only the server sets."""
+        """Remove the properties that only the server sets."""
         properties = schema.get("properties")
         if not isinstance(properties, dict):
             return
@@ -169,7 +169,7 @@ class Schemas:
         return {"allOf": [found, beside]}
 
     def _shared(self, reference: str, target: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
-        """Return what a reference names, as another operation has read it where that is the same."""
+        """Return the target of a reference; reuse the schema another operation read if it would be the same."""
         known: Inlined | None = self.document.read.get(reference)
         if known is not None and self._fits(known, above, depth):
             self._count += known.count
@@ -189,11 +189,11 @@ class Schemas:
     def _target(self, reference: Any, path: str) -> Any:
         target = self.document.named(reference, path)
         if not isinstance(target, (dict, bool)):
-            raise Unfit(path, f"$ref: {shown(reference)} names no schema in the document")
+            raise Unfit(path, f"$ref: {shown(reference)} is not a schema in the document")
         return target
 
     def _defined(self, reference: str, target: Any) -> str:
-        """Return the name of a definition; one that is new is made by `taken`."""
+        """Return the name of a definition; `taken` converts a new one."""
         if reference not in self._names:
             name = self._names[reference] = f"s{len(self._names) + 1}"
             self._waiting.append((name, reference, target))
@@ -201,7 +201,7 @@ class Schemas:
 
 
 def _say_as_now(schema: dict[str, Any], kept: dict[str, Any]) -> None:
-    """Say what 3.0 has words of its own for in those of JSON Schema."""
+    """Convert the keywords that are specific to 3.0 to those of JSON Schema."""
     for bound, word in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if type(kept.get(word)) is bool and kept.pop(word) and bound in kept:
             kept[word] = kept.pop(bound)
@@ -219,7 +219,7 @@ def _say_as_now(schema: dict[str, Any], kept: dict[str, Any]) -> None:
 
 
 def kinds_of(document: Document, schema: Any, path: str) -> tuple[set[str], bool]:
-    """Return the types that a schema names at its head, without null, and whether it names null; no types where none.
+    """Return the types that a schema declares, without null, and whether it declares null.
 
     Raises:
         Unfit: A reference leads out of the document, or to nothing.

@@ -1,9 +1,9 @@
-"""What a request proves itself with: secrets that the host lends by name, and no caller sees or sets.
+"""Authentication of requests: secrets that the host provides by name, and that callers never see or set.
 
-A secret belongs to one server, by scheme, host and port. A description can name another server for any of its
-operations, and that server is not sent the secret.
+A secret belongs to one server, identified by scheme, host and port. A description can declare a different server for
+any operation; that server does not receive the secret.
 
-Source: OpenAPI Specification 3.1.1, "Security Scheme Object" and "Security Requirement Object"; RFC 6750, RFC 7617.
+See the OpenAPI Specification 3.1.1, "Security Scheme Object" and "Security Requirement Object"; RFC 6750; RFC 7617.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ CLIENTS: Final = frozenset(
         *("proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
-"""Headers that only the http toolset says, and the one that cookies stand in."""
+"""Headers that only the http toolset sets, and the header for cookies."""
 
 TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
-"""The name of a header or a cookie."""
+"""A valid name of a header or a cookie."""
 
 MOST_NAMED: Final = 5
-"""How many schemes an error names."""
+"""Maximum number of schemes that an error lists."""
 
 
 Named = Mapping[str, str | Mapping[str, str]]
-"""By security scheme the name of a secret, or by the URL of a server the name of the secret for it."""
+"""The name of a secret by security scheme, or the names of its secrets by server URL."""
 
 Bound = Mapping[str, Mapping[str, str]]
-"""By security scheme, and by the origin of a server, the name of a secret."""
+"""The name of a secret, by security scheme and by the origin of a server."""
 
 
 @attrs.frozen
 class Credential:
-    """One secret, and where it stands in a request.
+    """One secret and its place in a request.
 
     Attributes:
         secret: The name of the host's secret.
-        where: What part of the request.
-        name: That of the header, of the query's parameter or of the cookie.
-        manner: How it is written: as it is, or as the header ``Authorization`` has it. That of ``basic`` is
-            ``user:password``.
+        where: The part of the request that contains it.
+        name: The name of the header, query parameter or cookie.
+        manner: How it is written: unchanged, or in the format of the header ``Authorization``. A secret for ``basic``
+            has the format ``user:password``.
     """
 
     secret: str
@@ -70,7 +70,7 @@ class Credential:
     manner: Literal["plain", "bearer", "basic"] = "plain"
 
     def written(self, secret: str) -> str:
-        """Return what is sent of a secret."""
+        """Return the value to send for a secret."""
         match self.manner:
             case "bearer":
                 return f"Bearer {secret}"
@@ -81,7 +81,7 @@ class Credential:
 
 
 def bound(document: Document, secrets: Named, base_url: str, notes: Notes) -> Bound:
-    """Return the servers that each secret is for; what is wrong with the host's names is noted.
+    """Return the servers that may receive each secret; record problems with the names from the host.
 
     A secret that is named without a server is for *base_url*, or else for the first server of the whole document.
     """
@@ -90,21 +90,21 @@ def bound(document: Document, secrets: Named, base_url: str, notes: Notes) -> Bo
     known = schemes if isinstance(schemes, dict) else {}
     for name in secrets:
         if name not in known:
-            notes.add("secrets", f"the description has no scheme {shown(name)}")
+            notes.add("secrets", f"the description has no security scheme {shown(name)}")
     levels = (("servers", document.root.get("servers")),)
     home = tried(Notes(), server_of, document, levels, base_url)
     return {name: dict(_bound(name, secret, home, notes)) for name, secret in secrets.items()}
 
 
 def _bound(name: str, secret: Any, home: Server | None, notes: Notes) -> Iterator[tuple[str, str]]:
-    """Yield the origin of each server that a secret is for, and the name of the secret."""
+    """Yield the origin of each server that may receive a secret, and the name of the secret."""
     path = f"secrets['{shown(name)}']"
     if isinstance(secret, str) and secret:
         if home is not None:
             yield home.origin, secret
         return
     if not isinstance(secret, Mapping) or not secret:
-        notes.add(path, "expected the name of a secret, or the names of secrets by the URL of a server")
+        notes.add(path, "expected the name of a secret, or a mapping from server URLs to names of secrets")
         return
     for url, each in secret.items():
         place = f"{path}[{shown(url)!r}]" if isinstance(url, str) else path
@@ -118,18 +118,18 @@ def _bound(name: str, secret: Any, home: Server | None, notes: Notes) -> Iterato
 def credentials_of(
     document: Document, operation: dict[str, Any], path: str, secrets: Bound, server: Server | None
 ) -> tuple[Credential, ...]:
-    """Return what an operation asks for: the first of its alternatives whose secrets are all for its server.
+    """Return the credentials of an operation: the first alternative whose secrets are all for its server.
 
     Args:
-        server: Where requests go; None where that could not be read, and only the names are checked.
+        server: The server of the requests; None if it could not be read, so that only the names are checked.
 
     Raises:
-        Unfit: There is no such alternative.
+        Unfit: No alternative has all its secrets.
     """
     where = at(path, "security") if "security" in operation else "security"
     ways = operation.get("security", document.root.get("security", []))
     if not isinstance(ways, list) or not all(isinstance(way, dict) for way in ways):
-        raise Unfit(where, "expected a list of schemes by name")
+        raise Unfit(where, "expected a list of objects with security schemes as keys")
     if not ways:
         return ()
     for way in sorted(ways, key=lambda way: not way):
@@ -140,22 +140,22 @@ def credentials_of(
             ]
             found = tuple(_credential(document, name, secret) for name, secret in zip(way, of, strict=True))
             if len({(each.where, each.name.lower()) for each in found}) < len(found):
-                raise Unfit(where, "asks for two secrets in the same place")
+                raise Unfit(where, "requires two secrets in the same place")
             return found
     if server is not None:
         for way in ways:
             if all(name in secrets for name in way):
                 raise _elsewhere(where, [name for name in way if server.origin not in secrets[name]], server)
     asked = " or ".join(first([" and ".join(first([*map(shown, way)], MOST_NAMED)) for way in ways], MOST_NAMED))
-    raise Unfit(where, f"asks for {asked}; name a secret of the host for each, as in secrets={{'scheme': 'name'}}")
+    raise Unfit(where, f"requires {asked}; name a host secret for each, as in secrets={{'scheme': 'name'}}")
 
 
 def _elsewhere(path: str, names: list[str], server: Server) -> Unfit:
-    """Return why an operation gets none of the secrets that the host has named."""
+    """Return the error for an operation whose server may not receive the secrets that the host has named."""
     listed = " and ".join(first([*map(shown, names)], MOST_NAMED))
     place = shown(server.origin)
-    text = f"asks for {listed}, and no such secret is for {place}, where its requests go; if that server may have it"
-    return Unfit(path, f"{text}, name it, as in secrets={{'scheme': {{'{place}': 'name'}}}}")
+    text = f"requires {listed}, but no such secret is for {place}, the server of its requests; to allow that server"
+    return Unfit(path, f"{text}, pass secrets={{'scheme': {{'{place}': 'name'}}}}")
 
 
 def _credential(document: Document, name: str, secret: str) -> Credential:
@@ -163,7 +163,7 @@ def _credential(document: Document, name: str, secret: str) -> Credential:
     schemes = document.root.get("components", {})
     schemes = schemes.get("securitySchemes", {}) if isinstance(schemes, dict) else {}
     if not isinstance(schemes, dict) or name not in schemes:
-        raise Unfit(path, "there is no such scheme")
+        raise Unfit(path, "unknown security scheme")
     scheme = document.followed(schemes[name], path)
     match scheme:
         case {"type": "apiKey", "in": "header" | "query" | "cookie" as where, "name": str() as key} if _is_fit(
@@ -175,8 +175,8 @@ def _credential(document: Document, name: str, secret: str) -> Credential:
         case {"type": "oauth2" | "openIdConnect"}:
             return Credential(secret, "header", "Authorization", "bearer")
         case {"type": "apiKey"}:
-            raise Unfit(path, "expected a name, and in: header, query or cookie; some headers only the client says")
-    raise Unfit(path, "only apiKey, http basic and bearer, oauth2 and openIdConnect are understood")
+            raise Unfit(path, "expected in: header, query or cookie, and a name that the HTTP client does not reserve")
+    raise Unfit(path, "expected apiKey, http basic or bearer, oauth2 or openIdConnect")
 
 
 def _is_fit(where: str, name: str) -> bool:

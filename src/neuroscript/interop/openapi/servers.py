@@ -1,6 +1,6 @@
-"""Where requests go: one server, by its whole URL.
+"""The server of an operation, identified by its absolute URL.
 
-Source: OpenAPI Specification 3.1.1, "Server Object".
+See the OpenAPI Specification 3.1.1, "Server Object".
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from neuroscript.policy.templates import place_of
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 WHOLE: Final = re.compile(r"https?://[^/?#@\\]+(/[!-~]*)?", re.IGNORECASE)
 UNFIT: Final = re.compile(r"[^!-~]|[\\<>\"{}|^`?#]")
-"""What stands in no URL of a server: a query or fragment, and what clients read differently."""
+"""Characters that a server URL must not contain: a query or fragment, and characters that clients read differently."""
 
 DOTS: Final = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
-"""A segment that leads elsewhere."""
+"""A path segment that refers to another directory."""
 
 
 @attrs.frozen
@@ -29,9 +29,9 @@ class Server:
     """A server.
 
     Attributes:
-        url: Without a last ``/``.
-        place: Its host and port, as a need names them.
-        origin: Its scheme, host and port, as in ``https://api.example:443``; a credential belongs to one of these.
+        url: Without a trailing ``/``.
+        place: Its host and port, in the form used by capabilities.
+        origin: Its scheme, host and port, such as ``https://api.example:443``; a credential belongs to one origin.
     """
 
     url: str
@@ -40,13 +40,13 @@ class Server:
 
 
 def server_of(document: Document, levels: tuple[tuple[str, Any], ...], base_url: str) -> Server:
-    """Return the server of an operation: that of the host, or the first one that is named nearest to it.
+    """Return the server of an operation: *base_url* if set, otherwise the first server of the nearest level.
 
     Args:
-        levels: Where servers may be named, the nearest first: a path in the document and what stands there.
+        levels: The levels that may declare servers, nearest first: a path in the document and its value.
 
     Raises:
-        Unfit: There is none, or it is no whole URL of http or https.
+        Unfit: No server is declared, or its URL is not an absolute http or https URL.
     """
     if base_url:
         return server_at("base_url", base_url)
@@ -54,16 +54,16 @@ def server_of(document: Document, levels: tuple[tuple[str, Any], ...], base_url:
         if isinstance(servers, list) and servers:
             first = document.followed(servers[0], at(path, 0))
             return server_at(at(path, 0, "url"), _filled(first, at(path, 0)))
-    raise Unfit("servers", "there is none; give base_url")
+    raise Unfit("servers", "missing; pass base_url")
 
 
 def server_at(path: str, url: object) -> Server:
     """Return the server at a URL, or raise `Unfit`."""
     if not isinstance(url, str) or UNFIT.search(url) or WHOLE.fullmatch(url) is None:
-        expected = "expected a whole URL of http or https, without user, query and fragment; give base_url"
+        expected = "expected an absolute http or https URL without user, query and fragment; pass base_url"
         raise Unfit(path, expected)
     if has_dots(url.split("/", 3)[3] if url.count("/") > 2 else ""):
-        raise Unfit(path, "a segment of dots leads elsewhere")
+        raise Unfit(path, "expected a URL without dot segments")
     try:
         place = place_of(url)
         return Server(url.rstrip("/"), place, f"{url.partition(':')[0].lower()}://{place}")
@@ -72,14 +72,14 @@ def server_at(path: str, url: object) -> Server:
 
 
 def has_dots(path: str) -> bool:
-    """Tell whether a segment of a path is ``.`` or ``..``, however it is written."""
+    """Return whether a path contains a segment ``.`` or ``..``, percent-encoded or not."""
     return any(DOTS.fullmatch(segment) for segment in path.split("/"))
 
 
 def _filled(server: dict[str, Any], path: str) -> str:
     url, variables = server.get("url"), server.get("variables", {})
     if not isinstance(url, str) or not isinstance(variables, dict):
-        raise Unfit(path, "expected a url, and variables by name")
+        raise Unfit(path, "expected a url, and an object of variables")
 
     def value(found: re.Match[str]) -> str:
         variable = variables.get(found[1])
