@@ -17,7 +17,7 @@ from tests.core_only import SOURCE, alone, installed
 DURABLE: Final = "durable runs need DBOS"
 LLM: Final = "needs that package"
 SERVING: Final = "serving over MCP needs its SDK"
-TAKING: Final = "taking tools of LangChain needs langchain-core"
+TAKING: Final = "loading LangChain tools needs langchain-core"
 
 MODULES: Final = {
     "neuroscript.cli.chat.llm_toolbox": (f"the toolbox for llm {LLM}", "llm"),
@@ -28,8 +28,8 @@ MODULES: Final = {
     "neuroscript.interop.langchain.load": (TAKING, "langchain"),
     "neuroscript.interop.langchain.export": ("tools for LangChain need langchain-core", "langchain"),
     "neuroscript.interop.langchain.schemas": (TAKING, "langchain"),
-    "neuroscript.interop.llm.export": (f"giving tools to models of llm {LLM}", "llm"),
-    "neuroscript.interop.llm.load": (f"taking tools of llm {LLM}", "llm"),
+    "neuroscript.interop.llm.export": (f"exporting tools to llm {LLM}", "llm"),
+    "neuroscript.interop.llm.load": (f"loading tools of llm {LLM}", "llm"),
     "neuroscript.interop.mcp.server.elicitation": (SERVING, "mcp"),
     "neuroscript.interop.mcp.client.size_limits": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.server.client_session": (SERVING, "mcp"),
@@ -143,14 +143,13 @@ LINES: Final = (
     (
         "langchain",
         "from neuroscript.interop.langchain import from_langchain",
-        "ModuleNotFoundError: taking tools of LangChain needs langchain-core; "
+        "ModuleNotFoundError: loading LangChain tools needs langchain-core; "
         'install it with: pip install "neuroscript[langchain]"',
     ),
     (
         "llm",
         "from neuroscript.interop.llm import to_llm",
-        "ModuleNotFoundError: giving tools to models of llm needs that package; "
-        'install it with: pip install "neuroscript[llm]"',
+        'ModuleNotFoundError: exporting tools to llm needs that package; install it with: pip install "neuroscript[llm]"',
     ),
     (
         "anthropic",
@@ -165,7 +164,7 @@ LINES: Final = (
     (
         "mcp",
         "from neuroscript.interop.mcp import from_mcp; from_mcp(['true'], group='g')",
-        'SpecError: mcp: the SDK of MCP is not installed; install it with: pip install "neuroscript[mcp]"',
+        'SpecError: mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"',
     ),
     (
         "mcp",
@@ -175,7 +174,7 @@ LINES: Final = (
     (
         "mcp",
         "from neuroscript.cli import main; main(['mcp', 'tools', '--group', 'g', '--', 'true'])",
-        'neuroscript: mcp: the SDK of MCP is not installed; install it with: pip install "neuroscript[mcp]"\n',
+        'neuroscript: mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"\n',
     ),
     (
         "mcp",

@@ -436,11 +436,11 @@ def test_what_can_not_be_taken_is_refused_with_all_that_is_wrong() -> None:
         far(select="far.nothing")
 
     assert str(group.value) == (
-        "mcp: group: a b is not that of a group; timeout: expected a finite number of seconds above 0"
+        "mcp: group: a b is not a valid group name; timeout: expected a finite number of seconds above 0"
     )
     assert str(source.value) == (
-        "fastmcp: expected a server or a tool of FastMCP, or a function that is decorated as one"
+        "fastmcp: expected a FastMCP server, a FastMCP tool, or a function decorated as a tool"
     )
     assert str(nameless.value) == "fastmcp: You must provide a name for lambda functions"
     assert str(several.value) == "fastmcp: Functions with *args are not supported as tools"
-    assert str(selected.value) == "mcp far: select: no tool has a name that far.nothing matches"
+    assert str(selected.value) == "mcp far: select: no tool matches far.nothing"

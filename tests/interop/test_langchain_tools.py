@@ -429,7 +429,7 @@ def nested(levels: int) -> dict[str, Any]:
         ({"type": "object", "properties": 3}, "#/properties: expected schemas by name"),
         (
             {"type": "object", "properties": {"config": {}, "a": {}}},
-            "config: never arrives, for LangChain keeps that name",
+            "config: LangChain reserves this name; rename the argument",
         ),
     ],
     ids=["deep", "null", "number", "kept name"],
@@ -454,12 +454,12 @@ def test_everything_that_can_not_be_taken_is_said_at_once() -> None:
         from_langchain(given, group="far", injected={"nobody": Variable("x")})
 
     assert caught.value.problems == (
-        "tools: expected LangChain's tools, got builtin_function_or_method",
-        "???: makes no name of letters and digits of ASCII",
-        "add and Add would all be called add; leave out all but one",
+        "tools: expected LangChain tools, got builtin_function_or_method",
+        "???: cannot be used as a name; expected ASCII letters or digits",
+        "add and Add have the same name here, add; leave out all but one",
         "lost: #/properties/a/$ref: names no schema in here",
-        "note: user: a host has to give it; say from where with injected",
-        "injected: no tool hides an argument called nobody",
+        "note: user: the host must supply it; set its source with injected",
+        "injected: no tool has a hidden argument nobody",
     )
 
 

@@ -692,9 +692,9 @@ def test_attachments_are_told_and_never_fetched() -> None:
     ("error", "code", "text", "retry"),
     [
         (ValueError("PRIVATE"), "tool.failed", "", "never"),
-        (llm.CancelToolCall("not now"), "llm.cancelled", "the tool has cancelled the call: not now", "never"),
-        (llm.CancelToolCall(), "llm.cancelled", "the tool has cancelled the call", "never"),
-        (llm.PauseChain(), "llm.paused", "the tool asks for a pause, which nobody here can make", "host"),
+        (llm.CancelToolCall("not now"), "llm.cancelled", "the tool cancelled the call: not now", "never"),
+        (llm.CancelToolCall(), "llm.cancelled", "the tool cancelled the call", "never"),
+        (llm.PauseChain(), "llm.paused", "the tool requested a pause, which is not supported here", "host"),
     ],
     ids=["bug", "cancelled", "silent", "paused"],
 )
@@ -778,12 +778,12 @@ def test_all_that_can_not_be_taken_is_said_at_once() -> None:
         from_llm(times, group="no group")
 
     assert caught.value.problems == (
-        "ServerSideTool: is run by the provider of a model, not here",
-        "日: makes no name of letters and digits of ASCII",
-        "<lambda>: can not be taken (ValueError)",
-        "Needy: can not be taken (TypeError)",
-        "times and times would all be called times; take each in a group of its own",
-        "lost: has no implementation here",
+        "ServerSideTool: runs on the server of the model provider, not here",
+        "日: cannot be used as a name; expected ASCII letters or digits",
+        "<lambda>: cannot be loaded (ValueError)",
+        "Needy: cannot be loaded (TypeError)",
+        "times and times have the same name here, times; load each into a separate group",
+        "lost: has no implementation in this process",
         "odd: #: a tool takes an object; write type: object",
     )
     assert str(group.value) == "toolset no group: its name is not that of a group"

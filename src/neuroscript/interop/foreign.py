@@ -1,11 +1,4 @@
-"""Texts of a server, made safe to look at before a person or a model does: escaped, on one line, and cut.
-
-Source: issue "MCP", text from outside; contract section 6.
-
-Tools of others as ours: the word of each, what it needs until a host says more, and what a call gives to it.
-
-Source: contract sections 1, 3 and 5; issue "MCP and the frameworks", in.
-"""
+"""Third-party tools as ours: safe descriptions and schemas, tool names, default policies and the arguments to send."""
 
 from __future__ import annotations
 
@@ -21,11 +14,11 @@ from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec
 
 LONGEST: Final = 1_000
-"""How many characters are kept of a description, or of what a server says of an error."""
+"""Maximum length of a description, or of a server's error message, in characters."""
 
 
 NOTES: Final = ("description", "title")
-"""Keywords of a schema under which a text for readers stands."""
+"""Schema keywords that contain text for readers."""
 
 
 KEPT: Final = frozenset(
@@ -37,25 +30,25 @@ KEPT: Final = frozenset(
         *("dependentRequired", "contentEncoding", "contentMediaType", "readOnly", "writeOnly", "deprecated"),
     }
 )
-"""Keywords that are taken; any other asks nothing of a value, and a model would read what stands there."""
+"""Keywords that are retained; any other keyword restricts no value, but a model would read its content."""
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an exception says, ``""`` where that fails in its turn."""
+    """Return the message of an exception, or ``""`` if reading it fails."""
     try:
         return str(error)
-    except Exception:  # of the error itself
+    except Exception:  # raised by the exception's own __str__
         return ""
 
 
 def bounded_schema(schema: Any, subject: str) -> Any:
-    """Return `plain_schema` of a schema that nobody has looked at.
+    """Return `plain_schema` of an unchecked schema.
 
     Args:
-        subject: Whose schema it is, for the error.
+        subject: The owner of the schema, for the error.
 
     Raises:
-        SpecError: It is too deep, too large, or no JSON.
+        SpecError: It is too deep, too large, or not JSON.
     """
     faults = list(size_faults(schema))
     if faults:
@@ -64,9 +57,9 @@ def bounded_schema(schema: Any, subject: str) -> Any:
 
 
 def plain_schema(schema: Any) -> Any:
-    """Return a schema with its known keywords alone, whose texts for readers are such lines; it asks what it asked.
+    """Return an equivalent schema with only known keywords and one-line descriptions.
 
-    Names of properties, choices and defaults stay as they are, for they are what is sent.
+    Names of properties, choices and defaults are not changed, because they are sent to the tool.
     """
     if not isinstance(schema, dict):
         return schema
@@ -74,7 +67,7 @@ def plain_schema(schema: Any) -> Any:
 
 
 def _plain(word: str, value: Any) -> Any:
-    """Return what stands under a keyword."""
+    """Return the safe value of a keyword."""
     match value:
         case str() if word in NOTES:
             return one_line(value, LONGEST)
@@ -89,11 +82,11 @@ def _plain(word: str, value: Any) -> Any:
 
 
 class Named(Protocol):
-    """What others have given a name."""
+    """A third-party object with a name."""
 
     @property
     def name(self) -> str:
-        """Its name there."""
+        """The name in its own system."""
 
 
 Thing = TypeVar("Thing", bound=Named)
@@ -102,11 +95,11 @@ Thing = TypeVar("Thing", bound=Named)
 def by_word(
     things: Iterable[tuple[str, Thing]], faults: list[str], mending: str = "leave out all but one"
 ) -> dict[str, Thing]:
-    """Return things by the words that their texts make; those without a word, or with that of another, are noted.
+    """Return objects by the tool names derived from their labels; record labels that make no name or the same name.
 
     Args:
-        things: Each behind the text that it is to be called by here.
-        mending: What to do about those that come to one word.
+        things: Pairs of a label and an object.
+        mending: What to do about objects with the same name, for the error.
     """
     found: dict[str, list[Thing]] = {}
     for text, each in things:
@@ -114,20 +107,20 @@ def by_word(
         if word:
             found.setdefault(word, []).append(each)
         else:
-            faults.append(f"{shown(each.name)}: makes no name of letters and digits of ASCII")
+            faults.append(f"{shown(each.name)}: cannot be used as a name; expected ASCII letters or digits")
     for word, several in found.items():
         if len(several) > 1:
             names = " and ".join(shown(each.name) for each in several)
-            faults.append(f"{names} would all be called {word}; {mending}")
+            faults.append(f"{names} have the same name here, {word}; {mending}")
     return {word: several[0] for word, several in found.items() if len(several) == 1}
 
 
 def unknown_needs(system: str, group: str, name: str, trusted: bool) -> ToolPolicy:
-    """Return what a tool needs of which nobody says what it does: ``SYSTEM:call:GROUP/NAME``, and it may do anything.
+    """Return the policy of a tool with unknown effects: it needs ``SYSTEM:call:GROUP/NAME`` and may do anything.
 
     Args:
-        name: What it is called there.
-        trusted: Whether it is called without an approval of each call.
+        name: Its name in its own system.
+        trusted: Whether it is called without approval.
     """
     return ToolPolicy(
         capabilities=(call_need(system, group, name),),
@@ -137,12 +130,12 @@ def unknown_needs(system: str, group: str, name: str, trusted: bool) -> ToolPoli
 
 
 def call_need(system: str, group: str, name: str) -> str:
-    """Return the need to call the tool that has a name there, ``SYSTEM:call:GROUP/NAME``."""
+    """Return the capability ``SYSTEM:call:GROUP/NAME`` for a tool, with its name in its own system."""
     return f"{system}:call:{literal(f'{group}/{name}')}"
 
 
 def given(args: Iterable[ArgSpec], values: tuple[Any, ...]) -> dict[str, Any]:
-    """Return exact values by name, without those that were not given and have no default here: those are left to it."""
+    """Return the values by name, without omitted arguments that have no default here: the tool applies its own."""
     pairs = zip(args, values, strict=True)
     return {arg.name: value for arg, value in pairs if value is not None or not _may_stay_away(arg)}
 

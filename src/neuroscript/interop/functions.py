@@ -1,7 +1,7 @@
-"""A tool as a plain function of Python, for any framework that takes callables.
+"""A tool as a plain Python function, for any framework that takes callables.
 
-Frameworks read a function's name, docstring, signature and annotations, so all four say the same: real types that JSON
-can hold, and a description of each argument in Google's style.
+Frameworks read a function's name, docstring, signature and annotations, so all four agree: types that JSON can
+represent, and a description of each argument in Google style.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SCALARS: Final[Mapping[ArgType, Any]] = {
     ArgType.NIL: None,
     ArgType.VOID: None,
 }
-"""How each type is annotated, of those that are neither slices nor maps of one type."""
+"""The annotation of each type that is neither a slice nor a map of one type."""
 
 RESULTS: Final[Mapping[ArgType, Any]] = {ArgType.BLOB: dict[str, str], ArgType.ENTITYID: Any}
-"""Types that JSON holds in another form as a result than as an argument."""
+"""Types whose JSON form as a result differs from their form as an argument."""
 
 NAME: Final = Form("a name in Python, or empty", STRING.accepts, lambda name: not name or is_name(name))
 
@@ -48,25 +48,25 @@ NAME: Final = Form("a name in Python, or empty", STRING.accepts, lambda name: no
 def to_function(session: Session, tool: str, *, name: str = "", is_async: bool = False) -> Callable[..., Any]:
     """Return a function that calls a tool, for frameworks that read a function's signature and docstring.
 
-    The function takes the arguments of the tool by name or in order. It returns what JSON can hold: bytes as
-    ``{"$base64": text}``, the items of a stream as a list. Its results hold no secrets, because they are for a model.
-    The policy, the limits and the approvals of the session apply to each call.
+    The function takes the arguments of the tool by name or in order. It returns a value that JSON can represent: bytes
+    as ``{"$base64": text}``, and a stream as a list of its items. Results do not contain secrets, because a model may
+    read them. The policy, the limits and the approvals of the session apply to each call.
 
     Args:
-        session: An `Engine`, or a session of it.
-        tool: Any spelling of the tool's name.
-        name: The name of the function; by default ``group__tool``, as model APIs spell it.
-        is_async: Whether the function is a coroutine function.
+        session: An `Engine` or a session.
+        tool: The name of the tool, in any spelling.
+        name: The name of the function; the default is ``group__tool``, the spelling of model APIs.
+        is_async: Return a coroutine function.
 
     Returns:
         A function whose ``__name__``, ``__qualname__``, ``__doc__``, ``__signature__`` and ``__annotations__`` describe
-        the tool. Each argument has the type that JSON can hold; an argument whose name Python does not allow has a
-        ``_`` in its place. A variadic argument is a list.
+        the tool. The annotations are types that JSON can represent. An argument name that is not a valid Python name is
+        spelled with ``_``. A variadic argument is a list.
 
     Raises:
         SpecError: A parameter has the wrong type.
-        ToolNotFound: There is no such tool.
-        PolicyError: The session does not permit it.
+        ToolNotFound: The tool does not exist.
+        PolicyError: The session does not permit the tool.
 
     >>> from neuroscript import Engine, to_function
     >>> with Engine() as engine:
@@ -105,7 +105,7 @@ def _value(result: ToolResult) -> Any:
 
 
 def described(function: Callable[..., Any], name: str, doc: str, signature: inspect.Signature) -> Callable[..., Any]:
-    """Give a function a name, a docstring, a signature, and annotations that say the same as the signature."""
+    """Set the name, the docstring, the signature and the matching annotations of a function."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.__signature__ = signature  # type: ignore[attr-defined]
@@ -115,9 +115,9 @@ def described(function: Callable[..., Any], name: str, doc: str, signature: insp
 
 
 def signature_of(spec: ToolSpec) -> inspect.Signature:
-    """Return the parameters of a tool, and its result, with real types as annotations.
+    """Return the signature of a tool, with types that JSON can represent.
 
-    A required argument that follows an optional one is taken by name alone.
+    A required argument after an optional one is keyword-only.
     """
     forms = inspect.Parameter
     found: list[inspect.Parameter] = []
@@ -132,32 +132,32 @@ def signature_of(spec: ToolSpec) -> inspect.Signature:
 
 
 def _default(arg: ArgSpec) -> Any:
-    """Return the default of a parameter. A secret default is not shown; None stands for it."""
+    """Return the default of a parameter; a secret default is replaced by None."""
     return None if arg.default is UNSET or arg.holds_secret else plain(arg.default)
 
 
 def annotation(arg: ArgSpec, many: bool = False) -> Any:
-    """Return the type of an argument as JSON holds it, with its description.
+    """Return the annotation of an argument: its JSON type and its description.
 
     Args:
-        many: Whether the argument stands for each further value of a variadic tool, which are a list here.
+        many: Whether it is the variadic argument, which is a list here.
 
     >>> annotation(ArgSpec("mode", "string", choices=("r", "w"), description="How."))
     typing.Annotated[typing.Literal['r', 'w'], 'How.']
     """
     kind: Any = typed(arg.type)
-    if arg.choices and arg.element is not ArgType.FLOAT:  # of floats there are no literals
+    if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
         literal: Any = Literal.__getitem__(arg.choices)
         kind = literal if arg.element is arg.type else GenericAlias(list, literal)
     kind = GenericAlias(list, kind) if many else kind
     is_empty = not arg.required and _default(arg) is None
     if (arg.nullable and not many) or is_empty:
-        return Optional[kind]  # without a description, for which Semantic Kernel would lose the type
+        return Optional[kind]  # no description, because Semantic Kernel would lose the type
     return Annotated[kind, one_line(arg.description)] if arg.description.strip() else kind
 
 
 def typed(kind: ArgType) -> Any:
-    """Return a type as JSON holds it."""
+    """Return the Python type of an ArgType in JSON form."""
     if kind in ELEMENTS:
         return GenericAlias(list, typed(ELEMENTS[kind]))
     if kind in VALUES:
@@ -166,7 +166,7 @@ def typed(kind: ArgType) -> Any:
 
 
 def returned(spec: ToolSpec) -> Any:
-    """Return the type of a result as JSON holds it; a stream is the list of its items."""
+    """Return the annotation of the result in JSON form; a stream is a list of its items."""
     kind: Any = RESULTS.get(spec.return_type, typed(spec.return_type))
     kind = Optional[kind] if spec.return_nullable else kind
     if spec.stream == MAYBE:
@@ -175,7 +175,7 @@ def returned(spec: ToolSpec) -> Any:
 
 
 def docstring(spec: ToolSpec) -> str:
-    """Return what a spec says as a docstring in Google's style."""
+    """Return the documentation of a spec as a docstring in Google style."""
     texts = (spec.description, spec.when_to_use)
     paragraphs = ["\n".join(map(escaped, text.strip().splitlines())) for text in texts if text.strip()]
     sections = {

@@ -1,9 +1,7 @@
-"""Tools of a session as those of Inspect, whose own check of arguments comes after ours.
+"""Export the tools of a session to Inspect.
 
-Inspect holds what a model sends to the schema before a tool is called. A tool may say before that what its arguments
-come to, so that approvers see what it acts on: ours says the exact values, and refuses what is none.
-
-Source: Inspect reference, ``ToolDef`` and ``ToolError``; issue "MCP and the frameworks", adapters.
+Inspect validates the arguments of a model against the schema before it calls a tool. Before that validation, each tool
+returns the exact values to Inspect, so approvers see what it will act on, and rejects invalid arguments itself.
 """
 
 from __future__ import annotations
@@ -28,24 +26,24 @@ except ImportError as error:
 
 
 def to_inspect_ai(session: Session, *, tools: str | Iterable[str] = "*") -> list[Tool]:
-    """Return the tools that a session permits, as Inspect's; one that only reads may run beside other calls.
+    """Return the tools that a session permits as Inspect tools; read-only ones may run in parallel.
 
-    An error is a ``ToolError``. What Inspect's schema has no word for is not told to
-    models; it is asked of the call all the same.
+    An error is raised as a ``ToolError``. Constraints that Inspect's schema cannot express are not shown to models, but
+    each call still checks them.
 
     Args:
-        session: An engine, or a session of one, by which all calls are carried out.
-        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
+        session: An engine or a session; all calls go through it.
+        tools: Patterns of canonical names, such as ``math.*``; other tools cannot be called.
 
     Raises:
-        SpecError: A pattern is none, or matches no tool that may be called.
-        RegistryError: Two tools would have one name.
+        SpecError: A pattern is invalid, or matches no permitted tool.
+        RegistryError: Two tools would have the same name.
     """
     return [_lent(each) for each in offered(session, tools, subject="to_inspect_ai")]
 
 
 def _lent(each: Offered) -> Tool:
-    async def call(**kwargs: Any) -> str:  # by this name and type Inspect knows that it is to hand on everything
+    async def call(**kwargs: Any) -> str:  # Inspect passes all arguments on because of this name and type
         result = await each.aexecute(kwargs)
         if not result.ok:
             raise ToolError(each.text(result))
@@ -63,7 +61,7 @@ def _lent(each: Offered) -> Tool:
 
 
 def _parameters(each: Offered) -> ToolParams:
-    """Return the schema as Inspect has it, in which each parameter has a description."""
+    """Return the schema in Inspect's format, where each parameter has a description."""
     schema = each.schema
     properties = {name: _parameter(name, rule) for name, rule in schema.get("properties", {}).items()}
     return ToolParams(properties=properties, required=schema.get("required", []))
@@ -72,14 +70,14 @@ def _parameters(each: Offered) -> ToolParams:
 def _parameter(name: str, rule: Any) -> ToolParam:
     try:
         parameter = ToolParam.model_validate(rule)
-    except ValueError:  # Inspect has no word for what it asks, such as a schema that is True
+    except ValueError:  # Inspect cannot represent the rule, for example a schema that is true
         parameter = ToolParam()
     parameter.description = parameter.description or name
     return parameter
 
 
 def _exact(each: Offered, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the exact values of the arguments that were given; a call that has none is made, and so refused."""
+    """Return the exact values of the passed arguments; invalid ones are executed anyway to get the error."""
     call = ToolCall(each.info.spec.full_name, arguments)
     try:
         known, values = exact(each.session, call)

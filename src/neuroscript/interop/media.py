@@ -1,6 +1,6 @@
-"""What bytes are, by how they begin.
+"""Detection of media types from the first bytes of a value.
 
-Source: IANA media types; the signatures of each format; WHATWG "MIME Sniffing", section 6.
+See the IANA media types, the signatures of each format, and the WHATWG "MIME Sniffing" standard, section 6.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ BEGINNINGS: Final = (
     (b"PK\x03\x04", "application/zip"),
     (b"\x1f\x8b\x08", "application/gzip"),
 )
-"""How bytes of a media type begin."""
+"""The first bytes of each media type."""
 
 RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-"""What stands in a RIFF file behind its length."""
+"""The form type of a RIFF file, after its length."""
 
 
 def media_type(value: object) -> str:
-    r"""Return the media type of bytes, or ``""`` where it is not known or they are none.
+    r"""Return the media type of bytes, or ``""`` if it is unknown or the value is not bytes.
 
     >>> media_type(b"GIF89a\x01\x00"), media_type(b"hello")
     ('image/gif', '')

@@ -1,7 +1,4 @@
-"""Our tools for agents of the OpenAI Agents SDK, which hands their arguments over as the model wrote them.
-
-Source: issue "MCP and the frameworks", frameworks out; OpenAI Agents SDK, "Tools", custom function tools.
-"""
+"""Export the tools of a session to the OpenAI Agents SDK, which passes the arguments on as the model wrote them."""
 
 from __future__ import annotations
 
@@ -24,24 +21,24 @@ except ImportError as error:
 
 
 def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> list[FunctionTool]:
-    """Return function tools for agents, of the tools that a session permits now; its policy, limits and trail hold.
+    """Return the tools that a session permits now as function tools; its policy, limits and audit log apply.
 
-    Strict mode is asked for where a tool can be told so, as `strict_schema` of `neuroscript.llm.wire.openai` says.
+    Strict mode is requested for each tool that supports it; see `strict_schema` of `neuroscript.llm.wire.openai`.
 
     Args:
-        session: An engine, or a session of one, by which all calls are carried out.
-        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
+        session: An engine or a session; all calls go through it.
+        tools: Patterns of canonical names, such as ``math.*``; other tools cannot be called.
 
     Raises:
-        SpecError: One of *tools* is no pattern, or matches no tool that may be called.
-        RegistryError: Two tools would have one name.
+        SpecError: One of *tools* is not a pattern, or matches no permitted tool.
+        RegistryError: Two tools would have the same name.
     """
     return [_tool(each) for each in offered(session, tools, subject="to_openai_agents")]
 
 
 def _tool(tool: Offered) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str | ToolOutputImage:
-        """Return the result of a call, or the error for the model to read: raised, it would end the run."""
+        """Return the result, or the error as a string: a raised error would end the run."""
         result = await tool.aexecute(arguments, context.tool_call_id)
         value = result.value
         kind = media_type(value)

@@ -1,11 +1,10 @@
-"""A span of OpenTelemetry for each call, as hooks; content stays out of it.
+"""OpenTelemetry spans for calls, as hooks; spans never contain argument values or results.
 
-Names and attributes are those of OpenTelemetry's conventions for the execution of a tool, and ours begin with
-``neuroscript.``. Spans stand in each other as the calls do; that of a call from outside stands in the span that is
-current where the call is made.
+Names and attributes follow the OpenTelemetry conventions for tool execution; attributes of this project begin with
+``neuroscript.``. Spans are nested like the calls. The span of an outermost call is a child of the current span.
 
-Source: OpenTelemetry semantic conventions for generative AI, "Execute tool span" (status: development), and "Recording
-errors"; reliability.md part 2, row 18.
+See the OpenTelemetry semantic conventions for generative AI, "Execute tool span" (status: development), and "Recording
+errors".
 """
 
 from __future__ import annotations
@@ -29,25 +28,26 @@ except ModuleNotFoundError as error:
     raise missing("tracing needs OpenTelemetry", "otel", error) from None
 
 MOST: Final = 10_000
-"""How many spans may be open at once; of more, the oldest is ended as one that never was."""
+"""Maximum number of open spans; beyond it, the oldest one is ended and marked as unfinished."""
 
 OPERATION: Final = "execute_tool"
 UNFINISHED: Final = "neuroscript.unfinished"
 
 Key = tuple[str, int]
-"""A call: the run, and its number there."""
+"""A call: its run, and its number in the run."""
 
 
 class Tracing:
-    """Hooks that make a span of each call, those within calls and those that are refused included.
+    """Hooks that create a span for each call, including nested and refused calls.
 
     Args:
-        tracer_provider: Where spans go; None means the global one.
-        content: Whether to tell the types of arguments, their keyed digest and what a call needs, such as the path of a
-            file. There is no more to be had: hooks are told no values, and so arguments and results are in no span.
+        tracer_provider: The receiver of the spans; None uses the global one.
+        content: Also record the types of arguments, their keyed digest and the capabilities of the call, which may
+            contain the path of a file. Argument values and results are never recorded, because hooks do not receive
+            them.
 
-    Calls that are left behind when an engine is closed get a span too, with `UNFINISHED`. Give each engine a Tracing of
-    its own: two that share one would end each other's spans of tools of one name.
+    Calls that are still running when an engine is closed get a span with `UNFINISHED`. Create a separate Tracing for
+    each engine: two engines that share one would end each other's spans of tools with the same name.
 
     >>> from opentelemetry.sdk.trace import TracerProvider
     >>> from neuroscript.calls.hooks import Hooks
@@ -65,9 +65,9 @@ class Tracing:
 
     @hookimpl
     def neuroscript_call_started(self, record: CallRecord) -> None:
-        """Begin a span."""
+        """Start a span."""
         span = self._begun(record)
-        if not span.get_span_context().is_valid:  # there is no SDK, and no span to stand in
+        if not span.get_span_context().is_valid:  # no SDK is installed, and there is no parent span
             return
         with self._lock:
             self._open[record.run, record.call] = _Open(record.tool, span)
@@ -78,7 +78,7 @@ class Tracing:
 
     @hookimpl
     def neuroscript_call_finished(self, record: CallRecord) -> None:
-        """End the span of a call, and make one of a call that was refused and never began."""
+        """End the span of a call, or create one for a call that was refused before it started."""
         with self._lock:
             known = self._open.pop((record.run, record.call), None)
         if known is not None:
@@ -88,7 +88,7 @@ class Tracing:
 
     @hookimpl
     def neuroscript_engine_closed(self, left: tuple[str, ...]) -> None:
-        """End the spans of the calls that are left behind."""
+        """End the spans of the calls that are still running."""
         for tool in left:
             with self._lock:
                 key = next((key for key, known in self._open.items() if known.tool == tool), None)
@@ -98,7 +98,7 @@ class Tracing:
 
     def _begun(self, record: CallRecord, start: int | None = None) -> Span:
         around = self._open.get((record.run, record.parent))
-        is_known = bool(record.about.fingerprint)  # a name that a caller made up names no kind of span
+        is_known = bool(record.about.fingerprint)  # span names must not contain names that a caller invented
         return self._tracer.start_span(
             f"{OPERATION} {record.tool}" if is_known else OPERATION,
             None if around is None else set_span_in_context(around.span),
@@ -108,7 +108,7 @@ class Tracing:
         )
 
     def _first(self, record: CallRecord) -> Iterator[tuple[str, Any]]:
-        """Yield what is known when a call begins."""
+        """Yield the attributes known when a call starts."""
         about = record.about
         yield "gen_ai.operation.name", OPERATION
         yield "gen_ai.tool.name", record.tool
@@ -136,7 +136,7 @@ class Tracing:
 
 
 def _last(record: CallRecord) -> Iterator[tuple[str, Any]]:
-    """Yield what is known when a call has ended."""
+    """Yield the attributes known when a call has ended."""
     yield "neuroscript.outcome", record.kind
     yield "neuroscript.repairs", len(record.repairs)
     if record.rule:
@@ -155,6 +155,6 @@ class _Open:
     span: Span
 
     def abandon(self) -> None:
-        """End the span of a call of which no end will be told."""
+        """End the span of a call whose end will not be reported."""
         self.span.set_attribute(UNFINISHED, True)
         self.span.end()

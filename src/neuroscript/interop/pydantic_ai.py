@@ -1,7 +1,4 @@
-"""Our tools as a toolset of Pydantic AI, whose own check of arguments lets everything through to the line.
-
-Source: issue "MCP and the frameworks", frameworks out; Pydantic AI, "Toolsets" and "Advanced Tool Features".
-"""
+"""Export the tools of a session to Pydantic AI; arguments are validated by the engine, not by the framework."""
 
 from __future__ import annotations
 
@@ -24,21 +21,21 @@ except ImportError as error:
 
 
 def to_pydantic_ai(session: Session, *, tools: str | Iterable[str] = "*") -> OfferedToolset:
-    """Return a toolset for agents, of the tools that a session permits now; its policy, limits and trail hold.
+    """Return the tools that a session permits now as a toolset; its policy, limits and audit log apply.
 
     Args:
-        session: An engine, or a session of one, by which all calls are carried out.
-        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
+        session: An engine or a session; all calls go through it.
+        tools: Patterns of canonical names, such as ``math.*``; other tools cannot be called.
 
     Raises:
-        SpecError: One of *tools* is no pattern, or matches no tool that may be called.
-        RegistryError: Two tools would have one name.
+        SpecError: One of *tools* is not a pattern, or matches no permitted tool.
+        RegistryError: Two tools would have the same name.
     """
     return OfferedToolset(offered(session, tools, subject="to_pydantic_ai"))
 
 
 class OfferedToolset(AbstractToolset[Any]):
-    """The tools that an agent is offered; made by `to_pydantic_ai`. Those that do not only look run one by one."""
+    """The toolset that `to_pydantic_ai` returns; tools that are not read-only run sequentially."""
 
     def __init__(self, tools: Iterable[Offered]) -> None:
         self._tools = {each.name: each for each in tools}
@@ -46,17 +43,22 @@ class OfferedToolset(AbstractToolset[Any]):
 
     @property
     def id(self) -> None:
-        """None: an agent may have several."""
+        """None, because an agent may have several of these toolsets."""
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Return the tools by the names that the model calls them."""
+        """Return the tools by the names that the model uses."""
         return {
             name: ToolsetTool(toolset=self, tool_def=each, max_retries=ctx.max_retries, args_validator=AsSent())
             for name, each in self._definitions.items()
         }
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: object) -> Any:
-        """Return the result of a call; what the model can mend is a `ModelRetry`, all else a `ToolFailed`."""
+        """Return the result of a call.
+
+        Raises:
+            ModelRetry: The model can correct the call.
+            ToolFailed: The call failed for another reason.
+        """
         asked = self._tools[name]
         arguments = tool_args["text"] if isinstance(tool_args, Unread) else tool_args
         result = await asked.aexecute(arguments, ctx.tool_call_id or "")
@@ -66,14 +68,14 @@ class OfferedToolset(AbstractToolset[Any]):
 
 
 class AsSent:
-    """A check of arguments that lets everything through, for the line to say what is wrong with it."""
+    """An arguments validator that accepts everything, so that the engine reports what is wrong."""
 
     def validate_python(self, input: Any, **context: Any) -> Any:
-        """Return arguments as they are."""
+        """Return the arguments unchanged."""
         return input
 
     def validate_json(self, input: Any, **context: Any) -> dict[str, Any]:
-        """Return the arguments that a text holds by name; of any other text, the text."""
+        """Return the arguments in a JSON object, or an `Unread` with the original string."""
         try:
             given = arguments_of(input, "")
         except ArgumentError:
@@ -82,7 +84,7 @@ class AsSent:
 
 
 class Unread(dict[str, Any]):
-    """What stands for arguments that are no JSON object, as the framework passes on no other: their ``text``."""
+    """Arguments that are not a JSON object, as ``text``; the framework only passes mappings on."""
 
 
 def _definition(tool: Offered) -> ToolDefinition:
@@ -95,6 +97,6 @@ def _definition(tool: Offered) -> ToolDefinition:
 
 
 def _value(value: Any) -> Any:
-    """Return a result as the framework takes it: a picture as one, and all else as plain data."""
+    """Return a result in the framework's form: an image as binary content, any other value as plain data."""
     kind = media_type(value)
     return BinaryContent(value, media_type=kind) if kind.startswith("image/") else plain(value)

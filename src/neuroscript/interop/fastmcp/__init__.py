@@ -1,8 +1,6 @@
-"""FastMCP both ways: an engine's tools for its servers, and the tools of a server in this process under our contract.
+"""FastMCP integration: export tools to its servers, and load the tools of a server in this process.
 
-Each name is loaded when it is first asked for, and needs the extra ``fastmcp``.
-
-Source: issue "MCP and the frameworks"; FastMCP 4.1, "Tools".
+Names are imported lazily and need the extra ``fastmcp``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""An engine's tools as those of FastMCP, for its servers.
-
-Source: FastMCP 4.1, "Tools"; seed-systems.md AH-34; issue "MCP and the frameworks", all through the one line.
-"""
+"""Export the tools of a session to FastMCP servers."""
 
 from __future__ import annotations
 
@@ -27,16 +24,16 @@ except ImportError as error:
 
 
 class EngineTool(Tool):
-    """A tool of an engine as FastMCP has them; its arguments are coerced by our line alone."""
+    """A tool of an engine as a FastMCP tool; only the engine coerces its arguments."""
 
     _offered: Offered = PrivateAttr()
     _told: Callable[[ToolResult], dict[str, Any]] = PrivateAttr()
 
     async def run(self, arguments: dict[str, Any]) -> Answer:
-        """Make a call and return what came of it; whoever cancels this cancels the call.
+        """Make a call and return its result; cancelling this coroutine cancels the call.
 
         Raises:
-            ToolError: With the text that models read.
+            ToolError: With the message for the model.
         """
         result = await self._offered.aexecute(arguments)
         if not result.ok:
@@ -45,7 +42,7 @@ class EngineTool(Tool):
 
 
 def engine_tool(offer: Offered, schema: dict[str, Any] | None, told: Callable[[ToolResult], dict[str, Any]]) -> Tool:
-    """Return a tool of an engine, with the schema of its result and what is told of one, as plain data of MCP."""
+    """Return a FastMCP tool, with the schema of its result and the function that converts a result to MCP data."""
     hints = hints_of(offer.info.policy)
     made = EngineTool(
         name=offer.name,
@@ -60,7 +57,7 @@ def engine_tool(offer: Offered, schema: dict[str, Any] | None, told: Callable[[T
 
 
 def structured(offer: Offered) -> tuple[dict[str, Any] | None, Callable[[ToolResult], dict[str, Any]]]:
-    """Return the schema of a result, and what makes plain data of MCP of one, as clients of FastMCP read it."""
+    """Return the output schema of a tool, and the function that converts a result to the form FastMCP clients read."""
     spec = offer.info.spec
     schema = output_schema(spec)
     if schema is None or not is_wrapped(spec):
@@ -70,14 +67,14 @@ def structured(offer: Offered) -> tuple[dict[str, Any] | None, Callable[[ToolRes
 
 
 def to_fastmcp(session: Session, *, tools: str | Iterable[str] = "*") -> list[Tool]:
-    """Return an engine's tools for ``server.add_tool``, under the engine's policy; all clients share the session.
+    """Return the tools of a session for ``server.add_tool``; its policy applies, and all clients share the session.
 
     Args:
-        session: An engine, or a session of one, by which all calls are carried out.
-        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
+        session: An engine or a session; all calls go through it.
+        tools: Patterns of canonical names, such as ``math.*``; other tools cannot be called.
 
     Raises:
-        SpecError: A pattern is none, or matches no tool that may be called.
-        RegistryError: Two tools would have one name.
+        SpecError: A pattern is invalid, or matches no permitted tool.
+        RegistryError: Two tools would have the same name.
     """
     return [engine_tool(each, *structured(each)) for each in offered(session, tools, subject="to_fastmcp")]

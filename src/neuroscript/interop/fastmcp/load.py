@@ -1,9 +1,7 @@
-"""The tools of a FastMCP server in this process, or one tool, under our contract, as those of any server of MCP.
+"""Load a FastMCP server in this process, or a single tool, in the same way as any other MCP server.
 
-The server runs on a loop of its own, as it would by itself: what its lifespan opens is there, and what its tools are
-given besides their arguments, such as its ``Context``, is given to them.
-
-Source: issue "MCP and the frameworks"; FastMCP 4.1, "In-memory transport"; seed-systems.md AH-2, AH-69.
+The server runs on its own event loop, as it does standalone: its lifespan is entered, and FastMCP injects arguments
+such as the ``Context`` into its tools.
 """
 
 from __future__ import annotations
@@ -41,20 +39,20 @@ def from_fastmcp(
     skip: bool = False,
     timeout: float = SECONDS,
 ) -> McpServer:
-    """Return the tools of a FastMCP server in this process, or one tool; they run on a loop of their own.
+    """Return the tools of a FastMCP server in this process, or one tool; they run on their own event loop.
 
     Args:
-        source: A server, a tool, or a function that is decorated as one.
-        group: The group of the tools, and what the server is called in needs: ``mcp:call:GROUP/TOOL``.
-        trusted: Whether its tools are called without an approval.
-        trust_annotations: Whether what it says of what its tools do is believed.
-        select: Patterns of the tools to take, as in ``files.read_*``. None takes all.
-        skip: Whether tools that can not be taken are left out; ``skipped`` says why.
-        timeout: Seconds that a call may take, and the start of the server.
+        source: A server, a tool, or a function decorated as a tool.
+        group: The group of the tools, and the name of the server in the capability ``mcp:call:GROUP/TOOL``.
+        trusted: Call the tools without approval.
+        trust_annotations: Accept the server's annotations about the effects of its tools.
+        select: Patterns of the tools to load, such as ``files.read_*``. None loads all.
+        skip: Leave out tools that cannot be loaded; ``skipped`` contains the reasons.
+        timeout: Timeout of a call, and of the start of the server, in seconds.
 
     Raises:
-        SpecError: With everything that is wrong: with what was given here, or with the tools.
-        PluginError: ``mcp.start``, the server can not be started.
+        SpecError: With every problem found in the arguments, or in the tools.
+        PluginError: ``mcp.start``: the server cannot be started.
     """
     word = group_of(group, timeout)
     server, accepted = _served(source)
@@ -63,15 +61,15 @@ def from_fastmcp(
 
 
 def _served(source: Any) -> tuple[FastMCP[Any], dict[str, Definition] | None]:
-    """Return a server, and what is accepted of it where it was made for one tool; nothing is started for that."""
+    """Return a server, and the accepted definition if it was created for one tool; do not start the server."""
     if isinstance(source, FastMCP):
         return source, None
     if not callable(source) and not isinstance(source, Tool):
-        raise SpecError("fastmcp", ["expected a server or a tool of FastMCP, or a function that is decorated as one"])
+        raise SpecError("fastmcp", ["expected a FastMCP server, a FastMCP tool, or a function decorated as a tool"])
     server: FastMCP[Any] = FastMCP("neuroscript")
     try:
         tool = server.add_tool(source).to_mcp_tool()
-    except (TypeError, ValueError) as error:  # a lambda, or parameters that it can not tell
+    except (TypeError, ValueError) as error:  # a lambda, or parameters that FastMCP cannot describe
         raise SpecError("fastmcp", [one_line(str(error), LONGEST)]) from None
     return server, {tool.name: Definition.of_data(tool.model_dump(mode="json", by_alias=True, exclude_none=True))}
 
@@ -85,4 +83,4 @@ async def _dialogue(server: FastMCP[Any], ended: Callable[[], None]) -> AsyncIte
 
 
 async def _unheard(message: Any) -> None:
-    """Let a log message of the server go: its own logger has it."""
+    """Ignore a log message of the server; its own logger has already received it."""

@@ -1,8 +1,6 @@
-"""LangChain: our tools for its agents, and its tools under our contract and our policy.
+"""LangChain integration: export tools to its agents, and load its tools.
 
-Each name is loaded when it is first asked for, and needs ``langchain-core``, which is the extra ``langchain``.
-
-Source: LangChain reference, "Tools"; issue "MCP and the frameworks".
+Names are imported lazily and need ``langchain-core``; install the extra ``langchain``.
 """
 
 from __future__ import annotations

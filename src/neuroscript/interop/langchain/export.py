@@ -1,7 +1,4 @@
-"""Tools of a session as LangChain's; what a model sends comes to the session as it was sent.
-
-Source: LangChain reference, ``BaseTool``; issue "MCP and the frameworks", adapters.
-"""
+"""Export the tools of a session to LangChain; the session receives the arguments as the model sent them."""
 
 from __future__ import annotations
 
@@ -21,24 +18,24 @@ except ImportError as error:
 
 
 def to_langchain(session: Session, *, tools: str | Iterable[str] = "*") -> list[BaseTool]:
-    """Return the tools that a session permits, as LangChain's.
+    """Return the tools that a session permits as LangChain tools.
 
-    A call that a model makes gives a ``ToolMessage``: its content is what a model reads, its artifact the exact value.
-    An error is one with ``status="error"``; with ``handle_tool_error=False`` on a tool it is a ``ToolException``.
+    A call by a model returns a ``ToolMessage``: its content is for the model, its artifact is the exact value. An error
+    is a message with ``status="error"``, or a ``ToolException`` if you set ``handle_tool_error=False`` on the tool.
 
     Args:
-        session: An engine, or a session of one, by which all calls are carried out.
-        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
+        session: An engine or a session; all calls go through it.
+        tools: Patterns of canonical names, such as ``math.*``; other tools cannot be called.
 
     Raises:
-        SpecError: A pattern is none, or matches no tool that may be called.
-        RegistryError: Two tools would have one name.
+        SpecError: A pattern is invalid, or matches no permitted tool.
+        RegistryError: Two tools would have the same name.
     """
     return [_lent(each) for each in offered(session, tools, subject="to_langchain")]
 
 
 class _Lent(BaseTool):
-    """One tool. Its schema is data, for which LangChain has no check of its own that could come first."""
+    """One tool. Its schema is plain data, which LangChain does not validate before the engine does."""
 
     _offered: Offered = PrivateAttr()
 
@@ -49,7 +46,7 @@ class _Lent(BaseTool):
         return self._told(await self._offered.aexecute(arguments))
 
     def _told(self, result: ToolResult) -> tuple[str, Any]:
-        """Return what a model reads and the value, or raise the error without its cause, which traces would show."""
+        """Return the string for the model and the value, or raise the error without its cause, which traces show."""
         text = self._offered.text(result)
         if not result.ok:
             raise ToolException(text)
@@ -60,7 +57,7 @@ def _lent(each: Offered) -> BaseTool:
     tool = _Lent(
         name=each.name,
         description=each.description,
-        args_schema={"properties": {}, **each.schema},  # without any, LangChain's `args` would raise
+        args_schema={"properties": {}, **each.schema},  # without properties, LangChain's `args` raises
         response_format="content_and_artifact",
         handle_tool_error=True,
     )

@@ -1,11 +1,4 @@
-"""One call of a tool of LangChain: exact values out, and what came of them in.
-
-Source: LangChain reference, ``BaseTool.invoke`` and ``ToolMessage``; contract sections 3 and 6.
-
-LangChain's tools as a set of ours: their schemas are our contract, and a policy decides about each call.
-
-Source: LangChain reference, ``BaseTool``; issue "MCP and the frameworks", in; contract section 5.
-"""
+"""Load LangChain tools as a toolset: their schemas become specs, and a policy applies to each call."""
 
 from __future__ import annotations
 
@@ -34,14 +27,14 @@ try:
     from langchain_core.tools import BaseTool, ToolException
     from langchain_core.utils.pydantic import get_fields
 except ImportError as error:
-    raise missing("taking tools of LangChain needs langchain-core", "langchain", error) from None
+    raise missing("loading LangChain tools needs langchain-core", "langchain", error) from None
 
 
 def function_of(tool: BaseTool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
-    """Return the function of a tool, a coroutine function where LangChain's tool has one of its own.
+    """Return the function of a tool; it is a coroutine function if the LangChain tool has one.
 
     Args:
-        args: Its arguments, in order.
+        args: The arguments of the tool, in order.
     """
 
     def call(rt: Runtime, *values: Any) -> Any:
@@ -60,16 +53,16 @@ def function_of(tool: BaseTool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]
 
 
 def _is_async(tool: BaseTool) -> bool:
-    if hasattr(tool, "coroutine"):  # that of a function
+    if hasattr(tool, "coroutine"):  # a tool made from a function
         return tool.coroutine is not None
     return type(tool)._arun is not BaseTool._arun
 
 
 def _sent(tool: BaseTool, args: tuple[ArgSpec, ...], values: tuple[Any, ...]) -> Any:
-    """Return what LangChain is given: the arguments alone, for that gives the very value, or a call.
+    """Return the input for LangChain: the arguments alone, which return the raw value, or a tool call.
 
-    Only a call tells an error that the tool handles itself from a result, gives content apart from an artifact, and has
-    an id. Arguments that look like a call are sent in one too, for LangChain would take those inside for the arguments.
+    A tool call is needed to tell a handled error from a result, to separate content from an artifact, and to pass an
+    id. Arguments that look like a tool call are also sent in one; otherwise LangChain would use the arguments in them.
     """
     handles = tool.handle_tool_error or tool.handle_validation_error
     arguments = given(args, values)
@@ -85,7 +78,7 @@ def _sent(tool: BaseTool, args: tuple[ArgSpec, ...], values: tuple[Any, ...]) ->
 
 
 def _value(answer: Any) -> Any:
-    """Return the value of an answer; what is no plain value is told as LangChain would tell a model, as text."""
+    """Return the value of a result; a value that is not plain data becomes the string LangChain would show a model."""
     if isinstance(answer, ToolMessage):
         if answer.status == "error":
             raise _failed(answer.text)
@@ -97,13 +90,13 @@ def _value(answer: Any) -> Any:
 
 
 def _failed(said: object) -> ToolFailed:
-    return ToolFailed(one_line(str(said), LONGEST) or "the tool says nothing", retry="model")
+    return ToolFailed(one_line(str(said), LONGEST) or "the tool failed without a message", retry="model")
 
 
 try:
     from langchain_core.tools import BaseTool
 except ImportError as error:
-    raise missing("taking tools of LangChain needs langchain-core", "langchain", error) from None
+    raise missing("loading LangChain tools needs langchain-core", "langchain", error) from None
 
 
 Source = Value | Resolver | Variable | State | Secret
@@ -117,27 +110,27 @@ def from_langchain(
     trusted: bool = False,
     injected: Mapping[str, Source] | None = None,
 ) -> Toolset:
-    """Return LangChain's tools as a set of ours, called by the words that their names make.
+    """Return LangChain tools as a toolset; tool names are derived from their LangChain names.
 
     Args:
-        tools: Whatever is a ``BaseTool``, one or several.
+        tools: One or more ``BaseTool`` objects.
         group: The group of the tools.
-        policy: What each of them needs, in place of ``langchain:call:GROUP/NAME`` with LangChain's name of it, an
-            approval of each call unless *trusted*, and the effects of a tool that may do anything.
-        trusted: Whether they are called without an approval of each call.
-        injected: By name of an argument that LangChain hides from models where its value comes from.
+        policy: The policy of each tool. By default, a tool needs ``langchain:call:GROUP/NAME`` with its LangChain name
+            and an approval of each call unless *trusted*, and is assumed to have every effect.
+        trusted: Call the tools without approval.
+        injected: The sources of the arguments that LangChain hides from models, by argument name.
 
     Raises:
-        SpecError: With everything that is wrong with them.
+        SpecError: With every problem found.
     """
     group = Toolset(group).name
     sources = dict(injected or {})
     faults: list[str] = []
-    if isinstance(tools, BaseTool):  # it can be iterated, and yields its fields
+    if isinstance(tools, BaseTool):  # it is iterable, and yields its fields
         tools = (tools,)
     given = list(tools)
     strange = [each for each in given if not isinstance(each, BaseTool)]
-    faults.extend(f"tools: expected LangChain's tools, got {type_name(each)}" for each in strange)
+    faults.extend(f"tools: expected LangChain tools, got {type_name(each)}" for each in strange)
     found: list[ToolImplementation] = []
     for word, each in by_word(((each.name, each) for each in given if isinstance(each, BaseTool)), faults).items():
         try:
@@ -146,7 +139,7 @@ def from_langchain(
         except SpecError as error:
             faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
     used = {name for each in found for name in each.injected}
-    faults.extend(f"injected: no tool hides an argument called {shown(name)}" for name in sources if name not in used)
+    faults.extend(f"injected: no tool has a hidden argument {shown(name)}" for name in sources if name not in used)
     if faults:
         raise SpecError(f"from_langchain {group}", faults)
     return Toolset(group, tuple(found))
@@ -155,12 +148,12 @@ def from_langchain(
 def _taken(
     tool: BaseTool, word: str, group: str, policy: ToolPolicy, sources: Mapping[str, Source]
 ) -> ToolImplementation:
-    """Return one tool, or raise a `SpecError` with everything about it that can not be taken."""
+    """Return one tool, or raise a `SpecError` with every problem found."""
     schema, hidden = schemas_of(tool)
     mine = {name: each for name, each in sources.items() if name in hidden}
     lacking = [name for name, is_required in hidden.items() if is_required and name not in mine]
     if lacking:
-        raise SpecError(word, [f"{each}: a host has to give it; say from where with injected" for each in lacking])
+        raise SpecError(word, [f"{each}: the host must supply it; set its source with injected" for each in lacking])
     if mine:
         schema["properties"] = {**schema.get("properties", {}), **{name: {} for name in mine}}
     spec = spec_from_schema(word, schema, group=group, description=one_line(tool.description, LONGEST))

@@ -1,9 +1,7 @@
-"""The package ``llm``: an engine's tools for its models, and its tools and toolboxes under our contract.
+"""Integration with the package ``llm``: export tools to its models, and load its tools and toolboxes.
 
-Each name is loaded when it is first asked for, and needs the package, which is the extra ``llm``. What brings our tools
-to the command ``llm`` is `neuroscript.cli.chat.llm_toolbox`.
-
-Source: docs of ``llm``, "Tools", "Python API"; issue "MCP and the frameworks".
+Names are imported lazily and need the package; install the extra ``llm``. `neuroscript.cli.chat.llm_toolbox` makes our
+tools available to the ``llm`` command.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tools of ours as ``llm`` hands them to its models; that package checks no argument, and here all of them are.
-
-Source: docs of ``llm``, "Python API", tools; issue "MCP and the frameworks".
-"""
+"""Export the tools of a session to ``llm``, which does not validate arguments; the engine validates them."""
 
 from __future__ import annotations
 
@@ -19,30 +16,30 @@ from neuroscript.runtime.interfaces import ToolResult
 try:
     import llm
 except ImportError as error:
-    raise missing("giving tools to models of llm needs that package", "llm", error) from None
+    raise missing("exporting tools to llm needs that package", "llm", error) from None
 
 
 class CallFailed(Exception):
-    """A call came to no result; the text says why, as the model is to read it, which gets it behind ``Error: ``."""
+    """A failed call. The message is for the model, which receives it after ``Error: ``."""
 
 
 def to_llm(session: Session, *, tools: str | Iterable[str] = "*", is_async: bool = False) -> list[llm.Tool]:
     """Return tools for ``model.prompt(…, tools=…)`` and ``model.chain(…, tools=…)`` of ``llm``.
 
     Args:
-        session: An engine, or a session of one, by which all calls are carried out.
-        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
-        is_async: Whether they are for an ``llm.AsyncModel``, which then awaits all calls of a turn at once.
+        session: An engine or a session; all calls go through it.
+        tools: Patterns of canonical names, such as ``math.*``; other tools cannot be called.
+        is_async: Return tools for an ``llm.AsyncModel``, which awaits all calls of a turn at once.
 
     Raises:
-        SpecError: A pattern is none, or matches no tool that may be called.
-        RegistryError: Two tools would have one name.
+        SpecError: A pattern is invalid, or matches no permitted tool.
+        RegistryError: Two tools would have the same name.
     """
     return [tool_of(each, is_async=is_async) for each in offered(session, tools, subject="to_llm")]
 
 
 def tool_of(tool: Offered, box: llm.Toolbox | None = None, *, is_async: bool = False) -> llm.Tool:
-    """Return a tool of ``llm``; one of a toolbox, which ``llm`` keeps with what was called, is a method of it."""
+    """Return an ``llm`` tool; a tool of a toolbox is bound to it, because ``llm`` logs the toolbox with the call."""
 
     def called(_: object, /, llm_tool_call: llm.ToolCall | None = None, **arguments: Any) -> llm.ToolOutput:
         return _output(tool, tool.execute(*_asked(llm_tool_call, arguments)))
@@ -57,15 +54,15 @@ def tool_of(tool: Offered, box: llm.Toolbox | None = None, *, is_async: bool = F
 
 
 def _asked(call: llm.ToolCall | None, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return what a model wrote, and the id of the call; who calls a tool by hand gives the arguments alone."""
+    """Return the arguments that the model wrote, and the id of the call; a direct call has only arguments."""
     return (arguments, "") if call is None else (call.arguments, call.tool_call_id or "")
 
 
 def _output(tool: Offered, result: ToolResult) -> llm.ToolOutput:
-    """Return what came of a call; images and sounds are attachments.
+    """Return the output of a call; images and sounds become attachments.
 
     Raises:
-        CallFailed: There is no result.
+        CallFailed: The call failed.
     """
     if not result.ok:
         raise CallFailed(tool.text(result))

@@ -1,7 +1,4 @@
-"""Tools, functions and toolboxes of ``llm`` as a set of ours: exact arguments, policy and limits come before them.
-
-Source: docs of ``llm``, "Tools", toolboxes; issue "MCP and the frameworks", in.
-"""
+"""Load tools, functions and toolboxes of ``llm`` as a toolset; each call is checked first."""
 
 from __future__ import annotations
 
@@ -28,32 +25,32 @@ from neuroscript.tools.toolset import Toolset
 try:
     import llm
 except ImportError as error:
-    raise missing("taking tools of llm needs that package", "llm", error) from None
+    raise missing("loading tools of llm needs that package", "llm", error) from None
 
 Given = llm.Tool | llm.Toolbox | type[llm.Toolbox] | Callable[..., Any]
-"""What ``llm`` takes as a tool, or as several."""
+"""The forms in which ``llm`` accepts one or more tools."""
 
 
 def from_llm(
     tools: Given | Iterable[Given], *, group: str, policy: ToolPolicy | None = None, trusted: bool = False
 ) -> Toolset:
-    """Return what ``llm`` would hand to a model as a set of tools, each called ``group.name``.
+    """Return the tools that ``llm`` would offer to a model as a toolset, named ``group.name``.
 
     Args:
         tools: An ``llm.Tool``, a function, a ``Toolbox`` or its class, or several of them. A toolbox is prepared here,
-            once, and keeps its state; its tools are called without the name of its class.
+            once, and retains its state; the names of its tools do not include the name of its class.
         group: The group of the tools.
-        policy: What each of them needs, in place of ``llm:call:GROUP/NAME`` with the name that it has in ``llm``, an
-            approval of each call unless *trusted*, and the effects of a tool that may do anything.
-        trusted: Whether they are called without an approval of each call.
+        policy: The policy of each tool. By default, a tool needs ``llm:call:GROUP/NAME`` with its name in ``llm`` and
+            an approval of each call unless *trusted*, and is assumed to have every effect.
+        trusted: Call the tools without approval.
 
     Raises:
-        SpecError: With everything that can not be taken.
+        SpecError: With every problem found.
     """
     group = Toolset(group).name
     faults: list[str] = []
     found: list[ToolImplementation] = []
-    for word, each in by_word(_named(tools, faults), faults, "take each in a group of its own").items():
+    for word, each in by_word(_named(tools, faults), faults, "load each into a separate group").items():
         try:
             found.append(_tool(word, each, group, policy or unknown_needs("llm", group, each.name, trusted)))
         except SpecError as error:
@@ -64,10 +61,10 @@ def from_llm(
 
 
 def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.Tool]]:
-    """Yield each tool behind the text that makes its word; what can not be taken is noted."""
+    """Yield each tool with the label that makes its name; record the ones that cannot be loaded."""
     for each in tools if isinstance(tools, Iterable) else (tools,):
         if isinstance(each, llm.ServerSideTool):
-            faults.append(f"{shown(type(each).__name__)}: is run by the provider of a model, not here")
+            faults.append(f"{shown(type(each).__name__)}: runs on the server of the model provider, not here")
             continue
         try:
             if isclass(each) and issubclass(each, llm.Toolbox):
@@ -79,13 +76,13 @@ def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.Tool]]:
             else:
                 tool = each if isinstance(each, llm.Tool) else llm.Tool.function(each)  # type: ignore[no-untyped-call]
                 yield tool.name, tool
-        except Exception as error:  # of the toolbox, or of annotations that llm can not read
+        except Exception as error:  # raised by the toolbox, or by llm for annotations that it cannot read
             name = getattr(each, "__name__", type(each).__name__)
-            faults.append(f"{shown(name)}: can not be taken ({type(error).__name__})")
+            faults.append(f"{shown(name)}: cannot be loaded ({type(error).__name__})")
 
 
 def _prepare(box: llm.Toolbox) -> None:
-    """Let a toolbox make itself ready, once; where only a coroutine does that, in an event loop of its own."""
+    """Prepare a toolbox once; a coroutine that does so runs in its own event loop."""
     if not box._prepared:
         box.prepare()  # type: ignore[no-untyped-call]
         box._prepared = True
@@ -97,10 +94,10 @@ def _prepare(box: llm.Toolbox) -> None:
     def run() -> None:
         try:
             asyncio.run(box.prepare_async())  # type: ignore[no-untyped-call]
-        except BaseException as error:  # it is the caller's, a SystemExit too
+        except BaseException as error:  # re-raised in the caller's thread, including SystemExit
             failed.append(error)
 
-    thread = Thread(target=run, name="neuroscript-llm", daemon=True)  # the caller's may be running a loop
+    thread = Thread(target=run, name="neuroscript-llm", daemon=True)  # the caller's thread may be running an event loop
     thread.start()
     thread.join()
     if failed:
@@ -110,7 +107,7 @@ def _prepare(box: llm.Toolbox) -> None:
 
 def _tool(word: str, tool: llm.Tool, group: str, needs: ToolPolicy) -> ToolImplementation:
     if tool.implementation is None:
-        raise SpecError(word, ["has no implementation here"])
+        raise SpecError(word, ["has no implementation in this process"])
     schema = bounded_schema(tool.input_schema, word) or {}
     schema.setdefault("type", "object")
     spec = spec_from_schema(word, schema, group=group, description=one_line(tool.description, LONGEST))
@@ -118,7 +115,7 @@ def _tool(word: str, tool: llm.Tool, group: str, needs: ToolPolicy) -> ToolImple
 
 
 def _function(tool: llm.Tool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
-    """Return what is called with the exact values of a call."""
+    """Return the function that receives the exact values of a call."""
     function: Callable[..., Any] = tool.implementation  # type: ignore[assignment]
     wants_call = _wants_call(function)
 
@@ -144,22 +141,20 @@ def _function(tool: llm.Tool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
 def _wants_call(function: Callable[..., Any]) -> bool:
     try:
         return "llm_tool_call" in signature(function).parameters
-    except (TypeError, ValueError):  # of something that is built in, whose parameters nobody knows
+    except (TypeError, ValueError):  # a built-in without a readable signature
         return False
 
 
 def _stopped(error: Exception) -> ToolFailed:
-    """Return the error of a tool that wants its call, or the loop of ``llm`` around it, to end here."""
+    """Return the error for a tool that cancels its call, or pauses the loop of ``llm`` around it."""
     if isinstance(error, llm.PauseChain):
-        return ToolFailed("the tool asks for a pause, which nobody here can make", code="llm.paused", retry="host")
+        return ToolFailed("the tool requested a pause, which is not supported here", code="llm.paused", retry="host")
     reason = one_line(str(error), LONGEST)
-    return ToolFailed(
-        f"the tool has cancelled the call{': ' * bool(reason)}{reason}", code="llm.cancelled", retry="never"
-    )
+    return ToolFailed(f"the tool cancelled the call{': ' * bool(reason)}{reason}", code="llm.cancelled", retry="never")
 
 
 def _value(result: Any) -> Any:
-    """Return a result as ``llm`` would write it, and attachments as what they are; none of them is read or fetched."""
+    """Return a result as ``llm`` would write it; attachments are described, but not read or fetched."""
     if not isinstance(result, llm.ToolOutput):
         return _plain(result)
     if not result.attachments:
