@@ -132,7 +132,7 @@ def test_changed_definition_is_refused_until_accepted(world: World) -> None:
     assert ran(world, "call", "far.repeat", "tea") == Ran(
         1,
         "",
-        "neuroscript: far.repeat: the tool is not what was accepted; its definition has to be accepted again\n"
+        "neuroscript: far.repeat: the tool differs from its accepted definition; review and accept it again\n"
         f"neuroscript: review the changes with: {how}\n",
     )
     assert ran(world, "call", "far.token") == Ran(0, "\n")
@@ -289,8 +289,8 @@ def test_unusable_server_stops_nothing_else(world: World) -> None:
         "tea\n",
         "neuroscript: warning: mcp.gone: the server could not be reached: FileNotFoundError\n"
         f"{noted(world)}"
-        f"neuroscript: warning: mcp.other: {world.directory / 'other.mcp.json'}: mcp: must be 1, the version of the format that is read here\n"
-        "neuroscript: warning: mcp.lost: what it says its tools are can not be written down (FileNotFoundError)\n",
+        f"neuroscript: warning: mcp.other: {world.directory / 'other.mcp.json'}: mcp: expected 1, the supported version of the file format\n"
+        "neuroscript: warning: mcp.lost: its tool definitions cannot be stored (FileNotFoundError)\n",
     )
 
 

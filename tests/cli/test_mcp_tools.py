@@ -101,7 +101,7 @@ def test_missing_parts_are_reported(tmp_path: Path) -> None:
     assert (listed.code, json.loads(listed.out)["ok"]) == (OK, True)
     assert (changed.code, "changed" in changed.out) == (FAILED, True)
     assert (nothing.code, nothing.out) == (2, "")
-    assert nothing.err == "neuroscript: mcp: give a command or a url, one of the two\n"
+    assert nothing.err == "neuroscript: mcp: pass either a command or a url\n"
     assert (nowhere.code, nowhere.err) == (
         nowhere.code, "neuroscript: mcp mcp: the server could not be reached: FileNotFoundError\n",
     )  # fmt: skip

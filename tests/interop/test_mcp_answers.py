@@ -107,7 +107,7 @@ def test_number_that_json_does_not_have_is_an_error(engine: Engine, number: str,
     assert said(engine, line, tool) == (
         "mcp.answer",
         "never",
-        "the server's answer holds a number that JSON does not have, such as NaN",
+        "the server's answer contains a number that JSON does not support, such as NaN",
     )
 
 

@@ -115,7 +115,7 @@ def test_a_line_without_an_end_ends_the_connection(tmp_path: Path) -> None:
     assert (error.code, error.retry, error.text) == (
         "mcp.closed",
         "later",
-        "the connection to the server ended before its answer; whether it did anything is not known",
+        "the connection to the server ended before the response; the tool may have had effects",
     )
     assert len(threads) <= 1
 
@@ -149,7 +149,7 @@ def test_no_secret_goes_to_another_machine_unencrypted(url: str) -> None:
     with pytest.raises(SpecError) as raised:
         from_mcp(url=url, group="shop", headers=headers, secrets={"k": "v"})
 
-    said = "would go to another machine unencrypted; use https, or give plain_http=True"
+    said = "would be sent unencrypted; use https, or pass plain_http=True"
     assert str(raised.value) == f"mcp: headers: X-Key {said}; headers: authorization {said}"
 
 

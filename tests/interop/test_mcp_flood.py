@@ -163,7 +163,7 @@ def test_lack_of_descriptors_is_logged_once(tmp_path: Path) -> None:
             resource.prlimit(place.process.pid, resource.RLIMIT_NOFILE, (256, 256))
 
             assert greeted(place.port) < 10
-        assert lines[1:] == ["no connection can be accepted: too many open files"]
+        assert lines[1:] == ["cannot accept connections: too many open files"]
         place.process.send_signal(signal.SIGINT)
         assert place.process.wait(10) == 130
 

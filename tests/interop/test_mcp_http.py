@@ -90,7 +90,7 @@ def test_who_has_no_token_is_told_that_one_is_wanted(place: Place) -> None:
     """As RFC 6750 has it, and nothing else."""
     status, answer, headers = posted(place, body("initialize", HELLO))
 
-    assert (status, answer, headers["www-authenticate"]) == (401, b"a token is wanted", "Bearer")
+    assert (status, answer, headers["www-authenticate"]) == (401, b"a token is required", "Bearer")
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])

@@ -146,7 +146,7 @@ async def _left(client: Client, tmp_path: Path) -> None:
 
 async def _cancelled(client: Client, tmp_path: Path, logged: list[Any]) -> None:
     """A coroutine is stopped, a thread can see that nobody waits; both are told."""
-    for tool, left, said in (("sleeps", "stopped", "was stopped"), ("waits", "looked", "was left behind")):
+    for tool, left, said in (("sleeps", "stopped", "was stopped"), ("waits", "looked", "may still run")):
         mark, before = tmp_path / tool, len(logged)
         call = asyncio.create_task(client.call_tool(f"t__{tool}", {"mark": str(mark)}))
         await _until(lambda: mark.exists() and mark.read_text() == "began")
@@ -306,10 +306,10 @@ def _answering(answer: Callable[[Any], ElicitResult], asked: list[str]) -> dict[
     ("answer", "text"),
     [
         (ElicitResult(action="accept", content={"approve": True}), "deleted a.txt"),
-        (ElicitResult(action="accept", content={"approve": False}), "the user has not approved it"),
-        (ElicitResult(action="decline"), "the user has not approved it"),
-        (ElicitResult(action="cancel"), "the user has not approved it"),
-        (None, "the client of this session asks its user nothing"),
+        (ElicitResult(action="accept", content={"approve": False}), "the user did not approve it"),
+        (ElicitResult(action="decline"), "the user did not approve it"),
+        (ElicitResult(action="cancel"), "the user did not approve it"),
+        (None, "the client of this session does not support elicitation"),
     ],
     ids=["yes", "no", "declined", "cancelled", "nobody"],
 )
@@ -383,7 +383,7 @@ def test_a_tool_asks_the_user_of_the_client(place: Place) -> None:
             secret = await client.call_tool("t__asks", {"secret": True})
             assert "prompt.noninteractive" in text_of(secret)
             held = await client.call_tool("t__asks_on_the_loop", {})
-            assert "has to run on a thread" in text_of(held)
+            assert "must run in a thread" in text_of(held)
         async with Client(place.url, **_answering(lambda _: ElicitResult(action="decline"), asked)) as client:
             assert "prompt.eof" in text_of(await client.call_tool("t__asks", {}))
         async with Client(place.url) as client:

@@ -398,8 +398,8 @@ def test_tools_that_can_not_be_taken_are_named_at_once() -> None:
         names = [tool.spec.name for tool in server.toolset]
 
     assert caught.value.problems == (
-        "\u00e9: makes no name of letters and digits of ASCII",
-        "twin-a and twinA would all be called twin_a; leave out all but one with select",
+        "\u00e9: cannot be used as a name; expected ASCII letters or digits",
+        "twin-a and twinA have the same name here, twin_a; leave out all but one with select",
         "far_away: #/properties/a/$ref: only references into the schema itself are followed, as in #/$defs/name",
         "odd: #/properties/a/minLength: is not what JSON Schema allows there",
     )
@@ -440,7 +440,7 @@ def test_a_definition_that_changed_is_refused_until_it_is_accepted(tmp_path: Pat
     with engine_of(opened("changed", accepted=file)) as engine:
         accepted = done(engine, "add", a=1)
 
-    assert str(result.error) == ("far.add: the tool is not what was accepted; its definition has to be accepted again")
+    assert str(result.error) == ("far.add: the tool differs from its accepted definition; review and accept it again")
     assert (code(result), other.value, text) == ("mcp.changed", "hello", "Add two numbers.")
     assert found == ["add has changed: description, inputSchema, outputSchema, annotations"]
     assert accepted.value == -1
@@ -472,8 +472,8 @@ def test_a_file_that_was_edited_is_refused(tmp_path: Path) -> None:
         opened(accepted=file)
 
     assert caught.value.problems == (
-        "tools.add: its definition does not have this digest; one of the two was edited",
-        "tools.say: must hold a digest and a definition",
+        "tools.add: the digest does not match the definition; one of them was edited",
+        "tools.say: expected an object with the keys digest and definition",
     )
 
 
@@ -517,7 +517,7 @@ def test_a_server_that_never_answers_is_left_in_time() -> None:
     with pytest.raises(PluginError) as caught:
         from_mcp([sys.executable, "-c", "import time; time.sleep(3600)"], group="far", timeout=0.5)
 
-    assert str(caught.value) == "mcp far: the server could not be reached: it did not answer in time"
+    assert str(caught.value) == "mcp far: the server could not be reached: it did not respond in time"
     assert caught.value.code == "mcp.start"
     assert children() == before
 
@@ -659,7 +659,7 @@ def test_without_the_sdk_a_sentence_names_the_extra() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
 
-    assert ran.stdout == 'mcp: the SDK of MCP is not installed; install it with: pip install "neuroscript[mcp]"\n'
+    assert ran.stdout == 'mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"\n'
 
 
 def test_what_is_wrong_with_the_call_is_told_at_once() -> None:
@@ -670,9 +670,9 @@ def test_what_is_wrong_with_the_call_is_told_at_once() -> None:
         )
 
     assert caught.value.problems == (
-        "url: expected an address such as http://127.0.0.1:8000/mcp, without a password in it",
-        "group: a b is not that of a group",
+        "url: expected a URL such as http://127.0.0.1:8000/mcp, without a password",
+        "group: a b is not a valid group name",
         "timeout: expected a finite number of seconds above 0",
-        "headers: A must be a text of one line, or a Secret",
+        "headers: A: expected a string of one line, or a Secret",
         "headers: the host provides no secret named key",
     )

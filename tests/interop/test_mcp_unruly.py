@@ -97,7 +97,7 @@ def test_a_server_that_says_the_secret_it_was_given_is_not_taken() -> None:
     with pytest.raises(SpecError) as caught:
         unruly("calm", **secret, skip=True)
 
-    assert str(caught.value) == "mcp far: hi: says a secret that the server was given"
+    assert str(caught.value) == "mcp far: hi: contains a secret that was passed to the server"
 
 
 def test_what_another_process_accepted_meanwhile_holds(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_an_opening_that_holds_a_thread_is_left_in_time() -> None:
     held.set()
     connection.close()
 
-    assert caught.value.text == "the server could not be reached: it did not answer in time"
+    assert caught.value.text == "the server could not be reached: it did not respond in time"
 
 
 def test_nothing_is_logged_of_a_question_whose_asker_has_gone(caplog: pytest.LogCaptureFixture) -> None:

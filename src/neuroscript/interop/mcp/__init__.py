@@ -1,9 +1,7 @@
-"""MCP, the Model Context Protocol: an engine's tools for every client, and those of servers under our contract.
+"""MCP, the Model Context Protocol: serve an engine's tools to MCP clients, and load the tools of MCP servers.
 
-Each name is loaded when it is first asked for. Nothing here but `serve` with what it gives, `from_mcp` and
-`add_servers` needs the SDK, which is the extra ``mcp``.
-
-Source: Model Context Protocol, "Tools"; issue "MCP".
+Names are imported lazily. Only `serve`, the `Service` it returns, `from_mcp` and `add_servers` need the SDK; install
+the extra ``mcp``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Addresses: which of them mean this machine alone, and to which a secret may be sent.
+"""Checks of network addresses: which are local to this machine, and which may receive a secret.
 
-Source: MCP 2025-11-25, "Transports", security warning; RFC 6750, section 5.3; RFC 9110, sections 4.2 and 7.2.
+See MCP 2025-11-25, "Transports", security warning; RFC 6750, section 5.3; RFC 9110, sections 4.2 and 7.2.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from neuroscript.config.mcp_servers import URL
 from neuroscript.io.text import shown
 
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
-"""A host and perhaps its port, and nothing before or behind it that somebody may read in another way."""
+"""A host with an optional port, and nothing else that another parser could read differently."""
 
 SECRET: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
-"""Headers that hold a secret, whoever wrote it."""
+"""Headers that always contain a secret."""
 
 
 def is_loopback(host: str | None) -> bool:
-    """Tell whether a name or an address means this machine alone.
+    """Return whether a name or an address refers to this machine only.
 
     >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -35,7 +35,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def host_of(authority: str) -> str | None:
-    """Return the host of what stands in a Host header, or behind the scheme of a URL; None where it is none.
+    """Return the host of a Host header, or of the authority of a URL; None if it is invalid.
 
     >>> host_of("[::1]:8000"), host_of("evil.example@localhost")
     ('::1', None)
@@ -45,7 +45,7 @@ def host_of(authority: str) -> str | None:
 
 
 def stays_here(url: str) -> bool:
-    """Tell whether what goes to a whole URL unencrypted may be seen by this machine alone.
+    """Return whether unencrypted requests to an absolute URL never leave this machine.
 
     >>> stays_here("http://localhost:8000/mcp"), stays_here("http://example.org/mcp")
     (True, False)
@@ -55,10 +55,10 @@ def stays_here(url: str) -> bool:
 
 
 def url_faults(url: str, secrets: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong with the address of a server, to which headers with secrets are sent, by their names."""
+    """Yield the problems of a server's URL, which receives the headers named in *secrets*."""
     found = URL.fullmatch(url)
     if found is None:
-        yield "url: expected an address such as http://127.0.0.1:8000/mcp, without a password in it"
+        yield "url: expected a URL such as http://127.0.0.1:8000/mcp, without a password"
     elif found[1].lower() == "http" and not is_loopback(host_of(found[2])):
         for name in secrets:
-            yield f"headers: {shown(name)} would go to another machine unencrypted; use https, or give plain_http=True"
+            yield f"headers: {shown(name)} would be sent unencrypted; use https, or pass plain_http=True"

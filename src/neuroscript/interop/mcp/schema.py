@@ -1,6 +1,6 @@
-"""Tools as MCP tells of them: plain data in the words of the protocol, made without its SDK.
+"""Tools in the wire format of MCP, as plain data, without the SDK.
 
-Source: MCP 2025-11-25, "Tools"; seed-systems.md AH-33 and part 3; issue "MCP", annotations from effects.
+See MCP 2025-11-25, "Tools".
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ CHANGING: Final = frozenset({"writes", "deletes", "exec"})
 """Effects that change something."""
 
 WIDE: Final = frozenset({"net", "exec", "model"})
-"""Effects on more than this machine's own world."""
+"""Effects beyond this machine."""
 
 WRAPPED: Final = "result"
-"""Under which key a result stands that is no object, as with the SDKs: the protocol had no other place."""
+"""The key for a result that is not an object, as in the SDKs; the protocol requires an object."""
 
 
 def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None, structured: bool = True) -> list[dict[str, Any]]:
-    """Return what ``tools/list`` answers.
+    """Return the tools of a ``tools/list`` response.
 
     Args:
-        tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`; of a spec alone nothing is said of effects.
-        names: What a client calls the tools; by default as the rule spells them, ``group__name``, for clients hand the
-            names on to the APIs of models, which take no dot.
-        structured: Whether their results have schemas; where results may go to files, none holds.
+        tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`; a spec has no annotations about effects.
+        names: The names for the client. The default is ``group__name``, because clients pass the names on to model
+            APIs, which do not allow dots.
+        structured: Include output schemas; pass False if results may be written to files, because they would not match.
 
     Returns:
-        A list of your own. What it holds is shared and can not be changed.
+        A new list; its items are shared and immutable.
 
     Raises:
-        RegistryError: Two tools would have one name, where no *names* are given.
+        RegistryError: Two tools would have the same name, and *names* is not passed.
 
     >>> to_mcp([ToolSpec("ping", "net", description="Ask who is there.")])[0]["name"]
     'net__ping'
@@ -66,9 +66,9 @@ def _tool(tool: Any, name: str, structured: bool) -> dict[str, Any]:
 
 
 def output_schema(spec: ToolSpec) -> dict[str, Any] | None:
-    """Return the schema of a tool's structured result, or None where it has none: bytes stand in its content alone.
+    """Return the schema of a tool's structured result, or None for bytes, which are sent only as content.
 
-    What is no object stands under `WRAPPED`, and there is always a type.
+    The schema always has a type; a result that is not an object is nested under `WRAPPED`.
 
     >>> output_schema(ToolSpec("ping", "net", return_type=ArgType.FLOAT))["properties"]
     {'result': {'type': 'number'}}
@@ -92,15 +92,15 @@ def _output(spec: ToolSpec) -> dict[str, Any]:
 
 
 def is_wrapped(spec: ToolSpec) -> bool:
-    """Tell whether a result stands under `WRAPPED`, for not every one is an object."""
+    """Return whether a result is nested under `WRAPPED`, because it is not always an object."""
     return bool(spec.stream) or result_schema(spec)["type"] != "object"
 
 
 def hints_of(policy: ToolPolicy) -> Mapping[str, bool]:
-    """Return what a client may think of a tool by its effects; of one that states none nothing is said.
+    """Return the MCP annotations for the effects of a tool; a tool without effects has none.
 
-    A client takes a tool of which nothing is said for one that destroys and reaches out, which is the careful guess.
-    What asks of the net is only read-only where it says that it reads.
+    Clients treat a tool without annotations as destructive and open-world, which is the safe default. A tool with the
+    effect ``net`` is read-only only if it also has ``reads``.
 
     >>> dict(hints_of(ToolPolicy(effects=("pure",))))
     {'readOnlyHint': True, 'destructiveHint': False, 'idempotentHint': True, 'openWorldHint': False}

@@ -1,1 +1,1 @@
-"""Tools of MCP servers, as tools of an engine."""
+"""MCP client: the tools of MCP servers as tools of an engine."""

@@ -1,8 +1,6 @@
-"""What a server says its tools are, and what a host has looked at and takes, as a file.
+"""Tool definitions of a server, and the file with the ones that the host has accepted.
 
-The file holds each definition whole, so that what is offered is what was accepted, whatever a server says today.
-
-Source: issue "MCP", fingerprint check; peers.md part 2, row 2.
+The file contains whole definitions, so that models see exactly what was accepted, even if the server changes.
 """
 
 from __future__ import annotations
@@ -21,23 +19,23 @@ from neuroscript.io.text import NotJSON, parsed, shown, shown_path
 from neuroscript.io.text_files import text_of, write_whole
 
 FORMAT: Final = 1
-"""The version of the file; another one is refused."""
+"""The version of the file format; other versions are rejected."""
 
 LONGEST: Final = 16 * 1024 * 1024
-"""How many bytes a file may have."""
+"""Maximum size of a file, in bytes."""
 
 TEXTS: Final = ("name", "title", "description")
 MAPS: Final = ("inputSchema", "outputSchema", "annotations")
-"""What makes a definition: texts, and JSON objects. Icons and what stands under ``_meta`` is shown to nobody."""
+"""The parts of a definition: strings and JSON objects. Icons and ``_meta`` are never shown."""
 
 
 @attrs.frozen
 class Definition:
-    """What a server says one of its tools is: text from outside.
+    """A server's definition of one of its tools; untrusted.
 
     Attributes:
-        name: What the server calls it.
-        data: All of it as plain data, under the names of the protocol; nobody may change it.
+        name: The name on the server.
+        data: The definition as plain data with the key names of the protocol; it must not be changed.
     """
 
     name: str
@@ -45,7 +43,7 @@ class Definition:
 
     @classmethod
     def of_data(cls, data: object) -> Definition:
-        """Return the definition that plain data are; `SpecError` with all that is wrong with them."""
+        """Return the definition in plain data, or raise a `SpecError` with every problem found."""
         faults = list(_faults(data))
         if faults or not isinstance(data, dict):
             raise SpecError("definition", faults)
@@ -53,38 +51,38 @@ class Definition:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all of it, as hexadecimal digits."""
+        """The SHA-256 digest of the definition, in hexadecimal."""
         return hashlib.sha256(_text(self.data).encode()).hexdigest()
 
 
 def _faults(data: object) -> Iterator[str]:
     if not isinstance(data, dict):
-        yield "must be a JSON object"
+        yield "expected a JSON object"
         return
     if not isinstance(data.get("name"), str) or not 0 < len(data["name"]) <= 128:
-        yield "name: must be a text of 1 to 128 characters"
+        yield "name: expected a string of 1 to 128 characters"
     for key in TEXTS:
         if not isinstance(data.get(key, ""), (str, type(None))):
-            yield f"{key}: must be a text"
+            yield f"{key}: expected a string"
     if data.get("inputSchema") is None:
-        yield "inputSchema: must be a JSON object"
+        yield "inputSchema: expected a JSON object"
     for key in MAPS:
         if not isinstance(data.get(key, {}), (dict, type(None))):
-            yield f"{key}: must be a JSON object"
+            yield f"{key}: expected a JSON object"
         yield from (f"{key}{fault.removeprefix('#')}" for fault in size_faults(data.get(key)))
 
 
 Definitions = Mapping[str, Definition]
-"""By the name that their server has for each."""
+"""Definitions by their names on the server."""
 
 
 @attrs.frozen
 class Listing:
-    """What a server lists.
+    """The tools that a server lists.
 
     Attributes:
-        definitions: By the server's names.
-        faults: Why its other tools cannot be used, by the server's names.
+        definitions: By name on the server.
+        faults: Why other tools cannot be used, by name on the server.
     """
 
     definitions: Definitions = attrs.field(factory=dict)
@@ -93,12 +91,12 @@ class Listing:
 
 @attrs.frozen
 class Difference:
-    """One tool of a server that is not what was accepted.
+    """A tool of a server that differs from what was accepted.
 
     Attributes:
-        name: What the server calls it.
-        kind: What became of it.
-        parts: Of one that changed, the names of what is different, such as ``description``.
+        name: The name on the server.
+        kind: How it differs.
+        parts: The parts that differ if it has changed, such as ``description``.
     """
 
     name: str
@@ -114,7 +112,7 @@ WORDS: Final = {"new": "is new", "changed": "has changed", "gone": "is gone"}
 
 
 def differences(old: Definitions, new: Definitions) -> tuple[Difference, ...]:
-    """Return what is not as it was, in the order of the names."""
+    """Return what has changed, sorted by name."""
     found: list[Difference] = []
     for name in sorted({*old, *new}):
         if name not in new:
@@ -127,7 +125,7 @@ def differences(old: Definitions, new: Definitions) -> tuple[Difference, ...]:
 
 
 def changed_parts(old: Definition, new: Definition) -> tuple[str, ...]:
-    """Return the names of what is different between two definitions."""
+    """Return the names of the parts that differ between two definitions."""
     return tuple(key for key in (*TEXTS, *MAPS) if _text(old.data.get(key)) != _text(new.data.get(key)))
 
 
@@ -139,10 +137,10 @@ def _text(value: object) -> str:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Definition]:
-    """Return the definitions that a file holds.
+    """Return the definitions in a file.
 
     Raises:
-        SpecError: It can not be read, or with everything that is wrong with it.
+        SpecError: The file cannot be read, or is invalid; with every problem found.
     """
     name = shown_path(os.fspath(path))
     try:
@@ -150,10 +148,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Definition]:
     except NotJSON as error:
         raise SpecError(name, [error.hint]) from None
     if not isinstance(data, dict) or type(data.get("mcp")) is not int or data["mcp"] != FORMAT:
-        raise SpecError(name, [f"mcp: must be {FORMAT}, the version of the format that is read here"])
+        raise SpecError(name, [f"mcp: expected {FORMAT}, the supported version of the file format"])
     tools = data.get("tools")
     if not isinstance(tools, dict):
-        raise SpecError(name, ["tools: must be a JSON object"])
+        raise SpecError(name, ["tools: expected a JSON object"])
     faults: list[str] = []
     found = {key: _read(key, each, faults) for key, each in tools.items()}
     if faults:
@@ -162,10 +160,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Definition]:
 
 
 def _read(name: str, data: object, faults: list[str]) -> Definition | None:
-    """Return one definition of a file, or None, and note what is wrong with it."""
+    """Return one definition of a file, or record what is wrong with it and return None."""
     place = f"tools.{shown(name)}"
     if not isinstance(data, dict) or data.keys() != {"digest", "definition"}:
-        faults.append(f"{place}: must hold a digest and a definition")
+        faults.append(f"{place}: expected an object with the keys digest and definition")
         return None
     try:
         found = Definition.of_data(data["definition"])
@@ -173,21 +171,21 @@ def _read(name: str, data: object, faults: list[str]) -> Definition | None:
         faults.extend(f"{place}: {problem}" for problem in error.problems)
         return None
     if found.name != name:
-        faults.append(f"{place}: holds the definition of another tool")
+        faults.append(f"{place}: contains the definition of a different tool")
     elif data["digest"] != found.digest:
-        faults.append(f"{place}: its definition does not have this digest; one of the two was edited")
+        faults.append(f"{place}: the digest does not match the definition; one of them was edited")
     return found
 
 
 def write(path: str | os.PathLike[str], definitions: Definitions) -> None:
-    """Write a file anew, whole or not at all; equal definitions have one text, which is ASCII.
+    """Write a file atomically; equal definitions produce identical ASCII text.
 
     Raises:
-        OSError: It can not be written; what was there is there still.
+        OSError: The file cannot be written; an existing file is unchanged.
     """
     tools = {name: {"digest": each.digest, "definition": each.data} for name, each in sorted(definitions.items())}
     data = {"mcp": FORMAT, "tools": tools}
     text = json.dumps(data, indent=1)
-    if len(text) >= LONGEST:  # for what nests deep
+    if len(text) >= LONGEST:  # indentation adds much to a deeply nested definition
         text = json.dumps(data)
     write_whole(path, f"{text}\n")

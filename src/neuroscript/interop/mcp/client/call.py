@@ -1,7 +1,4 @@
-"""One call of a foreign tool: exact values out, and what came of them in.
-
-Source: contract section 3; issue "MCP".
-"""
+"""One call of an MCP server's tool: send the exact values, and convert the result."""
 
 from __future__ import annotations
 
@@ -25,13 +22,13 @@ from neuroscript.spec.tool_spec import ArgSpec
 
 @attrs.frozen(eq=False)
 class Calling:
-    """The function of a foreign tool.
+    """The function of an MCP server's tool.
 
     Attributes:
-        definition: What was accepted.
-        args: Its arguments, in order.
-        promise: What it returns.
-        connection: To its server.
+        definition: The accepted definition.
+        args: The arguments of the tool, in order.
+        promise: What the tool returns.
+        connection: The connection to its server.
     """
 
     definition: Definition
@@ -40,15 +37,15 @@ class Calling:
     connection: Asking = attrs.field(repr=False)
 
     async def __call__(self, rt: Runtime, *values: Any) -> Any:
-        """Call the tool on its server; where this is cancelled, the server is told so."""
+        """Call the tool on its server; if this is cancelled, the server is notified."""
         loop = asyncio.get_running_loop()
 
         def tell(done: float, total: float | None, text: str) -> None:
-            with suppress(CallError):  # the call has ended meanwhile
+            with suppress(CallError):  # the call has already ended
                 rt.progress(done, total, text)
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
-            with suppress(RuntimeError):  # that loop has ended
+            with suppress(RuntimeError):  # the loop has already ended
                 loop.call_soon_threadsafe(tell, progress, total, one_line(message, LONGEST))
 
         arguments = plain(given(self.args, values))

@@ -1,9 +1,7 @@
-"""One connection to a server, kept on a loop of a thread of its own, and opened again, with limits, when it has broken.
+"""A connection to a server, on an event loop in its own thread, that is reopened, with limits, after it breaks.
 
-A connection that is open is a `Life`: a thread with a loop, which ends with it, so that nothing is left of either. Its
-`Dialogue` may be used in that loop alone; what is asked of it comes from other threads, and what came of it goes back.
-
-Source: issue "MCP", timeouts and reconnects; reliability.md part 4.2.
+An open connection is a `Life`: a thread with a loop, both of which end with the connection. Its `Dialogue` may be used
+only in that loop. Requests come from other threads, and results go back to them.
 """
 
 from __future__ import annotations
@@ -27,32 +25,32 @@ T = TypeVar("T")
 
 OPENINGS: Final = 5
 WITHIN: Final = 60.0
-"""How often a connection is opened within so many seconds."""
+"""Maximum number of times a connection is opened, and the period for it in seconds."""
 
 LEAVING: Final = 10.0
-"""Seconds that an end may take: a child is asked to end for 2 seconds, told to for 2, and killed then."""
+"""Maximum duration of closing, in seconds: a child has 2 seconds to exit, 2 seconds to terminate, then it is killed."""
 
 Dial = Callable[[Callable[[], None]], AbstractAsyncContextManager[Any]]
-"""What opens a connection; its argument is to be called when the other side has ended it."""
+"""Opens a connection; its argument is called when the other side closes the connection."""
 
 
 def over() -> ToolFailed:
-    """Return the error of a call whose connection ended before its answer came."""
-    text = "the connection to the server ended before its answer; whether it did anything is not known"
+    """Return the error for a call whose connection ended before the response."""
+    text = "the connection to the server ended before the response; the tool may have had effects"
     return ToolFailed(text, code="mcp.closed", retry="later")
 
 
 class Life:
-    """A connection from its opening to its end.
+    """A connection from opening to closing.
 
     Attributes:
-        opened: The `Dialogue`, or why there is none.
-        is_over: Whether nothing can be asked any more.
+        opened: The `Dialogue`, or the reason why the connection failed.
+        is_over: Whether it accepts no more requests.
     """
 
     def __init__(self, dial: Dial, seconds: float) -> None:
         self.opened: Future[Any] = Future()
-        self.opened.set_running_or_notify_cancel()  # so that no caller that goes away cancels it for the others
+        self.opened.set_running_or_notify_cancel()  # so that a cancelled caller does not cancel it for the others
         self.is_over = False
         self._dial = dial
         self._seconds = seconds
@@ -66,10 +64,10 @@ class Life:
         self.thread.start()
 
     def submit(self, work: Callable[[Any], Awaitable[T]]) -> Future[T]:
-        """Have something asked in the loop; the future is of the caller's threads, and may be cancelled.
+        """Run a request in the loop; the future belongs to the calling thread, and may be cancelled.
 
         Raises:
-            ToolFailed: ``mcp.closed``, it is over.
+            ToolFailed: ``mcp.closed``: the connection has ended.
         """
         with self._lock:
             if self.is_over or self._loop is None:
@@ -77,24 +75,24 @@ class Life:
             return asyncio.run_coroutine_threadsafe(self._asked(work), self._loop)
 
     async def _asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        HUSHED.set(True)  # of this task: the SDK sends, and reads the answer, in the context of whoever asks
+        HUSHED.set(True)  # for this task: the SDK sends the request and reads the response in the caller's context
         task: Any = asyncio.current_task()
         self._asking.add(task)
         task.add_done_callback(self._answered)
         try:
             return await work(self.opened.result())
         except asyncio.CancelledError:
-            if self.is_over:  # else the caller has gone
+            if self.is_over:  # otherwise the caller has cancelled
                 raise over() from None
             raise
 
     def _answered(self, task: asyncio.Task[Any]) -> None:
         self._asking.discard(task)
         if not task.cancelled():
-            task.exception()  # which is looked at here, so that nothing is logged of it where whoever asked has gone
+            task.exception()  # retrieve it, so that asyncio does not log it if the caller has cancelled
 
     def end(self) -> None:
-        """Have it end soon; from any thread."""
+        """Request the end of the connection, from any thread."""
         with self._lock:
             self.is_over = True
             if self._loop is not None and not self._loop.is_closed():
@@ -107,7 +105,7 @@ class Life:
             self._task.cancel()
 
     def close(self) -> None:
-        """End it, and wait until nothing is left of it."""
+        """End the connection, and wait until its thread has ended."""
         self.end()
         if threading.current_thread() is not self.thread:
             self.thread.join(LEAVING)
@@ -133,25 +131,25 @@ class Life:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
             self._ending = asyncio.Event()
         try:
-            dialled = self._dial(self.end)  # before the clock runs: what speaks to servers may have to be loaded
+            dialled = self._dial(self.end)  # before the timeout starts, because the SDK may have to be imported
             async with asyncio.timeout(self._seconds) as clock, dialled as dialogue:
                 clock.reschedule(None)
                 self.opened.set_result(dialogue)
                 await self._ending.wait()
         except BaseException as error:
-            self._fail(error)  # now, for the loop may have to wait for a thread that looks a name up
+            self._fail(error)  # now, because the loop may have to wait for a thread that resolves a name
             raise
         finally:
             with self._lock:
                 self.is_over = True
-            await asyncio.sleep(0)  # what was submitted until now begins, and is cancelled
+            await asyncio.sleep(0)  # start what was submitted until now, so that it is cancelled below
             asking = {each for each in self._asking if each.cancel()}
             if asking:
                 await asyncio.wait(asking)
 
 
 def failed(error: BaseException) -> ToolFailed:
-    """Return the error of a connection that could not be opened; of what went wrong it says the type alone."""
+    """Return the error for a connection that could not be opened; it contains only the type of the cause."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ToolFailed):
@@ -166,53 +164,53 @@ def failed(error: BaseException) -> ToolFailed:
 
 
 REASONS: Final = {
-    "CancelledError": "it ended, or was ended, before it answered",
-    "MCPError": "it refused, or ended before it answered",
-    "TimeoutError": "it did not answer in time",
+    "CancelledError": "it ended, or was stopped, before it responded",
+    "MCPError": "it refused the connection, or ended before it responded",
+    "TimeoutError": "it did not respond in time",
 }
-"""What the types of some errors mean here; `failed` knows no SDK."""
+"""Descriptions of errors by type name, so that `failed` does not import the SDK."""
 
 
 def late(seconds: float) -> ToolFailed:
-    """Return the error of a server that has not answered within so many seconds."""
-    return ToolFailed(f"the server did not answer within {seconds:g} s", code="mcp.start", retry="later")
+    """Return the error for a server that has not responded in time."""
+    return ToolFailed(f"the server did not respond within {seconds:g} s", code="mcp.start", retry="later")
 
 
 def again(error: ToolFailed) -> ToolFailed:
-    """Return an error for one caller of several, each of whom has a tool of its own to put into it."""
+    """Return a copy of an error for one of several callers, because each adds its own tool name."""
     return ToolFailed(error.text, code=error.code, retry=error.retry)
 
 
 class Asking(Protocol):
-    """What carries questions to one server."""
+    """Sends requests to one server."""
 
     @property
     def seconds(self) -> float:
-        """How many seconds a call may take."""
+        """Timeout of a call, in seconds."""
         ...
 
     async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what *work* makes of the dialogue with the server."""
+        """Run *work* with the dialogue of the server, and return its result."""
         ...
 
 
 class Unconnected:
-    """In place of a connection, for tools that were read off a definition alone: they can be looked at, not called."""
+    """A placeholder connection for tools from a definition alone: they can be inspected, but not called."""
 
     seconds: Final = 30.0
 
     async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Raise a `ToolFailed`."""
-        text = "the tool was read off a definition alone, and there is no connection to its server"
+        text = "the tool was created from a definition alone, without a connection to its server"
         raise ToolFailed(text, code="mcp.closed", retry="host")
 
 
 class Connection:
-    """What is asked of one server; opened when it is first needed, and again when it has broken.
+    """Sends requests to one server; opens the connection when needed, and again after it breaks.
 
     Args:
-        dial: What opens a connection.
-        seconds: How long that may take, and how long whoever is not in a call waits for an answer.
+        dial: Opens a connection.
+        seconds: Timeout for opening, and for a response outside a call, in seconds.
     """
 
     def __init__(self, dial: Dial, seconds: float) -> None:
@@ -224,7 +222,7 @@ class Connection:
         self._is_closed = False
 
     async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what *work* makes of the dialogue; whoever cancels this cancels it in the loop of the server too."""
+        """Run *work* with the dialogue and return its result; cancelling this cancels it in the server's loop too."""
         life = self._living()
         try:
             await asyncio.wrap_future(life.opened)
@@ -233,7 +231,7 @@ class Connection:
         return await asyncio.wrap_future(life.submit(work))
 
     def asked_now(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what `asked` does to whoever waits here, but no longer than so many seconds for each step."""
+        """Do the same as `asked`, blocking the thread, with the timeout applied to each step."""
         life = self._living()
         self._awaited(life.opened, self.seconds + LEAVING)
         return self._awaited(life.submit(work), self.seconds)
@@ -247,10 +245,10 @@ class Connection:
             future.cancel()
 
     def _living(self) -> Life:
-        """Return a connection that is open, or is about to be."""
+        """Return a connection that is open or opening."""
         with self._lock:
             if self._is_closed:
-                raise ToolFailed("the connection to the server was closed here", code="mcp.closed", retry="host")
+                raise ToolFailed("the connection to the server was closed by the host", code="mcp.closed", retry="host")
             if self._life is None or self._life.is_over:
                 self._life = self._begun()
             return self._life
@@ -258,7 +256,7 @@ class Connection:
     def _begun(self) -> Life:
         now = monotonic()
         if len(self._openings) == OPENINGS and now - self._openings[0] < WITHIN:
-            text = f"the server was started {OPENINGS} times within {WITHIN:g} s, and is left alone for a while"
+            text = f"the server was started {OPENINGS} times within {WITHIN:g} s; it is not restarted for a while"
             raise ToolFailed(text, code="mcp.start", retry="later")
         self._openings.append(now)
         life = Life(self._dial, self.seconds)
@@ -266,7 +264,7 @@ class Connection:
         return life
 
     def close(self) -> None:
-        """Close it for good: the child, the thread and all descriptors are gone when this returns."""
+        """Close it permanently; the child process, the thread and all descriptors are gone when this returns."""
         with self._lock:
             self._is_closed = True
             life = self._life

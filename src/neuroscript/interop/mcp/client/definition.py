@@ -1,8 +1,7 @@
-"""What a server says of a tool as a tool of ours: its contract, its words made safe, and what it needs.
+"""Conversion of a server's tool definition to a tool: its spec, its sanitized descriptions and its policy.
 
-What annotations say are claims. Without ``trust_annotations`` none is believed, and every tool deletes.
-
-Source: contract section 5; Model Context Protocol, "Tool annotations".
+Annotations are unverified claims. Without ``trust_annotations`` they are ignored, and every tool has the effect
+``deletes``.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from neuroscript.tools.tool import ToolImplementation
 
 @attrs.frozen
 class Belief:
-    """What a host says of a server.
+    """How far a host trusts a server.
 
     Attributes:
-        trusted: Whether its tools are called without an approval.
-        annotations: Whether what it says of what its tools do is believed.
+        trusted: Whether its tools are called without approval.
+        annotations: Whether its annotations about effects are accepted.
     """
 
     trusted: bool = False
@@ -41,16 +40,16 @@ class Belief:
 
 
 def named(definitions: Iterable[Definition], faults: list[str]) -> dict[str, Definition]:
-    """Return definitions by the word of each; those that have none, or one with another, are noted."""
+    """Return definitions by tool name; record the ones without a valid or unique name."""
     things = ((each.name, each) for each in definitions)
     return by_word(things, faults, "leave out all but one with select")
 
 
 def tool_of(definition: Definition, group: str, word: str, connection: Asking, belief: Belief) -> ToolImplementation:
-    """Return the tool that a definition describes.
+    """Return the tool for a definition.
 
     Raises:
-        SpecError: With everything about it that can not be taken.
+        SpecError: With every problem found.
     """
     data = definition.data
     schema = plain_schema(data["inputSchema"])
@@ -65,19 +64,19 @@ def tool_of(definition: Definition, group: str, word: str, connection: Asking, b
 
 
 def described(definition: Definition, group: str) -> ToolImplementation:
-    """Return the tool that a definition describes, to be looked at: no call of it comes to an end, so it needs nothing.
+    """Return the tool for a definition, for inspection only; it needs no capability, because its calls always fail.
 
     Raises:
-        SpecError: With everything about it that can not be taken.
+        SpecError: With every problem found.
     """
     return attrs.evolve(single(definition, group, Unconnected(), Belief()), policy=ToolPolicy())
 
 
 def single(definition: Definition, group: str, connection: Asking, belief: Belief) -> ToolImplementation:
-    """Return the tool that a definition describes, which has no others beside it.
+    """Return the tool for a definition on its own.
 
     Raises:
-        SpecError: With everything about it that can not be taken.
+        SpecError: With every problem found.
     """
     faults: list[str] = []
     for word in named([definition], faults):
@@ -86,7 +85,7 @@ def single(definition: Definition, group: str, connection: Asking, belief: Belie
 
 
 def policy_of(definition: Definition, group: str, belief: Belief, seconds: float) -> ToolPolicy:
-    """Return what a foreign tool needs: ``mcp:call:GROUP/NAME``, and an approval of each call unless it is trusted."""
+    """Return the policy: the capability ``mcp:call:GROUP/NAME``, and approval of each call unless it is trusted."""
     said: Mapping[str, Any] = definition.data.get("annotations") or {}
     claims = said if belief.annotations else {}
     is_reading = claims.get("readOnlyHint") is True
@@ -113,11 +112,11 @@ def tools_of(
     faults: list[str],
     deadline: float | None = None,
 ) -> list[ToolImplementation]:
-    """Return the tools that definitions describe.
+    """Return the tools for definitions.
 
     Args:
-        faults: Where to note each tool that cannot be used, and why; it stops no other.
-        deadline: Until when the definitions may be read, in seconds of `time.monotonic`.
+        faults: Receives the problems of tools that cannot be used; they do not affect other tools.
+        deadline: The time limit for reading the definitions, in seconds of `time.monotonic`.
 
     Raises:
         TimeoutError: The deadline has passed.
@@ -130,6 +129,6 @@ def tools_of(
             found.append(tool_of(each, group, word, connection, belief))
         except SpecError as error:
             faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
-        except Exception as error:  # a definition is from outside, and one that we cannot read stops no other
+        except Exception as error:  # definitions are untrusted; one that cannot be read must not affect the others
             faults.append(f"{shown(each.name)}: cannot be read ({type_name(error)})")
     return found

@@ -1,7 +1,4 @@
-"""A client that somebody else has connected, and one tool of its server.
-
-Source: seed-systems.md AH-53; issue "MCP and the frameworks".
-"""
+"""An MCP client that the host has connected, and one tool of its server."""
 
 from __future__ import annotations
 
@@ -20,15 +17,15 @@ from neuroscript.io.text import one_line
 
 T = TypeVar("T")
 
-WAITING: Final = "a client is answered on the loop that it lives on, which waits here; await acall or aexec there"
+WAITING: Final = "the client's event loop is blocked by this call; use await with acall or aexec in that loop"
 
 
 class Lent:
-    """What is asked of a server over a client of others, on the loop that the client lives on.
+    """Sends requests to a server through a client of the host, on the client's event loop.
 
     Args:
-        dialogue: Over that client.
-        seconds: How long a call may take.
+        dialogue: The dialogue that uses the client.
+        seconds: Timeout of a call, in seconds.
     """
 
     def __init__(self, dialogue: Any, seconds: float) -> None:
@@ -37,13 +34,13 @@ class Lent:
         self._loop = asyncio.get_running_loop()
 
     async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what *work* makes of the dialogue; whoever cancels this cancels it on the client's loop too."""
+        """Run *work* with the dialogue and return its result; cancelling this cancels it on the client's loop too."""
         if asyncio.get_running_loop() is self._loop:
             return await work(self._dialogue)
         asking = self._asked(work)
         try:
             future = asyncio.run_coroutine_threadsafe(asking, self._loop)
-        except RuntimeError:  # it has been closed
+        except RuntimeError:  # the loop has been closed
             asking.close()
             raise over() from None
         return await asyncio.wrap_future(future)
@@ -52,7 +49,7 @@ class Lent:
         return await work(self._dialogue)
 
     def refuse_to_wait(self, tool: str) -> None:
-        """Raise a `ToolFailed`, ``mcp.waiting``, where the client's own loop would wait for an answer in vain."""
+        """Raise a `ToolFailed` with ``mcp.waiting`` if the client's own loop would block and never get a response."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
@@ -73,15 +70,15 @@ class _Session:
 
 
 async def lent(client: Any, seconds: float) -> tuple[Lent, dict[str, Definition]]:
-    """Return a client as a connection, and what its server says its tools are, by the server's names.
+    """Return a client as a connection, and the definitions of its server's tools by name on the server.
 
     Args:
-        client: One that is connected: a session or a client of the SDK, or a client of FastMCP.
-        seconds: How long a call may take, and the list of tools.
+        client: A connected session or client of the SDK, or a connected FastMCP client.
+        seconds: Timeout of a call, and of listing the tools, in seconds.
 
     Raises:
-        SpecError: It is none, or none that is connected.
-        ToolFailed: The server does not say what its tools are.
+        SpecError: It is not a client, or it is not connected.
+        ToolFailed: The server does not list its tools.
         ModuleNotFoundError: The extra ``mcp`` is not installed.
     """
     try:
@@ -89,15 +86,15 @@ async def lent(client: Any, seconds: float) -> tuple[Lent, dict[str, Definition]
 
         from neuroscript.interop.mcp.client.sdk import Dialogue
     except ImportError as error:
-        raise missing("a client of MCP needs its SDK", "mcp", error) from None
+        raise missing("using an MCP client needs the SDK of MCP", "mcp", error) from None
     dialogue = Dialogue(lambda: None)
     dialogue.client = _Session(client) if isinstance(client, ClientSession) else client
     try:
         is_connected = isinstance(getattr(client, "session", client), ClientSession)
-    except RuntimeError:  # it says so where it is not
+    except RuntimeError:  # raised by a client that is not connected
         is_connected = False
     if not is_connected:
-        raise SpecError("client", ["expected a session or a client of the SDK of MCP or of FastMCP that is connected"])
+        raise SpecError("client", ["expected a connected session or client of the MCP SDK or of FastMCP"])
     connection = Lent(dialogue, seconds)
     try:
         return connection, dict(await asyncio.wait_for(dialogue.definitions(), seconds))
@@ -106,17 +103,17 @@ async def lent(client: Any, seconds: float) -> tuple[Lent, dict[str, Definition]
 
 
 class ToolMissing(SpecError):
-    """A server has no tool of the name that was asked for; it is said in the words of AgentHeaven alone."""
+    """The server has no tool with the requested name; the message is worded as in AgentHeaven."""
 
     def __str__(self) -> str:
         return self.problems[0]
 
 
 def one_of(definitions: Mapping[str, Definition], name: str) -> Definition:
-    """Return the definition of a name.
+    """Return the definition with a name.
 
     Raises:
-        ToolMissing: There is none; the names are those that the server told, escaped and cut.
+        ToolMissing: It does not exist; the error lists the names from the server, escaped and truncated.
     """
     if name not in definitions:
         text = f"Tool {name!r} not found on server. Available tools: {[*definitions]!r}"

@@ -1,7 +1,4 @@
-"""An MCP server's tools as a set of tools, over one connection, and held to what a host has accepted.
-
-Source: issue "MCP", from_mcp; contract section 5.
-"""
+"""Load the tools of an MCP server as a toolset, and check them against the definitions that the host has accepted."""
 
 from __future__ import annotations
 
@@ -31,20 +28,20 @@ from neuroscript.tools.injection_sources import Secret
 from neuroscript.tools.toolset import Toolset
 
 SUBJECT: Final = "mcp"
-"""What errors call what is made here, before its group."""
+"""The subject of errors, before the group."""
 
-MISSING: Final = f"the SDK of MCP is not installed; install it with: {mending('mcp')}"
+MISSING: Final = f"the MCP SDK is not installed; install it with: {mending('mcp')}"
 
 
 class McpServer:
-    """A server of the Model Context Protocol; a plugin of hooks too, which brings its tools and ends with its engine.
+    """An MCP server; also a plugin that adds its tools to an engine and ends with it.
 
-    It is made by `from_mcp`, and closed by `close`, by ``with``, or with the engine whose hook it is.
+    `from_mcp` creates it. It is closed by `close`, by ``with``, or together with the engine it is a plugin of.
 
     Attributes:
-        toolset: The tools that were taken.
-        skipped: Why others were left out.
-        definitions: What was accepted of the server, by the server's names.
+        toolset: The loaded tools.
+        skipped: Why other tools were left out.
+        definitions: The accepted definitions, by name on the server.
     """
 
     def __init__(
@@ -56,48 +53,48 @@ class McpServer:
         self._connection = connection
 
     def connect(self) -> None:
-        """Open the connection now, where it is not open.
+        """Open the connection now, if it is not open.
 
         Raises:
-            PluginError: ``mcp.start``, it can not be opened.
+            PluginError: ``mcp.start``: it cannot be opened.
         """
         listed(self._connection, self.toolset.name)
 
     @property
     def offered(self) -> file.Definitions:
-        """What the server says its tools are now, by its names; `PluginError` where it can not be asked."""
+        """The current definitions by name on the server; raises a `PluginError` if the server cannot be reached."""
         return listed(self._connection, self.toolset.name)
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """What the server says now that is not what was accepted; `PluginError` where it can not be asked."""
+        """How the server differs from what was accepted; raises a `PluginError` if it cannot be reached."""
         return file.differences(self.definitions, self.offered)
 
     def accept(self, path: str | os.PathLike[str]) -> tuple[Difference, ...]:
-        """Write down all that the server says now as accepted, and return what is different from before.
+        """Write the server's current definitions to a file as accepted, and return what has changed.
 
-        The tools of this set stay what they are; `from_mcp` with ``accepted`` takes those of the file.
+        The tools of this object do not change; pass the file to `from_mcp` as ``accepted`` to load the new ones.
 
         Raises:
-            PluginError: The server can not be asked.
-            OSError: The file can not be written.
+            PluginError: The server cannot be reached.
+            OSError: The file cannot be written.
         """
         now = self.offered
         file.write(path, now)
         return file.differences(self.definitions, now)
 
     def close(self) -> None:
-        """End the connection: its child, its thread and its descriptors are gone when this returns."""
+        """End the connection; its child process, thread and descriptors are gone when this returns."""
         self._connection.close()
 
     @hookimpl
     def neuroscript_toolsets(self) -> Iterable[Toolset]:
-        """Bring the tools to an engine."""
+        """Add the tools to an engine."""
         return [self.toolset]
 
     @hookimpl
     def neuroscript_engine_closed(self) -> None:
-        """End the connection with the engine."""
+        """End the connection when the engine is closed."""
         self.close()
 
     def __enter__(self) -> Self:
@@ -129,35 +126,35 @@ def from_mcp(
     accepted: str | os.PathLike[str] | Mapping[str, Definition] | None = None,
     timeout: float = SECONDS,
 ) -> McpServer:
-    """Return the tools of an MCP server, which is a program that is started here, or is reached over HTTP.
+    """Return the tools of an MCP server, which is started as a program or reached over HTTP.
 
-    With *accepted* nothing is started or reached before the first call; without, the server is asked at once, and what
-    it says is taken for as long as this lives.
+    With *accepted*, the server is started or reached at the first call. Without it, the server is asked for its tools
+    now, and these definitions remain in use.
 
     Args:
-        command: The program and its arguments; no shell reads them.
-        url: The address of a server of streamable HTTP, in place of a command.
-        group: The group of the tools, and what the server is called in needs: ``mcp:call:GROUP/TOOL``.
-        env: What the program gets besides ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER``; a `Secret`
-            stands for one of *secrets*.
-        headers: What goes with each request, likewise.
-        secrets: Texts by name, those of the host.
-        cwd: The program's working directory.
-        plain_http: Whether secrets may go to another machine unencrypted: headers that are a `Secret`, or are called
-            ``Authorization``, ``Cookie`` or ``Proxy-Authorization``.
-        trusted: Whether its tools are called without an approval of each call.
-        trust_annotations: Whether what the server says of what its tools do is believed: a tool that says it only reads
-            needs no approval then.
-        select: Patterns of the tools to take, as in ``files.read_*``. None takes all.
-        skip: Whether tools that can not be taken are left out; ``skipped`` says why.
-        accepted: A file that `McpServer.accept` wrote, or definitions by the server's names. Nothing else is taken, and
-            a tool that is not what stands there is not called.
-        timeout: Seconds that a call may take, and the opening of the connection.
+        command: The program and its arguments; no shell interprets them.
+        url: The URL of a streamable HTTP server, in place of a command.
+        group: The group of the tools, and the name of the server in the capability ``mcp:call:GROUP/TOOL``.
+        env: Environment variables for the program in addition to ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM``
+            and ``USER``; a `Secret` is replaced by the value in *secrets*.
+        headers: Headers for each request; a `Secret` is replaced in the same way.
+        secrets: The values of the host's secrets, by name.
+        cwd: The working directory of the program.
+        plain_http: Permit sending secrets to another machine unencrypted: headers with a `Secret`, and the headers
+            ``Authorization``, ``Cookie`` and ``Proxy-Authorization``.
+        trusted: Call the tools without approval.
+        trust_annotations: Accept the server's annotations about the effects of its tools; tools that are annotated as
+            read-only then need no approval.
+        select: Patterns of the tools to load, such as ``files.read_*``. None loads all.
+        skip: Leave out tools that cannot be loaded; ``skipped`` contains the reasons.
+        accepted: A file that `McpServer.accept` wrote, or definitions by name on the server. Only these tools are
+            loaded, and a call fails if the server's definition differs.
+        timeout: Timeout of a call, and of opening the connection, in seconds.
 
     Raises:
-        SpecError: With everything that is wrong: with what was given here, or with the tools. One that says a secret
-            which its server was given is not taken at all.
-        PluginError: ``mcp.start``, the server can not be reached, or its tools cannot be read within *timeout*.
+        SpecError: With every problem found in the arguments, or in the tools. A server whose definitions contain a
+            secret it received is rejected.
+        PluginError: ``mcp.start``: the server cannot be reached, or its tools cannot be read within *timeout*.
     """
     word = canonical(group)
     exposed = () if plain_http else secret_headers(headers or {})
@@ -181,7 +178,7 @@ def from_mcp(
 
 
 def _told(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str]:
-    """Yield which definitions say a secret that their server was given; models would read it."""
+    """Yield the definitions that contain a secret the server received, because models would read it."""
     received = SecretSet()
     for secret in secrets:
         if len(secret) >= SHORTEST:
@@ -189,11 +186,11 @@ def _told(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str
     known = Redactor(received)
     for name, each in definitions.items():
         if known.plain(dict(each.data)) != each.data:
-            yield f"{known.text(shown(name))}: says a secret that the server was given"
+            yield f"{known.text(shown(name))}: contains a secret that was passed to the server"
 
 
 def group_of(group: str, timeout: float) -> str:
-    """Return the group of a server's tools as it is written; `SpecError` where it or the timeout can not be."""
+    """Return the canonical group of a server's tools, or raise a `SpecError` if it or the timeout is invalid."""
     word = canonical(group)
     faults = list(_group_faults(word, timeout))
     if faults:
@@ -203,13 +200,13 @@ def group_of(group: str, timeout: float) -> str:
 
 def _group_faults(group: str, timeout: float) -> Iterable[str]:
     if not is_group(group):
-        yield f"group: {shown(group)} is not that of a group"
+        yield f"group: {shown(group)} is not a valid group name"
     if not is_seconds(timeout):
         yield "timeout: expected a finite number of seconds above 0"
 
 
 def _is_installed() -> bool:
-    """Tell whether there is an SDK, and load none of it."""
+    """Return whether the SDK is installed, without importing it."""
     try:
         return find_spec("mcp") is not None
     except ValueError:
@@ -224,11 +221,11 @@ def taken(
     select: str | Iterable[str] | None,
     skip: bool,
 ) -> McpServer:
-    """Return what stands at the other end of a connection, with its tools as `from_mcp` says; else it is closed.
+    """Return the server at the other end of a connection, with the tools chosen as in `from_mcp`; close it on an error.
 
     Raises:
-        SpecError: With everything about the tools that is wrong.
-        PluginError: It can not be asked, or its tools cannot be read in time.
+        SpecError: With every problem found in the tools.
+        PluginError: The server cannot be reached, or its tools cannot be read in time.
     """
     deadline: float | None = None
     try:
@@ -254,7 +251,7 @@ def taken(
 
 
 def _selected(names: list[str], group: str, select: str | Iterable[str] | None) -> list[str]:
-    """Return the names of a server whose tools a pattern matches."""
+    """Return the names on the server of the tools that a pattern matches."""
     if select is None:
         return names
     patterns = [select] if isinstance(select, str) else list(select)
@@ -263,13 +260,13 @@ def _selected(names: list[str], group: str, select: str | Iterable[str] | None) 
         matches = matching(pattern)
         some = {name for name in names if matches(f"{group}.{word_of(name)}")}
         if not some:
-            raise SpecError(f"{SUBJECT} {group}", [f"select: no tool has a name that {shown(pattern)} matches"])
+            raise SpecError(f"{SUBJECT} {group}", [f"select: no tool matches {shown(pattern)}"])
         chosen |= some
     return [name for name in names if name in chosen]
 
 
 def listed(connection: Connection, group: str) -> file.Definitions:
-    """Return what a server says its tools are now; `PluginError` where it can not be asked."""
+    """Return the current definitions of a server, or raise a `PluginError` if it cannot be reached."""
     return dict(_listing(connection, group).definitions)
 
 

@@ -1,8 +1,6 @@
-"""Where a server is, and what is wrong with what a host says of it.
+"""The location of a server, and the checks of its settings.
 
-What speaks to it is loaded when it is first opened, for that takes longer than most commands.
-
-Source: issue "MCP", from_mcp.
+The SDK is imported when a connection is first opened, because importing it takes longer than most commands.
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from neuroscript.tools.injection_sources import Secret
 
 @attrs.frozen
 class Place:
-    """Where a server is: a command, or a URL.
+    """The location of a server: a command or a URL.
 
     Attributes:
-        command: The program and its arguments; no shell reads them.
-        url: Of streamable HTTP.
-        env: What the program gets besides ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER``.
-        headers: What goes with each request.
-        cwd: The program's working directory.
+        command: The program and its arguments; no shell interprets them.
+        url: The URL of a streamable HTTP server.
+        env: Environment variables in addition to ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER``.
+        headers: Headers for each request.
+        cwd: The working directory of the program.
     """
 
     command: tuple[str, ...]
@@ -38,35 +36,35 @@ class Place:
     cwd: str | None
 
     def dialogue(self, ended: Callable[[], None]) -> AbstractAsyncContextManager[Any]:
-        """Return what opens a `Dialogue`, and closes it again; *ended* is called where the other side does that."""
+        """Return a context manager that opens a `Dialogue`; *ended* is called if the other side closes it."""
         from neuroscript.interop.mcp.client.sdk import opened
 
         return opened(self, ended)
 
 
 def place_faults(command: Sequence[str], url: str, exposed: Iterable[str]) -> Iterator[str]:
-    """Yield what is wrong with a command and a URL, of which one is given.
+    """Yield the problems of a command and a URL; exactly one of them is required.
 
     Args:
-        exposed: Names of headers that must not go to another machine unencrypted.
+        exposed: Names of headers that must not be sent to another machine unencrypted.
     """
     if bool(command) == bool(url):
-        yield "give a command or a url, one of the two"
+        yield "pass either a command or a url"
     if command and not is_command(command):
-        yield "command: expected the program and its arguments, each a text"
+        yield "command: expected the program and its arguments, each a string"
     if url:
         yield from url_faults(url, exposed)
 
 
 def secret_headers(headers: Mapping[str, str | Secret]) -> list[str]:
-    """Return the names of headers that hold a secret."""
+    """Return the names of the headers that contain a secret."""
     return [name for name, each in headers.items() if isinstance(each, Secret) or name.lower() in SECRET]
 
 
 def texts(
     what: str, given: Mapping[str, str | Secret], secrets: Mapping[str, str], faults: list[str]
 ) -> dict[str, str]:
-    """Return texts by name, with secrets in their places; one that is not lent is noted."""
+    """Return strings by name, with secrets replaced by their values; record secrets that the host does not provide."""
     found = {}
     for name, each in given.items():
         if isinstance(each, Secret):
@@ -75,7 +73,7 @@ def texts(
                 continue
             each = secrets[each.name]
         if not is_line(each):
-            faults.append(f"{what}: {shown(name)} must be a text of one line, or a Secret")
+            faults.append(f"{what}: {shown(name)}: expected a string of one line, or a Secret")
             continue
         found[name] = each
     return found

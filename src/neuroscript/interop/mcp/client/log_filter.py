@@ -1,8 +1,6 @@
-"""What the SDK of MCP logs while it speaks to a server, which is kept out of every log.
+"""A filter for the log messages of the MCP SDK while it communicates with a server.
 
-It tells what the server wrote, with tracebacks, and addresses; and what was wrong is told by the error of the call.
-
-Source: issue "MCP", text from outside; contract section 6.
+The messages contain data from the server, tracebacks and addresses. The error of the call reports what went wrong.
 """
 
 from __future__ import annotations
@@ -12,17 +10,17 @@ from contextvars import ContextVar
 from typing import Final
 
 ROOTS: Final = ("client", "httpcore2", "httpx2", "mcp")
-"""How the names of its loggers begin, and those of what it uses."""
+"""Prefixes of the logger names of the SDK and its dependencies."""
 
 LATE: Final = tuple(f"httpcore2.{each}" for each in ("connection", "http11", "http2", "proxy", "socks"))
-"""Loggers that are made when the first connection is opened."""
+"""Loggers that are created when the first connection is opened."""
 
 HUSHED: Final[ContextVar[bool]] = ContextVar("neuroscript.interop.mcp.client.log_filter", default=False)
-"""Whether it speaks to a server of ours here; others who use the SDK in this process read what it logs."""
+"""Whether the current context communicates with a server for this package; other users of the SDK are not filtered."""
 
 
 def hush() -> None:
-    """Keep out of every log what is logged from here on, in this context and in those that it begins."""
+    """Filter log messages from now on, in this context and in contexts copied from it."""
     HUSHED.set(True)
     for name in [*logging.Logger.manager.loggerDict, *LATE]:
         if name.partition(".")[0] in ROOTS:

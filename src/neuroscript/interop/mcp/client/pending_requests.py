@@ -1,8 +1,8 @@
-"""Requests that a server has not answered yet, and the error of each whose answer cannot be used.
+"""Requests that a server has not answered yet, and errors for responses that cannot be used.
 
-The SDK drops a message that it cannot parse, so that the caller would wait for its timeout. And it builds an object for
-each part of a result before the result can be looked at. Both are found on the way from the transport to the SDK: the
-request is answered with an error that says why.
+The SDK drops a message that it cannot parse, so the caller would wait for its timeout. It also creates an object for
+each part of a result before the result can be checked. Both problems are detected between the transport and the SDK,
+and the request gets an error with the reason.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ except ImportError as error:
     raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
 MAX_TOOLS: Final = 1_000
-"""How many tools a server may list."""
+"""Maximum number of tools of a server."""
 
 MAX_PARTS: Final = {"content": (10_000, "content parts"), "tools": (MAX_TOOLS, "tools")}
-"""How many items each list of a result may have, and what they are called."""
+"""Maximum number of items in each list of a result, and their description."""
 
 MAX_IDS: Final = 10
 HEAD: Final = 4_096
-"""How many ids are looked for in a message that is JSON but not an answer, and in how many characters of one that is
-not JSON."""
+"""Where ids are searched in messages that are not responses: the number of ids in a JSON message, and the number of
+characters of a message that is not JSON."""
 
 FAILED: Final = "Failed to parse "
-"""How the SDK begins its own error of an answer over HTTP that it cannot parse; what follows quotes the answer."""
+"""The prefix of the SDK's error for an HTTP response that it cannot parse; the rest quotes the response."""
 
 NO_ID: Final = ""
 ID: Final = re.compile(r'"id"\s*:\s*(?:(-?[0-9]{1,20})|"([^"\\]{1,64})")\s*[,}]')
 
 
 class Pending:
-    """The requests of one connection that have no answer yet."""
+    """The requests of one connection that have no response yet."""
 
     def __init__(self) -> None:
         self._ids: dict[str, RequestId] = {}
 
     def sent(self, item: SessionMessage) -> None:
-        """Note a message that goes to the server: a request, or that one was cancelled."""
+        """Record a message to the server: a request or a cancellation."""
         match item.message:
             case JSONRPCRequest(id=id):
                 self._ids[str(id)] = id
@@ -64,7 +64,7 @@ class Pending:
                 self._ids.pop(str(id), None)
 
     def received(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """Return a message of the server, or in its place the error of the request whose answer cannot be used."""
+        """Return a message of the server, or an error for its request if it is an unusable response."""
         if isinstance(item, Exception):
             return self._unparsed(item)
         match item.message:
@@ -81,7 +81,7 @@ class Pending:
         return item
 
     def _unparsed(self, error: Exception) -> SessionMessage | Exception:
-        """Return the error of the request that a message belongs to; what belongs to none stays what it is."""
+        """Return an error for the request that a message belongs to; other messages are returned unchanged."""
         if not isinstance(error, ValidationError):
             return error
         data = [each["input"] for each in error.errors(include_url=False, include_context=False)]
@@ -98,7 +98,7 @@ def _failed(id: RequestId | None, reason: str) -> SessionMessage:
 
 
 def _reason(data: object) -> str:
-    """Return why an answer could not be parsed, by how it, or the error of the SDK, ends."""
+    """Return why a response could not be parsed, from the end of it or of the SDK's error."""
     text = data if isinstance(data, str) else ""
     if text.endswith(TOO_MANY):
         return f"has more than {MAX_VALUES} values"
@@ -106,7 +106,7 @@ def _reason(data: object) -> str:
 
 
 def _excess(result: dict[str, Any]) -> str:
-    """Return what a result has too many of, or ``""``."""
+    """Return which limit a result exceeds, or ``""``."""
     for key, (most, things) in MAX_PARTS.items():
         parts = result.get(key)
         if isinstance(parts, list) and len(parts) > most:
@@ -115,9 +115,9 @@ def _excess(result: dict[str, Any]) -> str:
 
 
 def _answered_ids(data: object) -> Iterator[str]:
-    """Yield the id of each answer in a message that could not be parsed, `NO_ID` where a broken text has none.
+    """Yield the id of each response in an invalid message, or `NO_ID` for malformed JSON without one.
 
-    An answer without an id is not attributed to a request: some servers answer notifications that way.
+    A response without an id is not attributed to a request, because some servers respond to notifications that way.
     """
     match data:
         case {"id": int() | str() as id, "result": _} | {"id": int() | str() as id, "error": _}:

@@ -1,7 +1,4 @@
-"""What came of a call as a value: structured content that is held to its schema, else texts, and bytes with their type.
-
-Source: Model Context Protocol, "Tool Result"; contract section 3.
-"""
+"""Results of MCP tools as values: structured content that matches its schema, otherwise the content blocks."""
 
 from __future__ import annotations
 
@@ -29,10 +26,10 @@ class Promise:
     """What a tool returns.
 
     Attributes:
-        type: ``any`` where nothing is said.
-        nullable: Whether None is a result too.
-        is_wrapped: Whether it stands under ``result``.
-        checker: What holds structured content to the schema; None where there is no schema.
+        type: The return type; ``any`` if the tool has no output schema.
+        nullable: Whether None is a possible result.
+        is_wrapped: Whether the value is nested under ``result``.
+        checker: Validates structured content; None without an output schema.
     """
 
     type: ArgType = ArgType.ANY
@@ -43,20 +40,20 @@ class Promise:
 
 @attrs.frozen
 class Unusable:
-    """Why an answer cannot be used: the data of an error that stands in for it, where no server can put one.
+    """Why a response cannot be used: the data of a replacement error, of a type that no server can send.
 
     Attributes:
-        reason: What is wrong with the answer, as in ``cannot be parsed``.
+        reason: What is wrong with the response, such as ``cannot be parsed``.
     """
 
     reason: str
 
 
 def promise_of(schema: Mapping[str, Any] | None) -> Promise:
-    """Return what an output schema promises; None is no schema.
+    """Return what an output schema promises; pass None for a tool without one.
 
     Raises:
-        SpecError: It can not be read.
+        SpecError: It cannot be read.
     """
     if schema is None:
         return Promise()
@@ -75,17 +72,17 @@ def promise_of(schema: Mapping[str, Any] | None) -> Promise:
 
 
 def value_of(result: Mapping[str, Any], promise: Promise) -> Any:
-    """Return the value of a result, as plain data of the protocol.
+    """Return the value of a result in the wire format of MCP.
 
     Raises:
-        ToolFailed: ``mcp.error``, the tool says that it failed; ``mcp.answer``, the result is not what was promised.
+        ToolFailed: ``mcp.error``: the tool reports a failure. ``mcp.answer``: the result does not match its schema.
     """
     blocks = result.get("content") or []
     if result.get("isError") is True:
         raise ToolFailed(f"the server says: {_said(blocks)}", code="mcp.error", retry="model")
     structured = result.get("structuredContent")
     if not _is_finite(structured):
-        raise unlike("holds a number that JSON does not have, such as NaN")
+        raise unlike("contains a number that JSON does not support, such as NaN")
     if promise.checker is not None:
         return _held(result, structured, promise)
     if structured is not None:
@@ -95,7 +92,7 @@ def value_of(result: Mapping[str, Any], promise: Promise) -> Any:
 
 
 def _is_finite(value: object) -> bool:
-    """Tell whether all numbers are finite; the parser of the SDK takes ``NaN`` and ``Infinity`` too."""
+    """Return whether all numbers are finite; the SDK's parser accepts ``NaN`` and ``Infinity``."""
     rest = [value]
     while rest:
         match rest.pop():
@@ -115,19 +112,19 @@ def _said(blocks: Any) -> str:
 
 def _held(result: Mapping[str, Any], structured: Any, promise: Promise) -> Any:
     if "structuredContent" not in result:
-        raise unlike("has no structured content, and the tool's output schema promises it")
+        raise unlike("has no structured content, which the tool's output schema requires")
     if promise.checker is not None and promise.checker.problems(structured):
-        raise unlike("is not what the tool's output schema promises")
+        raise unlike("does not match the tool's output schema")
     return structured[WRAPPED] if promise.is_wrapped else structured
 
 
 def unlike(what: str) -> ToolFailed:
-    """Return the error of an answer that is not what was promised."""
+    """Return the error for an unusable response."""
     return ToolFailed(f"the server's answer {what}", code="mcp.answer", retry="never")
 
 
 def _value(block: Mapping[str, Any]) -> Any:
-    """Return the value of a block: a text, or a map that says its media type."""
+    """Return the value of a content block: a string, or a map with the media type."""
     match block:
         case {"type": "text", "text": str(text)}:
             return text
@@ -143,11 +140,11 @@ def _value(block: Mapping[str, Any]) -> Any:
             link = {"uri": uri, "media_type": block.get("mimeType"), "name": block.get("name")}
             return {**link, "description": block.get("description")}
         case _:
-            raise unlike("holds what this version knows no value for")
+            raise unlike("contains an unsupported content type")
 
 
 def _bytes(text: str) -> bytes:
     try:
         return a2b_base64(text, strict_mode=True)
     except (Error, ValueError):
-        raise unlike("holds what is no base64") from None
+        raise unlike("contains invalid base64") from None

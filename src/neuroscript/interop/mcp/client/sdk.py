@@ -1,8 +1,8 @@
-"""The door to the SDK: what is asked of a server, and what it answers.
+"""The interface to the MCP SDK: requests to a server and their responses.
 
-Nothing that a server asks of its client is offered: no sampling, no elicitation, no roots.
+The client declares no capability of its own: no sampling, no elicitation and no roots.
 
-Source: Model Context Protocol, 2025-11-25 and 2026-07-28; ecosystem.md part 9.
+Supports MCP 2025-11-25 and 2026-07-28.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ except ImportError as error:
     raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
 PAGES: Final = 100
-"""On how many pages a server may list its tools."""
+"""Maximum number of pages in a tool list."""
 
 TRIES: Final = 5
-"""How often in a row tools are listed that change meanwhile; then what came last is taken, for this once."""
+"""Maximum number of attempts to list tools that change meanwhile; then the last list is used once."""
 
 LARGEST: Final = 4 * 1024 * 1024
-"""How many characters all definitions of a server may have together, as JSON."""
+"""Maximum size of all definitions of a server together, in characters of JSON."""
 
 GARBAGE: Final = 100
-"""How many lines that are no message a server may write before its connection is ended."""
+"""Maximum number of invalid lines before the connection is ended."""
 
 GONE: Final = "Session terminated"
-"""What the SDK says where a server over HTTP has forgotten the session."""
+"""The SDK's message when an HTTP server no longer knows the session."""
 
 CLOSED: Final = ("Connection closed", "SSE stream ended", "SSE stream failed")
-"""How it begins where a connection has ended; its code alone says nothing, for servers have it for their own errors."""
+"""Prefixes of the SDK's message for an ended connection; the error code is ambiguous, because servers also use it."""
 
 
 @asynccontextmanager
 async def opened(place: Place, ended: Callable[[], None]) -> AsyncIterator[Dialogue]:
-    """Open a connection, and close it again; *ended* is called where the other side does that."""
+    """Open a connection and close it at the end; *ended* is called if the other side closes it."""
     async with AsyncExitStack() as stack:
         made = Dialogue(ended)
         transport = await reached(place, ended, stack)
@@ -78,10 +78,10 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 class Dialogue:
-    """What is asked of a server over one connection, in its loop.
+    """Requests to a server over one connection, in its event loop.
 
     Attributes:
-        client: The SDK's, or another one that has a ``session`` of the SDK.
+        client: The SDK client, or another client with a ``session`` of the SDK.
     """
 
     client: Any
@@ -93,7 +93,7 @@ class Dialogue:
         self._garbage = 0
 
     async def heard(self, message: Any) -> None:
-        """Take a message that was not asked for: lists that changed are asked for again before they are used."""
+        """Handle an unsolicited message; a changed tool list is requested again before its next use."""
         if isinstance(message, types.ToolListChangedNotification):
             self._listed = None
         elif isinstance(message, Exception):
@@ -102,7 +102,7 @@ class Dialogue:
                 self._end()
 
     async def listen(self) -> None:
-        """Hear of lists that changed from servers of protocols since 2026, which tell only those who ask."""
+        """Subscribe to changes of the tool list; servers with protocols since 2026 notify only subscribers."""
         if self.client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return
         with suppress(MCPError, SubscriptionLost, ValidationError, RuntimeError):
@@ -112,10 +112,10 @@ class Dialogue:
         self._listed = None
 
     async def definitions(self) -> Mapping[str, Definition]:
-        """Return what the server says its tools are now, without those that cannot be used.
+        """Return the current definitions of the server, without tools that cannot be used.
 
         Raises:
-            ToolFailed: It does not say so.
+            ToolFailed: The server does not list its tools.
         """
         return (await self.listing()).definitions
 
@@ -123,7 +123,7 @@ class Dialogue:
         """Return what the server lists now.
 
         Raises:
-            ToolFailed: It does not list its tools.
+            ToolFailed: The server does not list its tools.
         """
         async with self._listing:
             if self._listed is not None:
@@ -132,10 +132,10 @@ class Dialogue:
                 self._listed = Listing()
                 try:
                     found: Listing = await _answered(self._pages())
-                except BaseException:  # nobody knows them yet
+                except BaseException:  # the list is still unknown
                     self._listed = None
                     raise
-                if self._listed is not None:  # else it has changed meanwhile
+                if self._listed is not None:  # otherwise it has changed meanwhile
                     self._listed = found
                     break
             return found
@@ -164,17 +164,15 @@ class Dialogue:
         raise unlike(f"lists its tools on more than {PAGES} pages")
 
     async def call(self, definition: Definition, arguments: dict[str, Any], told: ProgressFnT) -> Mapping[str, Any]:
-        """Call a tool that is what it was, and return its result as plain data of the protocol.
+        """Call a tool if its definition has not changed, and return the result in the wire format of MCP.
 
         Raises:
-            ToolFailed: ``mcp.changed``, it is not what it was; or there is no result.
+            ToolFailed: ``mcp.changed``: its definition has changed. Other codes: there is no result.
         """
         now = (await self.definitions()).get(definition.name)
         if now is None or now.digest != definition.digest:
-            what = "is gone from the server" if now is None else "is not what was accepted"
-            raise ToolFailed(
-                f"the tool {what}; its definition has to be accepted again", code="mcp.changed", retry="host"
-            )
+            what = "is no longer on the server" if now is None else "differs from its accepted definition"
+            raise ToolFailed(f"the tool {what}; review and accept it again", code="mcp.changed", retry="host")
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=definition.name, arguments=arguments))
         try:
             answer = await _answered(self._sent(request, told))
@@ -189,12 +187,12 @@ class Dialogue:
 
 
 def _data_of(model: BaseModel) -> dict[str, Any]:
-    """Return what came over the wire, under the wire's names; to dump it as JSON would make None of ``NaN``."""
+    """Return a message with the key names of the protocol; mode ``json`` would turn ``NaN`` into None."""
     return model.model_dump(mode="python", by_alias=True, exclude_unset=True, warnings=False)
 
 
 async def _answered(asked: Awaitable[Any]) -> Any:
-    """Return an answer, or raise what there is instead as `ToolFailed`."""
+    """Return a response; raise any error as a `ToolFailed`."""
     try:
         return await asked
     except ToolFailed:
@@ -202,7 +200,7 @@ async def _answered(asked: Awaitable[Any]) -> Any:
     except MCPError as error:
         raise _refused(error) from None
     except ValidationError:
-        raise unlike("is not what the protocol says") from None
+        raise unlike("does not conform to the protocol") from None
     except Exception as error:
         raise over() from error
 

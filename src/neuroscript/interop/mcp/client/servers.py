@@ -1,9 +1,7 @@
-"""The servers that a host's file names, as tools of an engine: each for itself, and one that is broken stops no other.
+"""The MCP servers in a configuration file as tools of an engine; a broken server does not affect the others.
 
-What a server says its tools are is written down when it is first seen. From then on nothing is started before one of
-its tools is called, and a tool that is not what stands there is not called.
-
-Source: issue "MCP", ``[mcp.NAME]`` in the configuration; reliability.md part 4.3.
+The definitions of a server are stored when it is first seen. From then on, a server is started only when one of its
+tools is called, and a tool whose definition has changed is not called.
 """
 
 from __future__ import annotations
@@ -22,27 +20,28 @@ from neuroscript.io.text import first, shown_path
 
 
 def add_servers(engine: Engine, path: str | os.PathLike[str]) -> tuple[PluginError, ...]:
-    """Add the tools of the servers that a file names; they end with the engine.
+    """Add the tools of the servers in a file; the servers end with the engine.
 
-    Each server that cannot be used is listed in `Engine.plugin_errors`, and so is each tool of a server that cannot be
-    used, unless the file says ``skip``; neither stops any other. A server whose definitions have not been accepted
-    before is started, or reached, now.
+    A server that cannot be used is listed in `Engine.plugin_errors`. So is each unusable tool of a server, unless the
+    file sets ``skip``. Neither affects other servers or tools. A server without accepted definitions is started or
+    reached now.
 
     Args:
-        path: As for `neuroscript.load_policy`. Its ``mcp`` tables start programs: name none that others could write.
+        path: A file as for `neuroscript.load_policy`. Its ``mcp`` tables start programs, so only use a file that no
+            other user can write.
 
     Returns:
-        Why some servers, or some of their tools, cannot be used; one error for each server.
+        One error for each server that cannot be used, or has tools that cannot be used.
 
     Raises:
-        SpecError: The file can not be read, or something in it is wrong; nothing has been added then.
+        SpecError: The file cannot be read or is invalid; nothing was added.
     """
     problems = (add_server(engine, table) for table in load_servers(path))
     return tuple(each for each in problems if each is not None)
 
 
 def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
-    """Add the tools of one server, with the secrets of the engine's host, or return why some or all cannot be used."""
+    """Add the tools of one server, with the secrets of the engine's host; return why some or all cannot be used."""
     subject = f"mcp.{table.name}"
     try:
         skipped = _added(engine, table)
@@ -54,7 +53,7 @@ def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
         problem = PluginError(subject, str(error), code="plugin.duplicate")
     except PluginError as error:
         problem = PluginError(subject, error.reason, code=error.code)
-    except Exception as error:  # of what a server says; no server stops a command that needs none of its tools
+    except Exception as error:  # caused by the server; it must not stop a command that does not need its tools
         problem = PluginError(subject, f"cannot be used ({type_name(error)})", code="plugin.broken")
         problem.__cause__ = error
     if problem is not None:
@@ -63,7 +62,7 @@ def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
 
 
 def _added(engine: Engine, table: ServerTable) -> list[str]:
-    """Add the tools of one server that can be used, and return why others cannot."""
+    """Add the usable tools of one server, and return why others cannot be used."""
     server = _accepted(table, engine.host.secrets)
     try:
         engine.add_hooks(server)
@@ -74,31 +73,31 @@ def _added(engine: Engine, table: ServerTable) -> list[str]:
 
 
 def _accepted(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
-    """Return a server with the tools that were accepted; of one that was never seen, those that it has now."""
+    """Return a server with its accepted tools; a new server gets the tools it has now."""
     if os.path.lexists(table.accepted):
         return _server(table, secrets, table.accepted, table.select)
     server = _server(table, secrets, None, table.select)
-    if os.path.lexists(table.accepted):  # somebody has accepted it meanwhile, and that holds
+    if os.path.lexists(table.accepted):  # another process has accepted it meanwhile; its definitions apply
         server.close()
         return _accepted(table, secrets)
     try:
         file.write(table.accepted, server.definitions)
     except OSError as error:
         server.close()
-        reason = f"what it says its tools are can not be written down ({type(error).__name__})"
+        reason = f"its tool definitions cannot be stored ({type(error).__name__})"
         raise PluginError(table.name, reason) from error
     return server
 
 
 def looked_at(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
-    """Return a server with all that it says its tools are now, whatever was accepted; what can not be taken is skipped.
+    """Return a server with all of its current tools, regardless of what was accepted; invalid ones are skipped.
 
     Args:
-        secrets: Texts by name, those of the host.
+        secrets: The values of the host's secrets, by name.
 
     Raises:
-        SpecError: The table names no server, or a secret that the host does not lend.
-        PluginError: ``mcp.start``, the server can not be reached.
+        SpecError: The table describes no valid server, or uses a secret that the host does not provide.
+        PluginError: ``mcp.start``: the server cannot be reached.
     """
     return _server(table, secrets, None, None)
 

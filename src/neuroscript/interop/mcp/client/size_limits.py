@@ -1,7 +1,7 @@
-"""Limits on the size of one message of a server: over its standard streams, and over HTTP.
+"""Size limits for a message from a server, over standard streams and over HTTP.
 
-The SDK reads a line, or a body that is not a stream of events, to its end, however long it is, and parses it whole. It
-lets us choose how the bytes of a line are decoded and which HTTP client it uses; bytes and values are counted there.
+The SDK reads a line, or a body that is not an event stream, to its end, however long it is, and parses it whole. It
+accepts a custom codec for lines and a custom HTTP client; bytes and values are counted there.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ except ImportError as error:
     raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
 LONGEST: Final = 16 * 1024 * 1024
-"""How long one message of a server may be, in bytes over HTTP and in characters over streams."""
+"""Maximum size of a message, in bytes over HTTP and in characters over streams."""
 
 MAX_VALUES: Final = 250_000
-"""How many values one message of a server may have; parsing takes up to a kilobyte for each."""
+"""Maximum number of values in a message; parsing needs up to a kilobyte for each."""
 
 TOO_LONG: Final = f"it is longer than {LONGEST} bytes"
 TOO_MANY: Final = f"\0it has more than {MAX_VALUES} values"
-"""The end of a message that was cut. Because of the NUL it is not JSON, whatever precedes it."""
+"""The end of a truncated message. Because of the NUL it is not JSON, whatever precedes it."""
 
 CODEC: Final = "neuroscript_mcp_lines"
-"""UTF-8, whose lines have an end."""
+"""UTF-8 with limited line lengths."""
 
 OVERLONG: Final[ContextVar[Callable[[], None]]] = ContextVar("neuroscript.interop.mcp.client.size_limits")
-"""What is called where a line is too long; of the connection whose lines are decoded."""
+"""The callback for a line that is too long, of the connection that is being decoded."""
 
 
 @cache
 def registered() -> str:
-    """Return the name of the codec, which Python knows from now on."""
+    """Register the codec with Python, and return its name."""
     codecs.register(lambda name: _found() if name == CODEC else None)
     return CODEC
 
@@ -50,7 +50,7 @@ def _found() -> codecs.CodecInfo:
 
 
 class _Values:
-    """Counts the values of a JSON text that arrives in pieces, before it is parsed: by commas and brackets."""
+    """Counts the values of JSON text by commas and brackets, as it arrives in pieces and before it is parsed."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -58,7 +58,7 @@ class _Values:
         self._is_escaped = False
 
     def feed(self, text: str) -> None:
-        """Count those of one piece that are outside strings; the piece is split at each quote, so keep it short."""
+        """Count the values outside strings in one piece; it is split at each quote, so it must be short."""
         if not text:
             return
         if self._is_escaped:
@@ -75,11 +75,11 @@ ESCAPE: Final = re.compile(r"\\.", re.DOTALL)
 
 
 class _Lines(codecs.IncrementalDecoder):
-    """Decodes UTF-8, line by line, until a line is too long or has too many values.
+    """Decodes UTF-8 line by line until a line is too long or has too many values.
 
-    A line that is too long ends the connection, and nothing is decoded any more. One with too many values is cut, and
-    ends with `TOO_MANY`. Bytes that are not UTF-8 become lone surrogates, which no parser of JSON takes: so their line
-    is refused, and the connection stays.
+    A line that is too long ends the connection, and nothing more is decoded. A line with too many values is truncated
+    and ends with `TOO_MANY`. Bytes that are not UTF-8 become lone surrogates, which no JSON parser accepts, so that
+    line is rejected and the connection stays open.
     """
 
     def __init__(self, errors: str = "strict") -> None:
@@ -91,7 +91,7 @@ class _Lines(codecs.IncrementalDecoder):
         self._overlong = OVERLONG.get()
 
     def decode(self, input: Any, final: bool = False) -> str:
-        """Return the text of some bytes."""
+        """Decode bytes to text."""
         text = self._inner.decode(input, final)
         if self._length > LONGEST:
             return ""
@@ -114,14 +114,14 @@ class _Lines(codecs.IncrementalDecoder):
 async def bounded(response: httpx2.Response) -> None:
     """Count the body of a response while it is read; a hook for an HTTP client.
 
-    In a stream of events each event counts for itself; the SDK counts its bytes. A compressed body is not read at all,
-    because it may grow.
+    In an event stream, each event is counted separately; the SDK counts its bytes. A compressed body is rejected,
+    because it may expand.
 
     Raises:
         httpx2.DecodingError: It is compressed.
     """
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+        raise httpx2.DecodingError("the response is compressed, although no compression was requested")
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if isinstance(response.stream, httpx2.AsyncByteStream):
         counted = _Events if kind == "text/event-stream" else _Body
@@ -129,7 +129,7 @@ async def bounded(response: httpx2.Response) -> None:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A body that ends with an error where it is too long or has too many values."""
+    """A body that raises an error when it is too long or has too many values."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
@@ -156,7 +156,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 class _Events(_Body):
-    """A stream of events, which ends with an error where an event has too many values."""
+    """An event stream that raises an error when an event has too many values."""
 
     _last = ""
 

@@ -1,6 +1,6 @@
-"""How a server is reached: as a program that is started, or over HTTP, and how it is noticed that it has gone.
+"""Transports to a server: a child process or HTTP, with detection of the end of the connection.
 
-Source: Model Context Protocol, 2025-11-25, "Transports"; reliability.md part 4.2.
+See MCP 2025-11-25, "Transports".
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ except ImportError as error:
     raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
 READING: Final = 300.0
-"""Seconds between two pieces of an answer over HTTP; how long a call may take is its own timeout's to say."""
+"""Timeout between two pieces of an HTTP response, in seconds; the call has its own timeout."""
 
 
 async def reached(place: Place, ended: Callable[[], None], stack: AsyncExitStack) -> Any:
-    """Return a transport of the SDK; what it needs besides lasts as long as *stack*.
+    """Return a transport of the SDK; its resources are released with *stack*.
 
     Args:
-        ended: What is called where the other side ends, or says more than anybody would hold.
+        ended: Called when the other side closes the connection or exceeds a size limit.
     """
-    bounds.OVERLONG.set(ended)  # of this task, and of those that the SDK starts
+    bounds.OVERLONG.set(ended)  # for this task and the tasks that the SDK starts
     hush()
     return _Watched(await _transport(place, stack), ended)
 
@@ -45,7 +45,7 @@ async def _transport(place: Place, stack: AsyncExitStack) -> Any:
         timeout = httpx2.Timeout(30.0, read=READING)
         headers = {**place.headers, "Accept-Encoding": "identity"}
         hooks = {"response": [bounds.bounded]}
-        is_here = stays_here(place.url)  # then it goes through no proxy that the environment names
+        is_here = stays_here(place.url)  # no proxy from the environment for local addresses
         client = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, trust_env=not is_here)
         http_client = await stack.enter_async_context(client)
         return streamable_http_client(place.url, http_client=http_client, max_sse_event_size=bounds.LONGEST)
@@ -58,13 +58,13 @@ async def _transport(place: Place, stack: AsyncExitStack) -> Any:
 
 @contextmanager
 def _nowhere() -> Iterator[TextIO]:
-    """Lend what a program's errors are written to, so that it waits for nobody to read them."""
+    """Provide the null device for a program's standard error, so that the program never blocks on a full pipe."""
     with Path(os.devnull).open("w") as file:
         yield file
 
 
 class _Watched:
-    """A transport that reports when its reading side has ended, and which requests have no usable answer."""
+    """A transport that reports the end of its reading side, and the requests without a usable response."""
 
     def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
         self._inner = inner
@@ -80,7 +80,7 @@ class _Watched:
 
 
 class _Stream:
-    """A stream of the SDK, with all that it has."""
+    """A stream of the SDK, with all its attributes."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -97,7 +97,7 @@ class _Stream:
 
 
 class _Reading(_Stream):
-    """The messages of a server."""
+    """The messages from a server."""
 
     def __init__(self, inner: Any, pending: Pending, ended: Callable[[], None]) -> None:
         super().__init__(inner)

@@ -1,1 +1,1 @@
-"""The tools of an engine, served over MCP."""
+"""MCP server: the tools of an engine for MCP clients."""

@@ -1,7 +1,4 @@
-"""What a client has to be told to start our server, in the shape of its own configuration.
-
-Source: the documents of each client on MCP servers; ecosystem.md part 19, "MCP client snippet".
-"""
+"""Configuration snippets with which MCP clients start this server, in the format of each client."""
 
 from __future__ import annotations
 
@@ -16,11 +13,11 @@ CLIENTS: Final[Mapping[str, tuple[str, str]]] = {
     "vscode": ("servers", ".vscode/mcp.json"),
     "zed": ("context_servers", "settings.json of Zed"),
 }
-"""The key under which each client looks for servers, and the file in which it does."""
+"""The key under which each client lists servers, and its configuration file."""
 
 
 def snippet(client: str, name: str, command: str, words: Sequence[str]) -> dict[str, Any]:
-    """Return the configuration that makes a client start a command and talk with it over its standard streams.
+    """Return the configuration with which a client starts a command and uses it over standard streams.
 
     >>> snippet("vscode", "mine", "neuroscript", ["mcp", "serve"])
     {'servers': {'mine': {'type': 'stdio', 'command': 'neuroscript', 'args': ['mcp', 'serve']}}}

@@ -1,7 +1,4 @@
-"""One client of a server: a session of its own, and what it knows of the tools.
-
-Source: issue "MCP", each client has its own session, list-changed.
-"""
+"""One client of a server: its session, its log level and its view of the tools."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ from neuroscript.runtime.wire_names import WireNames
 
 @attrs.define(eq=False, repr=False)
 class Client:
-    """One client, as long as it is connected.
+    """One connected client.
 
     Attributes:
-        connection: The SDK's, a `Connection`.
-        session: Its way to the tools.
-        level: The least level of which it wants log messages.
+        connection: The `Connection` of the SDK.
+        session: The session for its calls.
+        level: The minimum level of the log messages that it receives.
     """
 
     connection: Any
@@ -36,12 +33,12 @@ class Client:
     _names: Any = None
 
     def wants(self, level: str) -> bool:
-        """Tell whether it wants log messages of a level."""
+        """Return whether it receives log messages of a level."""
         return LEVELS.index(level) >= LEVELS.index(self.level)
 
     @property
     def names(self) -> WireNames:
-        """What it calls the tools that there are."""
+        """The client's names for the current tools."""
         infos = self.session.infos
         if self._names is None or self._names[0] is not infos:
             self._names = infos, WireNames.of(infos.values())
@@ -49,33 +46,33 @@ class Client:
         return names
 
     def tools(self) -> list[dict[str, Any]]:
-        """Return the tools that it may call, as it is told of them."""
+        """Return the tools that it may call, in the wire format of MCP."""
         self._known = self.session.infos
         return to_mcp(self._known.values(), names=self.names, structured=not self.session.spills)
 
     def spec(self, tool: str) -> Any:
-        """Return the spec of a tool that it may call, or None; none where results have no schemas."""
+        """Return the spec of a tool that it may call, or None; also None if results have no schemas."""
         info = self.session.infos.get(tool)
         return None if info is None or self.session.spills else info.spec
 
     def has_news(self) -> bool:
-        """Tell whether the tools are others than when it was last told; the same change is told once."""
+        """Return whether the tools have changed since the last notification; each change is reported once."""
         before, self._known = self._known, self.session.infos
         return before is not self._known and dict(before) != dict(self._known)
 
 
 def opened(engine: Engine, tools: tuple[str, ...], connection: Any) -> Client:
-    """Return a client with a session of its own.
+    """Return a client with its own session.
 
     Args:
-        tools: Patterns of the tools that it may call, of those that the engine permits.
+        tools: Patterns of the tools that it may call, among those that the engine permits.
     """
     policy = engine.policy if tools == ("*",) else engine.policy.narrowed(allow=tools)
     return Client(connection, engine.session(policy=policy, host=_host(engine.host)))
 
 
 def _host(host: Host) -> Host:
-    """Return a host whose questions and progress go to the client of each call."""
+    """Return a host that sends prompts and progress to the client of each call."""
 
     def tell(progress: Progress) -> None:
         current = CURRENT.get()

@@ -1,6 +1,6 @@
-"""Asking the user of an MCP client, for an approval or for a tool, where the client offers it.
+"""Approvals and prompts by the user of an MCP client that supports elicitation.
 
-Source: MCP 2025-11-25, "Elicitation"; contract section 5; issue "MCP", elicitation for prompts and approvals.
+See MCP 2025-11-25, "Elicitation".
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from neuroscript.io.text import escaped
 from neuroscript.runtime.prompter import noninteractive
 
 COLUMNS: Final = 80
-"""How wide what a user has to see of a call is."""
+"""Width of the approval card, in columns."""
 
-NOBODY: Final = "nobody can be asked: the client of this session asks its user nothing"
+NOBODY: Final = "cannot ask the user: the client of this session does not support elicitation"
 
 APPROVAL: Final = {
     "type": "object",
@@ -29,9 +29,10 @@ ANSWER: Final = {"type": "object", "properties": {"answer": {"type": "string"}},
 
 
 async def ask_client(request: ApprovalRequest) -> Approval:
-    """Have the user of the client approve a call that the client made; an approver for an engine that is served.
+    """Ask the user of the client to approve a call of that client; an approver for the engine of a server.
 
-    It is refused where the client has no elicitation, where the user declines, and where no client made the call.
+    The call is rejected if the client does not support elicitation, if the user declines, and if no client made the
+    call.
     """
     current = CURRENT.get()
     if current is None or not current.can_ask:
@@ -39,27 +40,27 @@ async def ask_client(request: ApprovalRequest) -> Approval:
     answer = await current.ask(f"May {request.tool} run?\n\n{card(request, COLUMNS)}", APPROVAL)
     if answer is not None and answer.get("approve") is True:
         return Approval.approve()
-    return Approval.reject("the user has not approved it")
+    return Approval.reject("the user did not approve it")
 
 
 class ClientPrompter:
-    """Asks the user of the client whose call a tool carries out."""
+    """Prompts the user of the client whose call is running."""
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
         """Return the answer to *prompt*.
 
         Raises:
-            PromptError: prompt.noninteractive, where the client asks its user nothing, where the answer is a secret,
-                for which MCP has no form, or where the tool runs on the loop that serves the client; prompt.eof, where
-                the user gave no answer.
+            PromptError: ``prompt.noninteractive``: the client does not support elicitation, the answer is a secret,
+                which MCP does not support, or the tool runs on the loop that serves the client. ``prompt.eof``: the
+                user gave no answer.
         """
         current = CURRENT.get()
         if current is None or not current.can_ask:
             raise noninteractive(NOBODY)
         if secret:
-            raise noninteractive("a client of MCP is asked for no secret")
+            raise noninteractive("cannot ask an MCP client for a secret")
         if current.thread == get_ident():
-            raise noninteractive("a tool that asks something has to run on a thread: state the effect prompts")
+            raise noninteractive("a tool that prompts must run in a thread: declare the effect prompts")
         answer = current.ask_and_wait(escaped(prompt.rstrip()), ANSWER)
         if answer is None or type(answer.get("answer")) is not str:
             raise PromptError("the user gave no answer", code="prompt.eof")

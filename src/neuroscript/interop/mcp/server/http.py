@@ -1,6 +1,6 @@
-"""Streamable HTTP: who may speak with the server at all, and who has gone.
+"""The streamable HTTP application: checks which requests may reach the server, and detects disconnected clients.
 
-Source: MCP 2025-11-25, "Transports", security warning; RFC 6750; issue "MCP", HTTP only on loopback unless told.
+See MCP 2025-11-25, "Transports", security warning, and RFC 6750.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from neuroscript.interop.mcp.addresses import host_of, is_loopback
 from neuroscript.interop.mcp.server.serve import GONE, Service
 
 PATH: Final = "/mcp"
-"""Where the server is found."""
+"""The path of the server."""
 
 CONNECTION: Final = "neuroscript.connection"
-"""Under which the state of a request holds its `http_server.Connection`, where that serves it."""
+"""The key for the `listener.Connection` in the state of a request, if `listener.server` serves it."""
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""How long the body of a request may be."""
+"""Maximum size of a request body, in bytes."""
 
 IDLE: Final = 30 * 60.0
-"""Seconds after which a client that has said nothing is taken for gone."""
+"""Time without a request after which a client counts as disconnected, in seconds."""
 
 MOST_CLIENTS: Final = 1_000
-"""How many clients may be connected at once."""
+"""Maximum number of connected clients."""
 
 SLOWEST: Final = 30.0
-"""Seconds within which the whole body of a request has to come."""
+"""Timeout for receiving a whole request body, in seconds."""
 
 TOKEN: Final = re.compile(r"[!-~]+")
-"""A token: visible characters of ASCII, for of others clients make different bytes."""
+"""A token: visible ASCII characters, because clients encode others differently."""
 
-UNFIT: Final = "a token has visible characters of ASCII alone, and no space"
+UNFIT: Final = "expected a token of visible ASCII characters without spaces"
 
 
 def app(
@@ -63,21 +63,21 @@ def app(
     idle: float = IDLE,
     slowest: float = SLOWEST,
 ) -> Starlette:
-    """Return an ASGI application that serves clients at `PATH`; its lifespan has to be run.
+    """Return an ASGI application that serves clients at `PATH`; its lifespan must be run.
 
     Args:
-        token: What a client has to say, ``Authorization: Bearer TOKEN``; ``""`` asks for none.
-        origins: Web pages of these origins may speak with it, besides those of this machine.
-        is_local: Whether it is meant for this machine alone, so that its name in a request is one of this machine's.
-        most_bytes: How long the body of a request may be.
-        idle: Seconds after which a client that has said nothing is taken for gone.
-        slowest: Seconds within which the whole body of a request has to come.
+        token: The token that clients must send as ``Authorization: Bearer TOKEN``; ``""`` requires none.
+        origins: Origins of web pages that may access the server, in addition to those of this machine.
+        is_local: Whether only this machine may access the server; requests must then name a local host.
+        most_bytes: Maximum size of a request body, in bytes.
+        idle: Time without a request after which a client counts as disconnected, in seconds.
+        slowest: Timeout for receiving a whole request body, in seconds.
 
     Raises:
-        ValueError: It is not local, and asks for no token; or the token is none.
+        ValueError: It is neither local nor has a token, or the token is invalid.
     """
     if not (is_local or token):
-        raise ValueError("a server that others can reach needs a token")
+        raise ValueError("a server that other machines can reach needs a token")
     if token and not TOKEN.fullmatch(token):
         raise ValueError(UNFIT)
     manager = StreamableHTTPSessionManager(
@@ -94,7 +94,7 @@ def app(
 
 
 class Door:
-    """Stands before the transport of the SDK, lets nobody in who may not, and hears when somebody goes."""
+    """A guard in front of the SDK transport: rejects unauthorized requests, and detects disconnected clients."""
 
     def __init__(
         self, inside: Callable[..., Any], token: str, origins: frozenset[str], is_local: bool, slowest: float
@@ -106,7 +106,7 @@ class Door:
         self._slowest = slowest
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         refusal = self._refusal(Headers(scope=scope))
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -139,17 +139,17 @@ class Door:
         except TimeoutError:
             if not clock.expired():
                 raise
-            await Response("the body did not come in time", 408, {"connection": "close"})(scope, receive, send)
+            await Response("the body did not arrive in time", 408, {"connection": "close"})(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> Response | None:
-        """Return what is answered at once; of a header that comes twice each has to be right."""
+        """Return the response to an invalid request, or None; every occurrence of a repeated header must be valid."""
         hosts = headers.getlist("host")
         if self._is_local and not (hosts and all(is_loopback(host_of(each)) for each in hosts)):
-            return Response("this server is for its own machine alone", 421)
+            return Response("this server only accepts requests from its own machine", 421)
         if not all(map(self._is_origin, headers.getlist("origin"))):
-            return Response("no page of this origin may speak with this server", 403)
+            return Response("pages of this origin may not access this server", 403)
         if self._token and not self._knows(headers.getlist("authorization")):
-            return Response("a token is wanted", 401, {"www-authenticate": "Bearer"})
+            return Response("a token is required", 401, {"www-authenticate": "Bearer"})
         versions = headers.getlist("mcp-protocol-version")
         return next((_unspoken(each) for each in versions if each not in HANDSHAKE_PROTOCOL_VERSIONS), None)
 
@@ -163,7 +163,7 @@ class Door:
 
 
 def _unspoken(version: str) -> Response:
-    """Return the answer to a version without a handshake, upon which clients begin with one."""
+    """Return the response to a protocol version without a handshake; clients then retry with a handshake."""
     data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version[:32]}
-    error = {"code": UNSUPPORTED_PROTOCOL_VERSION, "message": "this version is not spoken here", "data": data}
+    error = {"code": UNSUPPORTED_PROTOCOL_VERSION, "message": "unsupported protocol version", "data": data}
     return Response(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}), 400, media_type="application/json")

@@ -1,8 +1,8 @@
-"""The HTTP server that runs `http.app`: a bounded number of connections, and a deadline for unauthorized ones.
+"""The HTTP server that runs `http.app`, with a limit on connections and a deadline for unauthorized ones.
 
-uvicorn waits for the headers of a request without limit, and accepts connections until no descriptor is left. So a few
-hundred connections with half a header each lock out every client. Here a connection is *admitted* while one of its
-requests has passed the guard of the application, and while its client reads the answer to such a request. Any other
+uvicorn waits for the headers of a request without limit, and accepts connections until no descriptor is left. Therefore
+a few hundred connections that each send half a header would lock out every client. Here, a connection is *admitted*
+while one of its requests has passed the guard of the application, and while its client reads the response. Any other
 connection is closed after `HEADER_SECONDS`, or earlier to make room for a new one.
 """
 
@@ -27,43 +27,43 @@ except ImportError as error:
     raise missing("serving over MCP needs its SDK", "mcp", error) from None
 
 HEADER_SECONDS: Final = 10.0
-"""Seconds that a connection may last without an admitted request, from its opening or its last admitted answer."""
+"""Maximum time without an admitted request, in seconds, since the connection opened or its last admitted response."""
 
 STALLED_DEADLINES: Final = 6
-"""How many deadlines may pass while an admitted client reads nothing of its answer. The system takes megabytes of an
-answer before it waits for the client, and reports progress in large steps."""
+"""Maximum number of deadlines while an admitted client reads nothing of its response. The operating system buffers
+megabytes of a response before it waits for the client, and reports progress in large steps."""
 
 MAX_CONNECTIONS: Final = 2_000
-"""How many connections may be open, where there are descriptors for them."""
+"""Maximum number of open connections, if enough descriptors are available."""
 
 SPARE_DESCRIPTORS: Final = 64
-"""How many descriptors stay free for tools at least; with more than 256 descriptors it is a quarter of them."""
+"""Minimum number of descriptors reserved for tools; with more than 256 descriptors, a quarter of them is reserved."""
 
 ACCEPTS_PER_TURN: Final = 16
-"""How many connections asyncio accepts in one turn of its loop, before the server can count them."""
+"""Number of connections asyncio accepts in one turn of its loop, before the server can count them."""
 
 BACKLOG: Final = 2_048
-"""How many connections may wait in the kernel to be accepted."""
+"""Maximum number of connections in the kernel queue."""
 
 LOG_SECONDS: Final = 60.0
-"""Seconds between two log lines of one kind: every program that can connect can cause them."""
+"""Minimum time between two log lines of one kind, in seconds, because any program that can connect can cause them."""
 
 
 def server(
     application: Any, *, header_seconds: float = HEADER_SECONDS, max_connections: int | None = None
 ) -> uvicorn.Server:
-    """Return a server for `http.app`; ``server(app).run(sockets=[…])`` serves on sockets that are bound already.
+    """Return a server for `http.app`; ``server(app).run(sockets=[…])`` serves on sockets that are already bound.
 
     Args:
-        header_seconds: Seconds that a connection may last without an admitted request.
-        max_connections: How many connections may be open; None computes that from the descriptors of the process.
+        header_seconds: Maximum time of a connection without an admitted request, in seconds.
+        max_connections: Maximum number of open connections; None derives it from the descriptor limit of the process.
     """
     peers = Peers(connection_limit() if max_connections is None else max_connections)
     config = uvicorn.Config(
         application,
         http=partial(Connection, peers=peers, header_seconds=header_seconds),  # type: ignore[arg-type]
         ws="none",
-        loop="asyncio",  # whose turns are bounded
+        loop="asyncio",  # it accepts a bounded number of connections per turn
         backlog=ACCEPTS_PER_TURN,
         log_level="warning",
         access_log=False,
@@ -73,7 +73,7 @@ def server(
 
 
 def connection_limit() -> int:
-    """Return how many connections leave enough descriptors for everything else that the process does."""
+    """Return the number of connections that leaves enough descriptors for the rest of the process."""
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
     except ImportError:  # Windows, where sockets are not descriptors
@@ -88,7 +88,7 @@ class Peers:
     """The open connections of a server.
 
     Args:
-        limit: How many there may be.
+        limit: Maximum number of connections.
     """
 
     def __init__(self, limit: int) -> None:
@@ -98,10 +98,10 @@ class Peers:
         self._known: dict[Connection, None] = {}
 
     def add(self, peer: Connection) -> bool:
-        """Add a connection, and close another one if there are too many; return False if none may be closed.
+        """Add a connection; close another one if there are too many, or return False if none may be closed.
 
-        The oldest connection that was never admitted is closed first, then the one that has been idle for longest. A
-        connection with an admitted request is never closed for another.
+        The oldest connection that was never admitted is closed first, then the one that has been idle longest. A
+        connection with an admitted request is never closed to make room.
         """
         if len(self._all) >= self._limit:
             oldest = next(iter(self._strangers or self._known), None)
@@ -113,23 +113,23 @@ class Peers:
         return True
 
     def admit(self, peer: Connection) -> None:
-        """Protect a connection from being closed for another."""
+        """Protect a connection from being closed to make room."""
         self._strangers.pop(peer, None)
         self._known.pop(peer, None)
 
     def release(self, peer: Connection) -> None:
-        """End the protection of a connection that was admitted."""
+        """End the protection of an admitted connection."""
         if peer in self._all:
             self._known[peer] = None
 
     def discard(self, peer: Connection) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         self._all.discard(peer)
         self.admit(peer)
 
 
 class Connection(H11Protocol):
-    """One connection; the state of each of its requests holds it under `CONNECTION`."""
+    """One connection; it is stored in the state of each of its requests, under `CONNECTION`."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Connection(H11Protocol):
         self._stalled = 0
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Begin, or close the connection at once if there is no room for it."""
+        """Start, or close the connection at once if there are too many."""
         super().connection_made(transport)
         if self._peers.add(self):
             self._start_deadline()
@@ -158,19 +158,19 @@ class Connection(H11Protocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Stop the deadline and remove the connection."""
         self._stop_deadline()
         self._peers.discard(self)
         super().connection_lost(exc)
 
     def admit(self) -> None:
-        """Note that a request has passed the guard; the application bounds its time from now on."""
+        """Record that a request has passed the guard; from now on, the application limits its time."""
         self._admitted += 1
         self._stop_deadline()
         self._peers.admit(self)
 
     def release(self) -> None:
-        """Note that an admitted request is over; the next one of this connection may have begun already."""
+        """Record that an admitted request has ended; the next one of this connection may already have started."""
         self._admitted -= 1
         if not self._admitted and not self.transport.is_closing():
             self._peers.release(self)
@@ -179,7 +179,7 @@ class Connection(H11Protocol):
             self._start_deadline()
 
     def expire(self) -> None:
-        """Close the connection, unless an admitted client is still reading its answer."""
+        """Close the connection, unless an admitted client is still reading its response."""
         unread = self.transport.get_write_buffer_size()
         self._stalled = 0 if unread < self._unread else self._stalled + 1
         if self._unread and unread and self._stalled < STALLED_DEADLINES:
@@ -189,7 +189,7 @@ class Connection(H11Protocol):
             self.leave()
 
     def leave(self) -> None:
-        """Close the connection now, even if the client has not read what was sent to it."""
+        """Close the connection now, even if the client has not read all of its response."""
         self._stop_deadline()
         self._peers.discard(self)
         if self.transport.get_write_buffer_size():
@@ -207,16 +207,16 @@ class Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server with a long queue in the kernel and a short log."""
+    """A server with a long queue in the kernel and rate-limited logging."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
+        """Start listening."""
         self._seldom = Seldom()
         for name in Seldom.LOGGERS:
             logging.getLogger(name).addFilter(self._seldom)
         await super().startup(sockets)
         for each in sockets or ():
-            each.listen(BACKLOG)  # asyncio has one number for this queue and for its turns
+            each.listen(BACKLOG)  # asyncio uses one number for this queue and for the accepts per turn
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close all connections."""
@@ -226,7 +226,7 @@ class _Server(uvicorn.Server):
 
 
 class Seldom(logging.Filter):
-    """Passes one record per `LOG_SECONDS` of each warning, and of connections that cannot be accepted."""
+    """Passes one record per `LOG_SECONDS` for each warning, and for connections that cannot be accepted."""
 
     LOGGERS: Final = ("uvicorn.error", "asyncio")
     UNACCEPTED: Final = "socket.accept() out of system resource"
@@ -236,7 +236,7 @@ class Seldom(logging.Filter):
         self._seen: dict[str, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record; add to its text how many equal ones were left out."""
+        """Return whether to log a record; add the number of suppressed equal records to its message."""
         text = str(record.msg)
         is_unaccepted = text.startswith(self.UNACCEPTED)
         if not is_unaccepted and (record.name == "asyncio" or record.levelno > logging.WARNING):
@@ -247,7 +247,7 @@ class Seldom(logging.Filter):
         is_due = now - last >= LOG_SECONDS
         self._seen[key] = (now, 0) if is_due else (last, withheld + 1)
         if is_unaccepted:
-            record.msg, record.exc_info = "no connection can be accepted: too many open files", None
+            record.msg, record.exc_info = "cannot accept connections: too many open files", None
         if withheld:
             record.msg = f"{record.msg} ({withheld} more of these since the last line)"
         return is_due

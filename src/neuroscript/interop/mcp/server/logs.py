@@ -1,6 +1,6 @@
-"""What tools log, told to the client whose call they carry out.
+"""Log messages of tools, sent to the client whose call is running.
 
-Source: MCP 2025-11-25, "Logging"; RFC 5424, severities.
+See MCP 2025-11-25, "Logging", and the severities of RFC 5424.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from neuroscript.io import tracebacks
 from neuroscript.policy import refusals
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""The levels of MCP, the least first."""
+"""The log levels of MCP, from lowest to highest."""
 
 WORDS: Final = ((logging.CRITICAL, "critical"), (logging.ERROR, "error"), (logging.WARNING, "warning"))
 
 
 class ClientHandler(logging.Handler):
-    """Sends each message to the client whose call it belongs to, except tracebacks and what to grant.
+    """Sends each message to the client whose call it belongs to, except tracebacks and hints about grants.
 
     Args:
-        logger: The host's logger, whose children for these two are left out.
+        logger: The host's logger, whose child loggers for these two are excluded.
     """
 
     def __init__(self, logger: logging.Logger) -> None:
@@ -32,14 +32,14 @@ class ClientHandler(logging.Handler):
         self._for_the_host = {logger.getChild(name).name for name in (tracebacks.LOGGER, refusals.LOGGER)}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send one message, if it belongs to the call of a client."""
+        """Send a message if it belongs to the call of a client."""
         current = CURRENT.get()
         if current is not None and record.name not in self._for_the_host:
             current.log(word_of(record.levelno), record.name, record.getMessage())
 
 
 def word_of(level: int) -> str:
-    """Return the level of MCP for one of `logging`."""
+    """Return the MCP level for a level of `logging`."""
     if level >= logging.WARNING:
         return next(word for least, word in WORDS if level >= least)
     return "info" if level >= logging.INFO else "debug"
@@ -47,10 +47,10 @@ def word_of(level: int) -> str:
 
 @contextmanager
 def told(logger: Any) -> Iterator[None]:
-    """Tell clients what a logger gets, from INFO on where nobody has set its level; others than `logging`'s are left.
+    """Forward the messages of a logger to clients; a logger without a level is set to INFO meanwhile.
 
     Args:
-        logger: A host's.
+        logger: The host's logger; a logger that is not from `logging` is left unchanged.
     """
     if not isinstance(logger, logging.Logger):
         yield

@@ -1,6 +1,6 @@
-"""One call of a client while it is carried out: the way back to whoever made it, from any thread.
+"""One running call of a client: sends notifications and questions to that client, from any thread.
 
-Source: MCP 2025-11-25, "Progress", "Logging", "Elicitation"; issue "MCP", progress, logging, elicitation.
+See MCP 2025-11-25, "Progress", "Logging" and "Elicitation".
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from neuroscript.coercion.plain_data import plain
 from neuroscript.io.text import sendable
 
 MOST_WAITING: Final = 1_000
-"""How many notifications of one call may wait to be sent; further ones are dropped."""
+"""Maximum number of queued notifications of one call; further ones are dropped."""
 
 LONGEST: Final = 1_000
-"""How many characters of an item of a stream a client is told before it has the result."""
+"""Maximum length of a stream item in a progress notification, in characters."""
 
 Send = Callable[[], Awaitable[object]]
 
@@ -39,12 +39,12 @@ class Request:
     """One call of a client.
 
     Args:
-        context: What the SDK knows of it, a `ServerRequestContext`.
-        listens: Tells whether the client wants log messages of a level.
+        context: The `ServerRequestContext` of the SDK.
+        listens: Returns whether the client receives log messages of a level.
 
     Attributes:
         loop: The loop that serves the client.
-        thread: The thread of that loop, which nobody may hold up.
+        thread: The thread of that loop, which must not be blocked.
     """
 
     def __init__(self, context: Any, listens: Callable[[str], bool]) -> None:
@@ -59,13 +59,13 @@ class Request:
         self._items = 0
         self._is_over = False
 
-    # What the client is told
+    # Notifications
 
     def progress(self, done: float, total: float | None, text: str) -> None:
-        """Tell the client how far the call is, if it wants to know; never waits.
+        """Notify the client of progress if it has requested that; never block.
 
-        What is no further than it was is not told, for the numbers of one call have to grow; a call within another one
-        may count from 0 again.
+        Progress that does not exceed the last value is dropped, because the protocol requires increasing values, and a
+        nested call may start at 0 again.
         """
         if not self._furthest < done < inf:
             return
@@ -74,23 +74,23 @@ class Request:
 
     @property
     def wants_progress(self) -> bool:
-        """Whether the client wants to know how far the call is."""
+        """Whether the client requested progress notifications."""
         return (self._context.meta or {}).get("progress_token") is not None
 
     async def item(self, item: Any) -> None:
-        """Tell the client an item of a stream, as its text, and how many there were; the next one waits for that.
+        """Send a stream item as text, with the number of items so far, and wait until it is sent.
 
-        Where the tool has told that it is further, the number is one more than that, so that no item is left out.
+        If the tool has reported greater progress, the number is one more than that, so that no item is dropped.
         """
         self._items += 1
         done = max(self._items, self._furthest + 1)
         self.progress(done, None, _cut(item if type(item) is str else json.dumps(plain(item), ensure_ascii=False)))
-        await asyncio.sleep(0)  # what was posted is taken now
+        await asyncio.sleep(0)  # let the loop queue what was posted
         if self._sender is not None:
             await asyncio.wait({self._sender})
 
     def log(self, level: str, logger: str, text: str) -> None:
-        """Tell the client a message of a logger, if it wants to know; never waits."""
+        """Send a log message to the client if its level permits; never block."""
         if self._listens(level):
             self._post(partial(self._context.session.send_notification, message(level, logger, text), self._id))
 
@@ -112,27 +112,27 @@ class Request:
 
     async def _send(self) -> None:
         while self._waiting:
-            with suppress(Exception):  # the client has gone
+            with suppress(Exception):  # the client has disconnected
                 await self._waiting.popleft()()
         self._sender = None
 
-    # What it is asked
+    # Questions
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client puts questions to its user."""
+        """Whether the client can ask its user."""
         session = self._context.session
         return bool(session.can_send_request) and offers_forms(session.client_capabilities)
 
     async def ask(self, text: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return what the client's user answered, or None where nothing was; to be awaited on any loop."""
+        """Return the answer of the client's user, or None if there is none; can be awaited on any loop."""
         asking = self._context.session.elicit_form(text, dict(schema), related_request_id=self._id)
         if asyncio.get_running_loop() is self.loop:
             return _content(await asking)
         return _content(await asyncio.wrap_future(self._begun(asking)))
 
     def ask_and_wait(self, text: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return what `ask` gives, to a thread that waits for it; not to be called on `thread`."""
+        """Do the same as `ask`, blocking the calling thread; must not be called in `thread`."""
         asking = self._context.session.elicit_form(text, dict(schema), related_request_id=self._id)
         return _content(self._begun(asking).result())
 
@@ -142,17 +142,17 @@ class Request:
         future.add_done_callback(self._asked.discard)
         return future
 
-    # Its end
+    # End of the call
 
     async def settle(self) -> None:
-        """Wait until all that the call has told is sent, and let nothing further be."""
-        await asyncio.sleep(0)  # what was posted from this very thread is taken now
+        """Wait until all notifications of the call are sent, and drop further ones."""
+        await asyncio.sleep(0)  # let the loop queue what was posted from this thread
         self._is_over = True
         if self._sender is not None:
             await self._sender
 
     def end(self) -> None:
-        """Let nothing further be sent, and nobody wait for an answer."""
+        """Drop all further notifications, and cancel the questions without an answer."""
         self._is_over = True
         self._waiting.clear()
         for future in tuple(self._asked):
@@ -160,17 +160,17 @@ class Request:
 
 
 def offers_forms(capabilities: Any) -> bool:
-    """Tell whether a client shows its user a form; one that only opens addresses does not.
+    """Return whether a client can show forms to its user; a client that only opens URLs cannot.
 
     Args:
-        capabilities: The SDK's, of the client; None where it told none.
+        capabilities: The client's capabilities from the SDK; None if it sent none.
     """
     offered = getattr(capabilities, "elicitation", None)
     return offered is not None and (offered.form is not None or offered.url is None)
 
 
 def message(level: str, logger: str, text: str) -> Any:
-    """Return the notification of a log message."""
+    """Return the notification for a log message."""
     params: Any = {"level": level, "logger": sendable(logger), "data": sendable(text)}
     return LoggingMessageNotification(params=LoggingMessageNotificationParams(**params))
 
@@ -184,4 +184,4 @@ def _content(answer: Any) -> dict[str, Any] | None:
 
 
 CURRENT: Final[ContextVar[Request | None]] = ContextVar("neuroscript.interop.mcp", default=None)
-"""The call of a client in which something happens; threads that a call is carried out on have it too."""
+"""The client's call that is running in this context; threads that run the call inherit it."""

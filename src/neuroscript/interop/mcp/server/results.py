@@ -1,6 +1,6 @@
-"""What came of a call, as MCP answers it: structured where the tool has a schema for it, and always as text.
+"""Results of calls in the wire format of MCP: structured if the tool has an output schema, and always with content.
 
-Source: MCP 2025-11-25, "Tools", results and error handling; seed-systems.md ``interop-006`` and ``interop-008``.
+See MCP 2025-11-25, "Tools".
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from neuroscript.spec.tool_spec import ToolSpec
 
 
 def to_result(result: ToolResult, spec: ToolSpec | None = None, names: WireNames | None = None) -> dict[str, Any]:
-    """Return what ``tools/call`` answers: an error too is a result, so that the model gets to read it.
+    """Return the response to ``tools/call``; an error is also a result, so that the model can read it.
 
     Args:
-        spec: The tool's; without it nothing is structured.
-        names: What the client calls the tools.
+        spec: The spec of the tool; without it, the result is not structured.
+        names: The client's names for the tools.
 
     >>> to_result(ToolResult("", "math.add", 5))
     {'content': [{'type': 'text', 'text': '5'}], 'isError': False}
     """
     if not result.ok:
-        text = sendable(result_text(result, names))  # a text that nobody can encode would end the connection
+        text = sendable(result_text(result, names))  # a string that cannot be encoded would end the connection
         return {"content": [_text(text)], "isError": True}
     if spec is None or result.spilled is not None or output_schema(spec) is None:
         return {"content": [_content(result)], "isError": False}
@@ -45,7 +45,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _content(result: ToolResult) -> dict[str, Any]:
-    """Return bytes of a known media type as what they are, and whatever else as text."""
+    """Return bytes of a known media type as such, and other values as text."""
     kind = media_type(result.value)
     if not kind:
         return _text(result_text(result))

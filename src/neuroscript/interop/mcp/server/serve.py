@@ -1,10 +1,10 @@
-"""An engine's tools, served to clients of MCP: over the standard streams, or over HTTP.
+"""An MCP server for the tools of an engine, over standard streams or HTTP.
 
-Each client has a session of its own, and each of its calls enters the one line: our coercion runs, not the SDK's check.
-The server speaks the versions of the protocol that begin with a handshake, for with those a client is somebody: it has
-variables and handles, and can be asked. A newer client falls back to one of them by itself.
+Each client has its own session. Arguments are coerced by the engine, not validated by the SDK. The server supports the
+protocol versions that begin with a handshake, because only these identify a client, which can then have variables,
+handles and prompts. Newer clients fall back to one of these versions.
 
-Source: issue "MCP"; MCP 2025-11-25, "Lifecycle", "Tools", "Cancellation"; ecosystem.md part 9.
+See MCP 2025-11-25, "Lifecycle", "Tools" and "Cancellation".
 """
 
 from __future__ import annotations
@@ -38,41 +38,41 @@ from neuroscript.interop.mcp.server.request import CURRENT, Request, message
 from neuroscript.interop.mcp.server.results import to_result
 
 CLIENT: Final = "neuroscript.client"
-"""Where a connection of the SDK keeps the client."""
+"""The key for the client in the state of an SDK connection."""
 
 GONE: Final = "neuroscript.gone"
-"""Where the scope of a request over HTTP tells that its client has gone, an `asyncio.Event`."""
+"""The key for the disconnect event, an `asyncio.Event`, in the scope of an HTTP request."""
 
 LOOK: Final = 0.5
-"""Seconds between two looks whether tools have come or gone."""
+"""Interval of the checks for added and removed tools, in seconds."""
 
 
 def serve(engine: Engine, *, tools: str | Iterable[str] = "*", name: str = "neuroscript") -> Service:
-    """Return what serves an engine's tools to clients of MCP, under the engine's policy.
+    """Return a service that offers an engine's tools to MCP clients, under the engine's policy.
 
     Args:
-        tools: Patterns of canonical names, as in ``math.*``: no other tool is listed, or can be called.
-        name: What the server calls itself.
+        tools: Patterns of canonical names, such as ``math.*``; other tools are not listed and cannot be called.
+        name: The name of the server.
 
     Raises:
-        SpecError: One of *tools* is no pattern.
+        SpecError: One of *tools* is not a pattern.
         ModuleNotFoundError: The extra ``mcp`` is not installed.
     """
     return Service(engine, (tools,) if isinstance(tools, str) else tuple(tools), name)
 
 
 class Service:
-    """An engine as a server of MCP; made by `serve`.
+    """An engine as an MCP server; `serve` creates it.
 
     Attributes:
-        server: The SDK's low-level server, for transports of your own.
-        clients: Those that are connected.
+        server: The low-level server of the SDK, for custom transports.
+        clients: The connected clients.
     """
 
     def __init__(self, engine: Engine, tools: tuple[str, ...], name: str) -> None:
         from neuroscript import __version__
 
-        engine.policy.narrowed(allow=tools)  # what is wrong with them is said now
+        engine.policy.narrowed(allow=tools)  # raise an error for invalid patterns now
         self._engine = engine
         self._tools = tools
         self.clients: set[Client] = set()
@@ -83,26 +83,26 @@ class Service:
         self.server.middleware.append(_greeted)
 
     async def stdio(self) -> None:
-        """Serve the client at the other end of the standard streams until it goes.
+        """Serve the client at the other end of the standard streams until it disconnects.
 
-        Meanwhile stdout belongs to the protocol: what tools and their programs print goes to stderr.
+        Meanwhile, stdout is reserved for the protocol: output of tools and their programs goes to stderr.
         """
         try:
             async with stdio_server() as (read, write), self._lifespan(self.server) as state:
                 await serve_loop(self.server, read, write, lifespan_state=state)
         except* (BrokenPipeError, anyio.BrokenResourceError):
-            pass  # the client has gone while it was told something
+            pass  # the client disconnected during a message
         finally:
             await self._settled()
 
     async def _settled(self) -> None:
-        """Give the threads of calls that were cancelled the time to see it, before the process ends with them."""
+        """Wait for the threads of cancelled calls, because they end with the process."""
         threads = self._engine._world.threads
         with anyio.move_on_after(GRACE):
             while threads.abandoned:
                 await anyio.sleep(0.01)
 
-    # What clients ask
+    # Requests of clients
 
     async def _list(self, context: Any, params: PaginatedRequestParams) -> dict[str, Any]:
         return {"tools": self._client(context).tools()}
@@ -116,7 +116,7 @@ class Service:
         request = Request(context, client.wants)
         names = client.names
         call = ToolCall(names.tool(params.name), params.arguments or {}, id=str(context.request_id))
-        CURRENT.set(request)  # of this task, and of whatever it starts
+        CURRENT.set(request)  # for this task and everything it starts
         try:
             on_item = request.item if request.wants_progress else None
             result = await self._carried_out(client, call, on_item, _gone(context))
@@ -128,7 +128,7 @@ class Service:
     async def _carried_out(
         self, client: Client, call: ToolCall, on_item: Callable[[Any], object] | None, gone: asyncio.Event | None
     ) -> ToolResult:
-        """Return what came of a call; it ends when its client cancels it, or goes."""
+        """Return the result of a call; it ends early if its client cancels it or disconnects."""
         task = asyncio.create_task(client.session.aexecute(call, on_item=on_item))
         leaving = None if gone is None else asyncio.create_task(gone.wait())
         try:
@@ -142,20 +142,20 @@ class Service:
             if leaving is not None:
                 leaving.cancel()
         error = task.exception()
-        if isinstance(error, GeneratorExit):  # which would end the server, and all its clients
+        if isinstance(error, GeneratorExit):  # it would end the server for all clients
             failed = ToolFailed(f"the tool failed ({type_name(error)})", tool=call.name)
             return ToolResult(call.id, call.name, error=failed)
         return task.result()
 
     async def _stopped(self, client: Client, call: ToolCall, task: asyncio.Task[ToolResult]) -> None:
-        """Stop a call as far as that can be, and say what became of it."""
+        """Stop a call as far as possible, and log the outcome."""
         with anyio.CancelScope(shield=True):
             task.cancel()
             await asyncio.wait({task}, timeout=GRACE)
             if task.done() and not task.cancelled():
                 task.exception()
             is_stopped = task.done() and self._is_coroutine(call.name)
-            state = "was stopped" if is_stopped else "was left behind, and may still run until it looks"
+            state = "was stopped" if is_stopped else "may still run until the tool checks for it"
             text = f"{call.name}: the call was cancelled, and {state}"
             self._engine._logger_of("mcp").info("%s", text)
             if client.wants("info"):
@@ -164,17 +164,17 @@ class Service:
                     await client.connection.notify(notification["method"], notification["params"])
 
     def _is_coroutine(self, name: str) -> bool:
-        """Tell whether a tool runs on the loop, where it can be stopped; a thread can only be left."""
+        """Return whether a tool runs on the loop, where it can be stopped; a thread cannot be stopped."""
         from inspect import isasyncgenfunction, iscoroutinefunction
 
         tool = self._engine.tools.get(self._engine.aliases.get(name, name))
         return tool is not None and (iscoroutinefunction(tool.func) or isasyncgenfunction(tool.func))
 
-    # Who they are
+    # Clients
 
     def _client(self, context: Any) -> Client:
-        """Return the client of a request; it ends with its connection."""
-        connection = context.session._connection  # nothing else in the SDK lasts as long as a client
+        """Return the client of a request; its session ends with its connection."""
+        connection = context.session._connection  # nothing public in the SDK lasts as long as a client
         client: Client | None = connection.state.get(CLIENT)
         if client is None:
             client = connection.state[CLIENT] = opened(self._engine, self._tools, connection)
@@ -196,17 +196,17 @@ class Service:
                 watching.cancel()
 
     async def _watch(self) -> None:
-        """Tell clients when there are other tools."""
+        """Notify clients when the tools change."""
         while True:
             await asyncio.sleep(LOOK)
             for client in tuple(self.clients):
-                with suppress(Exception), anyio.move_on_after(GRACE):  # no client keeps the others waiting
+                with suppress(Exception), anyio.move_on_after(GRACE):  # one client must not block the others
                     if client.has_news():
                         await client.connection.send_tool_list_changed()
 
 
 async def _greeted(ctx: Any, call_next: Any) -> Any:
-    """Say in the answer to a greeting that it will be told when tools change."""
+    """Declare in the response to ``initialize`` that the server reports changes of its tools."""
     result = await call_next(ctx)
     if ctx.method == "initialize" and isinstance(result, dict):
         result["capabilities"]["tools"]["listChanged"] = True
@@ -214,7 +214,7 @@ async def _greeted(ctx: Any, call_next: Any) -> Any:
 
 
 def _gone(context: Any) -> asyncio.Event | None:
-    """Return what tells that the client of a request over HTTP has gone."""
+    """Return the event for the disconnection of an HTTP client."""
     request = context.request
     gone: asyncio.Event | None = None if request is None else request.scope.get(GONE)
     return gone
