@@ -1,6 +1,6 @@
-"""What neurosurfer's documents promise, row by row of the reference ``seed-systems.md``, part 1A.
+"""The documented behavior of neurosurfer, as listed in ``docs/how-to/coming-from-neurosurfer.md``.
 
-Each row has a test that is named after it, or stands in `LISTED` with the reason why it has none.
+Each row has a test with its id in the name, or is in `LISTED` with the reason why it has none.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def test_each_row_has_a_test_or_a_reason() -> None:
 def test_the_page_has_every_row() -> None:
     """In their order, each with what became of it; and it names those without a test."""
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-neurosurfer.md").read_text()
-    rows = re.findall(r"^\| (NSF-\d+) \| [^|]+ \| (kept|mended|ours|guidance) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| (NSF-\d+) \| [^|]+ \| (same|fixed|different|guidance) \|", page, re.MULTILINE)
 
     assert [f"NSF-{number}" for number in range(1, 61)] == [row for row, _ in rows]
     (untested,) = re.findall(r"Each row\s+has\s+a\s+test\s+of\s+its\s+name\s+but\s([^.]*)\.", page)
@@ -314,7 +314,7 @@ def test_nsf_7_a_name_is_that_of_one_tool() -> None:
     with pytest.raises(SpecError) as caught:
         from_neurosurfer([EchoTool(), EchoTool()])
 
-    expected = "from_neurosurfer neurosurfer: echo and echo would all be called echo; leave out all but one"
+    expected = "from_neurosurfer neurosurfer: echo and echo have the same name here, echo; leave out all but one"
     assert expected == str(caught.value)
 
 
@@ -825,7 +825,7 @@ def test_nsf_35_an_extra_is_never_lost_in_silence() -> None:
         engine.call("neurosurfer.second", ("y",))
 
     names = (
-        "expected names that are texts, got int; no name may begin with neurosurfer., as neurosurfer.answer does; "
+        "expected names of type str, got int; neurosurfer.answer: names must not begin with neurosurfer.; "
         "expected names of valid Unicode, got lone surrogates"
     )
     assert [
@@ -877,8 +877,8 @@ def test_nsf_39_a_spec_that_is_not_valid_fails_the_constructor() -> None:
         ({"inputs": 5}, "calculator must have ToolParams as inputs and a ToolReturn as returns."),
         ({"inputs": [5]}, "calculator must have ToolParams as inputs and a ToolReturn as returns."),
         ({"returns": None}, "calculator must have ToolParams as inputs and a ToolReturn as returns."),
-        ({"inputs": [ToolParam(5, "string", "d")]}, "calculator has an input whose name is no text."),  # type: ignore[arg-type]
-        ({"inputs": [ToolParam(["a"], "string", "d")]}, "calculator has an input whose name is no text."),  # type: ignore[arg-type]
+        ({"inputs": [ToolParam(5, "string", "d")]}, "calculator has an input whose name is not a string."),  # type: ignore[arg-type]
+        ({"inputs": [ToolParam(["a"], "string", "d")]}, "calculator has an input whose name is not a string."),  # type: ignore[arg-type]
     ],
     ids=["number", "inputs", "returns", "name", "list"],
 )
@@ -1027,7 +1027,7 @@ def test_nsf_41_a_tool_that_names_what_it_takes_gets_nothing_else() -> None:
     with engine_of(Context()) as engine, pytest.raises(ToolFailed) as caught:
         engine.call("neurosurfer.context", ("a",))
 
-    assert "neurosurfer.context: llm: the tool asks for it, and its host gives nothing" == str(caught.value)
+    assert "neurosurfer.context: llm: required by the tool, but not supplied by its host" == str(caught.value)
     assert ("inject.missing", "host") == (caught.value.code, caught.value.retry)
 
 
@@ -1056,8 +1056,8 @@ def test_nsf_41_a_source_that_fails_is_the_host_s() -> None:
     assert "neurosurfer.giving: llm: its source failed (KeyError)" == str(caught.value)
     assert "neurosurfer.giving: not today" == str(refused.value)
     assert (
-        "from_neurosurfer neurosurfer: context: a name is a text, not int; "
-        "context: llm: a resolver that is awaited can not be used here"
+        "from_neurosurfer neurosurfer: context: expected str names, got int; "
+        "context: llm: async resolvers are not supported here"
     ) == str(wrong.value)
     assert "from_neurosurfer neurosurfer: context: expected a mapping, got list" == str(other.value)
 
@@ -1098,7 +1098,7 @@ def test_nsf_43_an_input_that_never_arrives_is_refused() -> None:
     with pytest.raises(SpecError) as caught:
         from_neurosurfer(Deaf())
 
-    expected = "from_neurosurfer neurosurfer: deaf: b: its function takes no argument of that name"
+    expected = "from_neurosurfer neurosurfer: deaf: b: not a parameter of its function"
     assert expected == str(caught.value)
 
 
@@ -1121,7 +1121,7 @@ def test_nsf_43_an_input_that_can_not_be_given_by_name_is_refused(name: str) -> 
     with pytest.raises(SpecError) as caught:
         from_neurosurfer(Placed() if name == "text" else Open())
 
-    expected = f"{name}: its function takes no argument of that name"
+    expected = f"{name}: not a parameter of its function"
     assert f"from_neurosurfer neurosurfer: {'placed' if name == 'text' else 'open'}: {expected}" == str(caught.value)
 
 
@@ -1142,7 +1142,7 @@ def test_nsf_41_what_can_not_be_given_by_name_is_not() -> None:
             engine.call("neurosurfer.placed", ("z",))
 
     assert {"text": "y", "n": 2, "db": 2} == second.given
-    assert "neurosurfer.placed: db: the tool asks for it, and its host gives nothing" == str(caught.value)
+    assert "neurosurfer.placed: db: required by the tool, but not supplied by its host" == str(caught.value)
 
 
 def test_nsf_44_the_streaming_tool_gives_its_lines() -> None:
@@ -1252,7 +1252,7 @@ def test_nsf_51_what_is_no_tool_is_refused(thing: Any, name: str) -> None:
         from_neurosurfer(thing)
 
     assert f"Invalid tool type: {name}. Expected a subclass of BaseTool." == str(caught.value)
-    expected = "expected a tool of neurosurfer, which is an instance with a spec"
+    expected = "expected a neurosurfer tool, which is an instance with a spec"
     assert f"from_neurosurfer neurosurfer: tools: {expected}, got {name}" == str(taken.value)
 
 
@@ -1356,7 +1356,7 @@ def test_nsf_58_attempts_and_pauses_are_numbers_that_there_are() -> None:
     with engine_of(EchoTool()) as engine, pytest.raises(SpecError) as caught:
         Invoker(engine, Toolkit([EchoTool()]), max_tool_errors=-1, backoff_sec=float("nan"))
 
-    assert "Invoker: max_tool_errors must be 0 or more; backoff_sec must be 0 or more" == str(caught.value)
+    assert "Invoker: max_tool_errors: expected 0 or more; backoff_sec: expected 0 or more" == str(caught.value)
 
 
 def test_nsf_58_a_tool_that_fails_is_called_twice_again_with_more_time_between() -> None:
@@ -1459,9 +1459,9 @@ def test_a_tool_of_the_package_may_call_types_as_python_does(kind: str) -> None:
     ("changes", "expected"),
     [
         ({"inputs": []}, "ToolSpec(far) must define at least one input param."),
-        ({"inputs": [5]}, "its spec is not shaped like a ToolSpec of neurosurfer"),
+        ({"inputs": [5]}, "its spec lacks attributes of a neurosurfer ToolSpec"),
         ({"inputs": 5}, "'int' object is not iterable"),
-        ({"returns": None}, "its spec is not shaped like a ToolSpec of neurosurfer"),
+        ({"returns": None}, "its spec lacks attributes of a neurosurfer ToolSpec"),
         ({"returns": SimpleNamespace(type="set", description="r")}, "far.returns has unsupported type 'set'."),
         ({"name": ""}, "ToolSpec must have name, description, when_to_use."),
         ({"name": 5}, "ToolSpec must have name, description, when_to_use."),
@@ -1482,8 +1482,8 @@ def test_a_name_that_makes_no_word_is_refused() -> None:
         from_neurosurfer([foreign(name="!"), 5])
 
     assert (
-        "from_neurosurfer neurosurfer: !: makes no name of letters and digits of ASCII; "
-        "tools: expected a tool of neurosurfer, which is an instance with a spec, got int"
+        "from_neurosurfer neurosurfer: !: cannot be used as a name; expected ASCII letters or digits; "
+        "tools: expected a neurosurfer tool, which is an instance with a spec, got int"
     ) == str(caught.value)
 
 

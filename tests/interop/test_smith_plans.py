@@ -94,7 +94,7 @@ def test_a_text_of_many_dollars_takes_no_longer_than_another(registry: ToolsRegi
     ("data", "expected"),
     [
         ([], "plan: Plan is not a JSON object."),
-        ({"status": "error", "error": "no"}, "plan: says of itself that there is none"),
+        ({"status": "error", "error": "no"}, "plan: has the status error, so there is nothing to convert"),
         (
             plan(step(retry=-1), step(id=1, timeout=0), last=1),
             "plan: Node 0: 'retry' must be a non-negative integer.; Node 1: 'timeout' must be a positive number.",

@@ -1,6 +1,6 @@
-"""What Smith's documents promise, row by row of the reference ``seed-systems.md``, part 1C.
+"""The documented behavior of Smith, as listed in ``docs/how-to/coming-from-smith.md``.
 
-Each row has a test that is named after it, or stands in `LISTED` with the reason why it has none, or in `RUNS`.
+Each row has a test with its id in the name, or is in `LISTED` with the reason why it has none, or in `RUNS`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def test_each_row_has_a_test_or_a_reason() -> None:
 def test_the_page_has_every_row() -> None:
     """In their order, each with what became of it; and it names those without a test."""
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-smith.md").read_text()
-    rows = re.findall(r"^\| (SM-\d+) \| [^|]+ \| (kept|mended|ours|guidance) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| (SM-\d+) \| [^|]+ \| (same|fixed|different|guidance) \|", page, re.MULTILINE)
 
     assert [f"SM-{number}" for number in range(1, 65)] == [row for row, _ in rows]
     assert {row for row, word in rows if word == "guidance"} <= set(LISTED)
@@ -196,15 +196,15 @@ def test_sm_04_metadata_need_a_name_a_function_and_parameters_and_dangerous_may_
     [
         ({"name": ""}, "name: expected the name of the tool, got an empty text"),
         ({"name": 5}, "name: expected the name of the tool, got int"),
-        ({"name": "天気"}, "name: 天気 makes no name of letters and digits of ASCII"),
+        ({"name": "天気"}, "name: 天気 cannot be used as a name; expected ASCII letters or digits"),
         ({"function": None}, "function: expected the name of the function, got None"),
-        ({"function": "run weather"}, "function: run weather can not be the name of a function"),
+        ({"function": "run weather"}, "function: run weather is not a valid function name"),
         ({"dangerous": "no"}, "dangerous: expected True or False, got str"),
         ({"dangerous": 1}, "dangerous: expected True or False, got int"),
-        ({"description": 5}, "description: expected a text, got int"),
-        ({"notes": {"a": [{1}]}}, "METADATA['notes']['a'][0]: expected what JSON can hold, got set"),
-        ({"notes": {5: 1}}, "METADATA['notes']: expected what JSON can hold, got int as a key"),
-        ({"notes": float("nan")}, "METADATA['notes']: expected what JSON can hold, got a number that is not finite"),
+        ({"description": 5}, "description: expected a string, got int"),
+        ({"notes": {"a": [{1}]}}, "METADATA['notes']['a'][0]: expected a JSON value, got set"),
+        ({"notes": {5: 1}}, "METADATA['notes']: expected a JSON value, got int as a key"),
+        ({"notes": float("nan")}, "METADATA['notes']: expected a JSON value, got a number that is not finite"),
     ],
     ids=str,
 )
@@ -215,7 +215,7 @@ def test_sm_04_what_is_wrong_is_told_with_its_place(changes: dict[str, Any], exp
 
 def test_sm_04_a_number_that_python_makes_no_text_of_is_a_problem_like_any_other() -> None:
     """So that METADATA without problems can be written."""
-    assert ("METADATA['notes'][1]: expected what JSON can hold, got a number of too many digits",) == problems_of(
+    assert ("METADATA['notes'][1]: expected a JSON value, got a number with too many digits",) == problems_of(
         metadata(notes=[2**4095, 10**5000])
     )
     json.loads(json.dumps(2**4095))
@@ -230,8 +230,8 @@ def test_sm_05_two_tools_of_one_name_are_both_refused(tmp_path: Path) -> None:
 
     assert ["other"] == registry.list_tool_names() == [tool.spec.name for tool in registry.toolset]
     assert [
-        f"{tmp_path}/a.py: its tool weather_fetcher has the name of that in b.py",
-        f"{tmp_path}/b.py: its tool WeatherFetcher has the name of that in a.py",
+        f"{tmp_path}/a.py: its tool weather_fetcher has the same name as the one in b.py",
+        f"{tmp_path}/b.py: its tool WeatherFetcher has the same name as the one in a.py",
     ] == [*map(str, registry.errors)]
     assert {"plugin.duplicate"} == {each.code for each in registry.errors}
     assert ("name: weather_fetcher is the name of another tool",) == problems_of(metadata(), taken=["Weather-Fetcher"])
@@ -245,7 +245,7 @@ def test_sm_06_the_function_has_the_very_name() -> None:
     problem = "function: the file has no function weather; did you mean run_weather?"
     assert f"METADATA of run_weather: {problem}" == str(caught.value)
     assert (problem,) == problems_of(metadata(function="weather"), names={"run_weather": run_weather})
-    assert ("function: run_weather is no function but a int",) == problems_of(metadata(), names={"run_weather": 5})
+    assert ("function: run_weather is not a function but a int",) == problems_of(metadata(), names={"run_weather": 5})
 
 
 INTO_ITSELF = "only references into the schema itself are followed, as in #/$defs/name"
@@ -258,15 +258,15 @@ INTO_ITSELF = "only references into the schema itself are followed, as in #/$def
         (
             {},
             [
-                "parameters['type']: expected the text object, got nothing",
+                "parameters['type']: expected the string object, got nothing",
                 "parameters['properties']: expected a dict of parameters, got nothing",
             ],
         ),
         (
             {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b", "c"]},
             [
-                "parameters['required']: b is none of the properties",
-                "parameters['required']: c is none of the properties",
+                "parameters['required']: b is not one of the properties",
+                "parameters['required']: c is not one of the properties",
             ],
         ),
         (
@@ -301,9 +301,9 @@ def test_sm_07_what_is_a_tuple_in_python_is_a_list_of_the_schema() -> None:
     assert [("city", True, True), ("days", False, False)] == [
         (arg.name, arg.required, arg.nullable) for arg in tool.spec.args
     ]
-    assert (
-        "METADATA['parameters']['properties']['x']['default']: expected what JSON can hold, got set",
-    ) == problems_of(metadata(parameters={"type": "object", "properties": {"x": {"type": "array", "default": {1}}}}))
+    assert ("METADATA['parameters']['properties']['x']['default']: expected a JSON value, got set",) == problems_of(
+        metadata(parameters={"type": "object", "properties": {"x": {"type": "array", "default": {1}}}})
+    )
 
 
 TYPES = "string, number, integer, boolean, object or array"
@@ -313,11 +313,11 @@ TYPES = "string, number, integer, boolean, object or array"
     ("schema", "expected"),
     [
         ({}, [f"parameters['properties']['x']['type']: expected {TYPES}, got nothing"]),
-        ({"type": "str"}, [f"parameters['properties']['x']['type']: expected {TYPES}, got another text"]),
+        ({"type": "str"}, [f"parameters['properties']['x']['type']: expected {TYPES}, got another string"]),
         ({"type": []}, [f"parameters['properties']['x']['type']: expected {TYPES}, got list"]),
         (
             {"type": ["string", "str"]},
-            [f"parameters['properties']['x']['type']: expected {TYPES}, or null beside them, got another one"],
+            [f"parameters['properties']['x']['type']: expected {TYPES}, optionally with null, got another type"],
         ),
         ("string", ["parameters['properties']['x']: expected a JSON Schema with a type, got str"]),
         *(({"type": kind}, []) for kind in ("string", "number", "boolean", "object", "array", "integer")),
@@ -371,7 +371,7 @@ def test_sm_11_what_is_within_is_checked_too() -> None:
     where = "parameters['properties']['x']"
 
     assert (
-        f"{where}['required']: b is none of the properties",
+        f"{where}['required']: b is not one of the properties",
         f"{where}['properties']['a']['type']: expected {TYPES}, got nothing",
     ) == problems_of(metadata(parameters={**schema, "properties": {"x": inner}}))
 
@@ -461,8 +461,8 @@ def test_sm_13_the_good_example_is_accepted_and_gets_its_symbol() -> None:
 def test_sm_14_the_bad_example_is_refused_with_all_that_the_document_finds() -> None:
     """Its name says nothing, and its parameters have no structure."""
     assert (
-        "function: expected a name that says what the tool does, such as run_finance; run says nothing",
-        "parameters['type']: expected the text object, got nothing",
+        "function: expected a name that describes what the tool does, such as run_finance; run is too general",
+        "parameters['type']: expected the string object, got nothing",
         "parameters['properties']: expected a dict of parameters, got nothing",
     ) == problems_of({"name": "finance", "function": "run", "parameters": {}})
 
@@ -472,9 +472,7 @@ def test_sm_14_the_bad_example_is_refused_with_all_that_the_document_finds() -> 
 )
 def test_sm_14_a_function_whose_name_has_no_word_of_its_own_is_refused(name: str) -> None:
     """Each of its words would fit any tool."""
-    expected = (
-        f"function: expected a name that says what the tool does, such as run_weather_fetcher; {name} says nothing"
-    )
+    expected = f"function: expected a name that describes what the tool does, such as run_weather_fetcher; {name} is too general"
 
     assert (expected,) == problems_of(metadata(function=name))
 
@@ -752,7 +750,7 @@ def test_sm_27_each_difference_between_file_and_registry_is_told(tmp_path: Path)
     listed["parameters"] = {"type": "object", "properties": {"city": {"type": "number"}}, "required": []}
     (tmp_path / "registry.json").write_text(json.dumps({"tools": [listed, metadata(name="gone", module="gone")]}))
     registry = load_registry(tmp_path / "registry.json")
-    same = "is not the same in the file and in the registry"
+    same = "differs between the file and the registry"
 
     assert (
         "b.py: is not in the registry",
@@ -763,7 +761,7 @@ def test_sm_27_each_difference_between_file_and_registry_is_told(tmp_path: Path)
         "weather_fetcher: domain: is only in the file",
         "weather_fetcher: output_type: is only in the registry",
     ) == registry.drift
-    assert [f"{tmp_path}/registry.json: tools[1]['module']: gone is the name of no file in the folder"] == [
+    assert [f"{tmp_path}/registry.json: tools[1]['module']: gone matches no file in the folder"] == [
         *map(str, registry.errors)
     ]
     assert "string" == registry.get_tool_by_name("weather_fetcher")["parameters"]["properties"]["city"]["type"]
@@ -778,7 +776,7 @@ def test_sm_27_a_tool_is_dangerous_when_its_file_or_the_registry_says_so(tmp_pat
 
     assert [True] == [tool.policy.requires_approval for tool in registry.toolset]
     assert registry.get_tool_by_name("weather_fetcher")["dangerous"]
-    assert ("weather_fetcher: dangerous: is not the same in the file and in the registry",) == registry.drift
+    assert ("weather_fetcher: dangerous: differs between the file and the registry",) == registry.drift
 
 
 @pytest.mark.parametrize(
@@ -870,7 +868,9 @@ def test_sm_27_a_file_that_two_entries_mean_is_that_of_neither(tmp_path: Path) -
     registry = load_registry(tmp_path / "registry.json")
 
     assert (["b"], ()) == (registry.list_tool_names(), registry.drift)
-    assert [f"{tmp_path}/registry.json: tools[0] and tools[2] mean one file, a.py"] * 2 == [*map(str, registry.errors)]
+    assert [f"{tmp_path}/registry.json: tools[0] and tools[2] refer to the same file, a.py"] * 2 == [
+        *map(str, registry.errors)
+    ]
 
 
 @pytest.mark.parametrize("name", ["my.tool", "smith.tools.x", "x.py"])
@@ -929,7 +929,7 @@ def test_sm_27_two_tools_of_one_name_are_not_written(tmp_path: Path) -> None:
         write_registry(tmp_path / "registry.json", [tool, tool])
     write_registry(tmp_path / "other.json", [tool])
 
-    assert f"{tmp_path}/registry.json: several tools are called net__ping" == str(caught.value)
+    assert f"{tmp_path}/registry.json: several tools have the name net__ping" == str(caught.value)
     assert ["other.json"] == [each.name for each in tmp_path.iterdir()]
     assert [metadata_of(tool)] == json.loads((tmp_path / "other.json").read_text())["tools"]
 
@@ -1027,13 +1027,13 @@ def generated() -> Iterator[int]:
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
-        (b"x", "result: expected what JSON can hold, got bytes"),
-        ({"a": [1, {2}]}, "result['a'][1]: expected what JSON can hold, got set"),
-        ({"a": float("inf")}, "result['a']: expected what JSON can hold, got a number that is not finite"),
-        ({1: 2}, "result: expected what JSON can hold, got int as a key"),
-        (generated(), "result: expected what JSON can hold, got generator"),
-        ([object(), {3}], "result[0]: expected what JSON can hold, got object; "
-                          "result[1]: expected what JSON can hold, got set"),
+        (b"x", "result: expected a JSON value, got bytes"),
+        ({"a": [1, {2}]}, "result['a'][1]: expected a JSON value, got set"),
+        ({"a": float("inf")}, "result['a']: expected a JSON value, got a number that is not finite"),
+        ({1: 2}, "result: expected a JSON value, got int as a key"),
+        (generated(), "result: expected a JSON value, got generator"),
+        ([object(), {3}], "result[0]: expected a JSON value, got object; "
+                          "result[1]: expected a JSON value, got set"),
     ],
     ids=["bytes", "nested", "infinite", "key", "stream", "several"],
 )  # fmt: skip
@@ -1251,7 +1251,7 @@ def test_sm_50_after_three_attempts_there_is_no_plan() -> None:
     reason = "Node 0: tool 'zz' not in registry."
     assert {"status": "error", "error": f"Unable to build valid plan. Reason: {reason}"} == found
     assert 4 == len(model.asked)
-    assert f"That plan does not fit: {problems} Answer with the whole plan, mended." == model.asked[1][-1].content
+    assert f"The plan is not valid: {problems} Answer with the whole corrected plan." == model.asked[1][-1].content
 
 
 def test_sm_50_a_model_that_can_not_be_asked_is_asked_once() -> None:
@@ -1336,7 +1336,7 @@ def test_sm_59_a_reference_to_nothing_is_an_error() -> None:
         "a: expected a result of step 7, got nothing; "
         "b[0]: expected nope.x in the result of step 0, got nothing; "
         "b[1]: expected tags.5 in the result of step 0, got nothing; "
-        "c: expected a reference such as {{STEPS.0}} or {{STEPS.0.price}}, got another text"
+        "c: expected a reference such as {{STEPS.0}} or {{STEPS.0.price}}, got another string"
     ) == str(caught.value)
     assert ("plan.reference", "model") == (caught.value.code, caught.value.retry)
 
@@ -1380,7 +1380,7 @@ def test_sm_59_a_reference_that_names_no_step_is_found_before_anything_runs() ->
     """At every depth."""
     found = plan_problems(plan(node(inputs={"city": "{{STEPS.one}}"})), tools())
 
-    assert ("Node 0: inputs hold a reference that names no step.",) == found
+    assert ("Node 0: inputs contain a reference without a valid step.",) == found
 
 
 def test_sm_60_metadata_that_are_changed_later_change_nothing(tmp_path: Path) -> None:

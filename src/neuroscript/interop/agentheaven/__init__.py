@@ -1,15 +1,13 @@
-"""Tools as AgentHeaven's documents have them: a handle with a state, and methods of a class that are tools.
+"""AgentHeaven integration: its documented tool handles with a state, and methods that are tools.
 
 >>> def shout(text: str, times: int = 1) -> str:
-...     '''Repeat a text in capitals.'''
+...     '''Repeat a string in capitals.'''
 ...     return " ".join([text.upper()] * times)
 >>> handle = ToolSpec.from_function(shout)
 >>> handle.bind("times", default=2)(text="hi")
 'HI HI'
 >>> handle.signature(text="hi")
 "shout(text='hi')"
-
-Source: AgentHeaven's document of ToolSpec; seed-systems.md rows AH-1 to AH-70.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""A handle on one tool: its state, its calls, and all that can be written of it.
+"""A handle for one tool: its state, its calls and its representations.
 
-The tool itself is a `ToolImplementation`. What is bound is taken from the state in each call, and nothing of it is
-kept; a call goes through an engine, as every call does.
-
-Source: AgentHeaven's document of ToolSpec; seed-systems.md rows AH-2 to AH-37, AH-47 to AH-58.
+The tool itself is a `ToolImplementation`. Bound arguments are read from the state in each call and are not stored
+elsewhere. Calls go through an engine, like all calls.
 """
 
 from __future__ import annotations
@@ -40,28 +38,28 @@ from neuroscript.tools.toolset import Toolset
 
 
 class ToolSpec:
-    """A tool under the names of AgentHeaven's document; what the house calls a ToolSpec is its `tool.spec`.
+    """A tool with the API that AgentHeaven documents; its `tool.spec` is what this project calls a ToolSpec.
 
-    ``ToolSpec(tool)`` takes any `ToolImplementation`; ``@ToolSpec(name="…")`` makes a function into a handle, with the
-    options of `from_function`.
+    ``ToolSpec(tool)`` accepts any `ToolImplementation`; ``@ToolSpec(name="…")`` creates a handle from a function, with
+    the options of `from_function`.
 
     Args:
         tool: The tool.
-        name: What it is called, where that is not the name of its spec.
-        examples: What is kept as its examples.
-        output_schema: The JSON Schema of the result, where its author gives one.
-        permits: What its own engine permits; nothing, where nobody says.
+        name: Its name; the default is the name in its spec.
+        examples: Its examples; the default are those in its spec.
+        output_schema: The JSON Schema of the result, if the author supplies one.
+        permits: The policy of the handle's own engine; the default permits nothing.
 
     Raises:
-        SpecError: That is no tool.
+        SpecError: *tool* is not a `ToolImplementation`.
 
     Attributes:
-        name: What it is called.
-        examples: Calls of it, as its author gave them. Those that are `Example` stand in its spec, too.
+        name: The name of the tool.
+        examples: Example calls from its author. Items of type `Example` are also in its spec.
     """
 
     def __new__(cls, tool: ToolImplementation | None = None, /, **options: Any) -> Any:
-        """Return a handle, or a decorator where there is no tool yet."""
+        """Return a handle, or a decorator if there is no tool yet."""
         return partial(cls.from_function, **options) if tool is None else super().__new__(cls)
 
     def __init__(
@@ -76,7 +74,7 @@ class ToolSpec:
     ) -> None:
         if not isinstance(tool, ToolImplementation):
             raise SpecError(
-                "ToolSpec", ["expected a ToolImplementation; write ToolSpec.from_function(…), or @ToolSpec()"]
+                "ToolSpec", ["expected a ToolImplementation; use ToolSpec.from_function(…), or @ToolSpec()"]
             )
         self.name = name or tool.spec.name
         self.examples = list(tool.spec.examples if examples is None else examples)
@@ -89,7 +87,7 @@ class ToolSpec:
         self._bound: ToolImplementation | None = None
         self._engine: Engine | None = None
 
-    # Where handles come from
+    # Constructors
 
     @classmethod
     def from_function(
@@ -104,23 +102,23 @@ class ToolSpec:
         group: str = reading.GROUP,
         policy: ToolPolicy = NEEDS_NOTHING,
     ) -> Self:
-        """Return the tool that a function is: it, a method or an object that is called.
+        """Return a tool for a function, a method or a callable object.
 
-        Annotations are needed for all of its parameters. A bare ``list`` or ``dict`` is one of anything, and a result
-        of which nothing is said may be anything.
+        All parameters need annotations. A bare ``list`` or ``dict`` may contain anything, and a result without an
+        annotation may be anything.
 
         Args:
-            parse_docstring: Whether its docstring tells what it does and what its arguments are; else it is the
-                description as it stands. Nothing in it is ever evaluated.
-            examples: Calls of it, which are kept; each `Example` is tried against the arguments now.
-            name: What it is called, where that is not the function's name.
-            description: What it does, where that is not what the docstring says.
-            output_schema: The JSON Schema of its result, which is handed on as it is.
-            group: The group of the tool, for engines that it is registered in.
-            policy: What it needs.
+            parse_docstring: Parse the docstring for the description of the tool and its arguments; otherwise the whole
+                docstring is the description. Nothing in it is ever evaluated.
+            examples: Example calls, which are stored; each `Example` is validated against the arguments now.
+            name: The name; the default is the name of the function.
+            description: The description; the default comes from the docstring.
+            output_schema: The JSON Schema of the result, which is used unchanged.
+            group: The group of the tool in an engine.
+            policy: The policy of the tool.
 
         Raises:
-            SpecError: It can not be a tool; it says what to write.
+            SpecError: The function cannot be a tool; the message says what to change.
         """
         kept = None if examples is None else list(examples)
         found = reading.tool_of(
@@ -139,32 +137,32 @@ class ToolSpec:
     def from_code(
         cls, code: str, func_name: str | None = None, env: Mapping[str, Any] | None = None, **options: Any
     ) -> Self:
-        """Return the tool of a function that stands in a text of Python; **the text is run**, as `from_code` says.
+        """Return a tool for a function in Python source code; **the code is executed**, as by `from_code`.
 
         Args:
-            options: Those of `from_function`.
+            options: The options of `from_function`.
         """
         return made_from(code, func_name, env, partial(cls.from_function, **options))
 
     @classmethod
     def from_mcp(cls, tool: Any, *, group: str = reading.GROUP) -> Self:
-        """Return the tool that a definition of MCP describes: an ``mcp.types.Tool``, or plain data as the wire has it.
+        """Return the tool for an MCP definition: an ``mcp.types.Tool``, or its wire format as plain data.
 
-        It can be looked at and written for models. To call it takes a connection to its server, which the tools of
-        `neuroscript.interop.mcp.from_mcp` have; ``ToolSpec(tool)`` makes handles of those.
+        It can be inspected and exported to models. Calling it needs a connection to its server: load the server with
+        `neuroscript.interop.mcp.from_mcp`, and create handles of its tools with ``ToolSpec(tool)``.
 
         Raises:
-            SpecError: That is no definition, or with everything about it that can not be taken.
+            SpecError: It is not a definition, or it is invalid; with every problem found.
         """
         from neuroscript.interop.mcp.client.definition import described
         from neuroscript.llm.wire.sdk_data import dumped
 
         try:
             data = dumped(tool)
-        except RecursionError:  # what is that deep is refused for it
+        except RecursionError:  # Definition.of_data rejects data that is nested so deeply
             data = tool
-        except ValueError:  # of the SDK's object
-            raise SpecError("definition", ["nests deeper than its SDK can tell"]) from None
+        except ValueError:  # raised by the object of the SDK
+            raise SpecError("definition", ["nests deeper than the SDK supports"]) from None
         definition = Definition.of_data(data)
         return cls(
             described(definition, group), name=definition.name, output_schema=definition.data.get("outputSchema")
@@ -172,17 +170,17 @@ class ToolSpec:
 
     @classmethod
     def from_fastmcp(cls, tool: Any, *, group: str = reading.GROUP, timeout: float = SECONDS) -> Self:
-        """Return a tool of FastMCP, which runs in this process: a ``fastmcp.tools.Tool``, or a function that is one.
+        """Return a FastMCP tool of this process: a ``fastmcp.tools.Tool``, or a function decorated as one.
 
-        Calls by the handle are permitted. An engine that `tool` is registered in asks for the grant ``mcp:call:…`` and
-        an approval, as for all foreign tools; the tools of a whole server, with other needs, are those of
-        `neuroscript.interop.fastmcp.from_fastmcp`.
+        Calls through the handle are permitted. An engine that `tool` is registered in requires the capability
+        ``mcp:call:…`` and an approval, as for all third-party tools. To load a whole server, whose tools need other
+        capabilities, use `neuroscript.interop.fastmcp.from_fastmcp`.
 
         Args:
-            timeout: Seconds that a call may take.
+            timeout: Timeout of a call, in seconds.
 
         Raises:
-            SpecError: With everything about it that can not be taken.
+            SpecError: With every problem found.
             ModuleNotFoundError: The extra ``fastmcp`` is not installed.
         """
         return cls._foreign(*protocol.process_tool(tool, group, timeout))
@@ -193,17 +191,17 @@ class ToolSpec:
     ) -> Self:
         """Return a tool of the server that a client is connected to.
 
-        Calls go over that client, on the loop that it lives on: await `acall` and `aexec` there. Who may call it is as
-        for `from_fastmcp`.
+        Calls go through that client, on its event loop: await `acall` and `aexec` there. Permissions are as for
+        `from_fastmcp`.
 
         Args:
-            client: One that is connected: a session or a client of the SDK of MCP, or a client of FastMCP.
-            tool_name: What the server calls the tool.
-            timeout: Seconds that a call may take, and the answer to which tools there are.
+            client: A connected session or client of the MCP SDK, or a connected FastMCP client.
+            tool_name: The name of the tool on the server.
+            timeout: Timeout of a call, and of listing the tools, in seconds.
 
         Raises:
-            SpecError: The server has no such tool, or with everything about it that can not be taken.
-            ToolFailed: The server does not say what its tools are.
+            SpecError: The server has no such tool, or the tool is invalid; with every problem found.
+            ToolFailed: The server does not list its tools.
             ModuleNotFoundError: The extra ``mcp`` is not installed.
         """
         tool, definition, connection = await protocol.client_tool(client, tool_name, group, timeout)
@@ -213,12 +211,12 @@ class ToolSpec:
 
     @classmethod
     def _foreign(cls, tool: ToolImplementation, definition: Definition) -> Self:
-        """Return the handle of a tool that a server has, under the server's name of it."""
+        """Return the handle of an MCP tool, under its name on the server."""
         schema = definition.data.get("outputSchema")
         return cls(tool, name=definition.name, output_schema=schema, permits=protocol.permitting(tool))
 
     def clone(self) -> Self:
-        """Return a handle on the same tool, with a state and bindings of its own."""
+        """Return a handle for the same tool, with a copy of the state and the bindings."""
         made: Self = self._handle_on(self._whole)
         made._binds, made._state = dict(self._binds), copied_state(self._state)
         return made
@@ -226,14 +224,14 @@ class ToolSpec:
     __copy__ = clone
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return a clone; what the state holds besides maps and lists is not copied."""
+        """Return a clone; only maps and lists in the state are copied."""
         return self.clone()
 
-    # What is bound
+    # Bindings
 
     @property
     def state(self) -> dict[str, Any]:
-        """What bound arguments are taken from in each call; it may be changed, and replaced as a whole."""
+        """The state that supplies bound arguments in each call; it may be changed or replaced."""
         return self._state
 
     @state.setter
@@ -242,19 +240,18 @@ class ToolSpec:
 
     @property
     def binds(self) -> dict[str, str]:
-        """Where in the state each bound argument stands, by its name."""
+        """The state key of each bound argument, by argument name."""
         return dict(self._binds)
 
     def bind(self, param: str, state_key: str | None = None, default: Any = UNSET) -> Self:
-        """Take an argument from the state from now on, so that no caller sees or sets it, and return this handle.
+        """Supply an argument from the state, so that callers neither see nor set it; return this handle.
 
         Args:
-            state_key: Where it stands in the state, ``config.api.key`` for a map within a map within a map; by default
-                under its own name.
-            default: What is put there, if nothing stands there yet.
+            state_key: The key in the state; ``config.api.key`` refers to nested maps. The default is the argument name.
+            default: A value to store under the key if it is missing.
 
         Raises:
-            SpecError: There is no such argument, or the state can not hold it there.
+            SpecError: The argument does not exist, or the state cannot contain the key.
         """
         names = [arg.name for arg in self._whole.spec.args]
         if param not in names:
@@ -262,7 +259,7 @@ class ToolSpec:
             hint = f" (did you mean {' or '.join(alike)}?)" if alike else ""
             raise SpecError(self._whole.name, [f"it has no argument {shown(param)}{hint}"])
         source = State(self._present, state_key or param)
-        self._whole.injecting(**{param: source})  # whatever is wrong with it is found now
+        self._whole.injecting(**{param: source})  # raise an error now if it cannot be injected
         if default is not UNSET:
             set_default(self._state, source.key, default)
         self._binds[param] = source.key
@@ -270,7 +267,7 @@ class ToolSpec:
         return self
 
     def unbind(self, param: str) -> Self:
-        """Let callers set an argument again, and return this handle; the state stays, and so does what is not bound."""
+        """Let callers set an argument again; return this handle. The state and unbound arguments do not change."""
         if self._binds.pop(param, None) is not None:
             self._clear_cache()
         return self
@@ -280,7 +277,7 @@ class ToolSpec:
 
     @property
     def tool(self) -> ToolImplementation:
-        """The tool as its callers see it: without the arguments that are bound. An engine can register it."""
+        """The tool as callers see it, without the bound arguments; it can be registered in an engine."""
         if self._bound is None:
             sources = {name: State(self._present, key) for name, key in self._binds.items()}
             self._bound = self._whole.injecting(**sources) if sources else self._whole
@@ -288,7 +285,7 @@ class ToolSpec:
 
     @property
     def binded(self) -> ToolSpec:
-        """The tool without the arguments that are bound, as a handle; this one, where none is."""
+        """A handle for the tool without the bound arguments; this handle if there are none."""
         return self._handle_on(self.tool) if self._binds else self
 
     def _handle_on(self, tool: ToolImplementation) -> Any:
@@ -298,7 +295,7 @@ class ToolSpec:
         return made
 
     def _clear_cache(self) -> None:
-        """Forget what is made of the bindings; values are never kept."""
+        """Discard what was derived from the bindings; values are never cached."""
         self._bound = None
         self._engine = None
 
@@ -306,10 +303,10 @@ class ToolSpec:
 
     @property
     def engine(self) -> Engine:
-        """The engine that runs the tool: this handle's own, made when it is first needed.
+        """The engine that runs the tool: the handle's own one, created when it is first needed.
 
-        It grants nothing, but what a tool of MCP or FastMCP needs. Any other tool that needs something is registered in
-        an engine of its host: ``Engine(toolsets=[Toolset("mine", (handle.tool,))], policy=…)``.
+        It grants nothing except what an MCP or FastMCP tool needs. To run any other tool that needs capabilities,
+        register it in an engine of the host: ``Engine(toolsets=[Toolset("mine", (handle.tool,))], policy=…)``.
         """
         if self._engine is None:
             toolset = Toolset(self.tool.spec.group, (self.tool,))
@@ -317,29 +314,29 @@ class ToolSpec:
         return self._engine
 
     def _waited_for(self) -> Engine:
-        """Return the engine for a caller that waits, and refuse where that would wait for itself."""
+        """Return the engine for a blocking call, or raise an error if the call would deadlock."""
         if self._lent is not None:
             self._lent.refuse_to_wait(self.tool.name)
         return self.engine
 
     def __call__(self, /, **arguments: Any) -> Any:
-        """Return what `call` returns."""
+        """Do the same as `call`."""
         return self.call(**arguments)
 
     def call(self, /, **arguments: Any) -> Any:
-        """Call the tool and return the main value of its result; a loop that runs here is no hindrance.
+        """Call the tool and return the main value of its result; also works while an event loop is running.
 
         Raises:
-            CallError: One of its kinds says what went wrong.
+            CallError: A subclass for each kind of failure.
         """
         return main_value(self._output_schema, self._waited_for().call_named(self.tool.name, arguments))
 
     async def acall(self, /, **arguments: Any) -> Any:
-        """Return what `call` returns, without holding up the loop that awaits it."""
+        """Do the same as `call`, without blocking the event loop."""
         return main_value(self._output_schema, await self.engine.acall_named(self.tool.name, arguments))
 
     def exec(self, /, **arguments: Any) -> ToolResult:
-        """Call the tool and return its result or its error, and how long it took; a `CallError` is never raised."""
+        """Call the tool and return its result or its error, and the duration; never raise a `CallError`."""
         started = perf_counter()
         try:
             value = self._waited_for().call_named(self.tool.name, arguments)
@@ -348,7 +345,7 @@ class ToolSpec:
         return ToolResult(wrapped(self._output_schema, value), seconds=perf_counter() - started)
 
     async def aexec(self, /, **arguments: Any) -> ToolResult:
-        """Return what `exec` returns, without holding up the loop that awaits it."""
+        """Do the same as `exec`, without blocking the event loop."""
         started = perf_counter()
         try:
             value = await self.engine.acall_named(self.tool.name, arguments)
@@ -357,14 +354,14 @@ class ToolSpec:
         return ToolResult(wrapped(self._output_schema, value), seconds=perf_counter() - started)
 
     def available(self) -> bool:
-        """Tell whether the tool can be called; one of this process always can."""
+        """Return whether the tool can be called; this is always True."""
         return True
 
     def to_function(self) -> Callable[..., Any]:
-        """Return a function with the arguments of the tool as its parameters, which calls it.
+        """Return a function that calls the tool, with its arguments as parameters.
 
         Raises:
-            ValueError: A name of an argument is no name in Python.
+            ValueError: The name of an argument is not a valid Python name.
         """
         parameters = writing.signature_of(self.tool.spec)
 
@@ -373,11 +370,11 @@ class ToolSpec:
 
         return described(function, self.name, self.docstring, parameters)
 
-    # What can be written of it
+    # Representations
 
     @property
     def description(self) -> str:
-        """What the tool does."""
+        """The description of the tool."""
         return self.tool.spec.description
 
     @property
@@ -387,13 +384,13 @@ class ToolSpec:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The JSON Schema of each of them by name."""
+        """The JSON Schemas of these arguments, by name."""
         properties: dict[str, Any] = self.input_schema.get("properties", {})
         return properties
 
     @property
     def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the structured content of a result; None where its type is not known."""
+        """The JSON Schema of the structured content of a result; None if its type is unknown."""
         if self._output_schema is not None:
             return deepcopy(dict(self._output_schema))
         if self.tool.spec.return_type is ArgType.ANY:
@@ -404,39 +401,39 @@ class ToolSpec:
 
     @property
     def docstring(self) -> str:
-        """What the tool does, takes and returns, in Google's style."""
+        """The documentation of the tool as a docstring in Google style."""
         return writing.docstring(self.tool.spec)
 
     @property
     def code(self) -> str:
-        """The tool as the text of a function that does nothing.
+        """The tool as the source code of a function stub.
 
         Raises:
-            SpecError: A name of an argument is no name in Python.
+            SpecError: The name of an argument is not a valid Python name.
         """
         return writing.definition(self.name, self.tool.spec)
 
     def signature(self, /, **arguments: Any) -> str:
-        """Return a call with these arguments as it would be made.
+        """Return the source code of a call with these arguments.
 
         Raises:
-            ArgumentError: An argument is unknown, or does not fit.
+            ArgumentError: An argument is unknown or invalid.
         """
         return writing.call_text(self.name, self.tool.spec, arguments)
 
     def to_prompt(self) -> str:
-        """Return all that a model has to know to call the tool, as a text."""
+        """Return what a model needs to know to call the tool, as text."""
         spec = self.tool.spec
         return to_prompt(spec).replace(spec.full_name, self.name)
 
     def to_jsonschema(self, /, **extra: Any) -> dict[str, Any]:
-        """Return the tool as OpenAI's Responses API takes it.
+        """Return the tool in the format of OpenAI's Responses API.
 
-        ``strict`` says that a model's arguments will be held to the schema; then an argument that may be left out is
-        required, and may be null. Where the schema has no such form it is False.
+        With ``strict``, a model's arguments always match the schema; optional arguments are then required and nullable.
+        ``strict`` is False if the schema cannot be converted.
 
         Args:
-            extra: Further members, or other ones.
+            extra: Members to add or replace.
         """
         schema = self.input_schema
         strict = strictly(schema)
@@ -450,7 +447,7 @@ class ToolSpec:
         }
 
     def to_mcp(self) -> Any:
-        """Return the tool as MCP has it, an ``mcp.types.Tool``, without the arguments that are bound.
+        """Return the tool as an ``mcp.types.Tool``, without the bound arguments.
 
         Raises:
             ModuleNotFoundError: The extra ``mcp`` is not installed.
@@ -458,9 +455,9 @@ class ToolSpec:
         return protocol.mcp_tool(self.tool, self.name, self.input_schema, self._output_schema)
 
     def to_fastmcp(self) -> Any:
-        """Return the tool as FastMCP has it, for ``server.add_tool``, without the arguments that are bound now.
+        """Return the tool for ``server.add_tool`` of FastMCP, without the currently bound arguments.
 
-        Its calls go through `engine` as it is now. They follow the state, and are coerced by our line alone.
+        Its calls go through the current `engine`. They use the state, and only the engine coerces their arguments.
 
         Raises:
             ModuleNotFoundError: The extra ``fastmcp`` is not installed.
@@ -468,6 +465,6 @@ class ToolSpec:
         return protocol.fastmcp_tool(self.engine, self.tool, self.name, self.input_schema, self._output_schema)
 
     def __repr__(self) -> str:
-        """Return its name and what is bound; nothing of its state."""
+        """Return the name and the bound arguments, without values from the state."""
         bound = f", bound: {', '.join(self._binds)}" if self._binds else ""
         return f"<ToolSpec {self.name}{bound}>"

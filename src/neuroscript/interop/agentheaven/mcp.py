@@ -1,7 +1,4 @@
-"""A handle as MCP and FastMCP have tools, and handles of what they have.
-
-Source: seed-systems.md AH-2, AH-33, AH-34, AH-53; the document's sections 3.2, 7.1 and 7.2.
-"""
+"""Conversion of handles to MCP and FastMCP tools, and of their tools to handles."""
 
 from __future__ import annotations
 
@@ -28,17 +25,17 @@ Schema = Mapping[str, Any]
 
 
 def names_of(tool: ToolImplementation, name: str) -> WireNames:
-    """Return what a client calls the one tool that it is told of."""
+    """Return the client's name for a single tool."""
     return WireNames({tool.name: name}, {name: tool.name})
 
 
 def mcp_tool(tool: ToolImplementation, name: str, arguments: Schema, output: Schema | None) -> Any:
-    """Return a tool as the SDK of MCP has it, an ``mcp.types.Tool``.
+    """Return a tool as an ``mcp.types.Tool`` of the SDK.
 
     Args:
-        name: What a client calls it.
-        arguments: The schema of its arguments.
-        output: That of its result, where its author gives one.
+        name: The name for clients.
+        arguments: The schema of the arguments.
+        output: The schema of the result, if the author supplies one.
     """
     try:
         from mcp_types import Tool
@@ -52,7 +49,7 @@ def mcp_tool(tool: ToolImplementation, name: str, arguments: Schema, output: Sch
 
 
 def fastmcp_tool(engine: Engine, tool: ToolImplementation, name: str, arguments: Schema, output: Schema | None) -> Any:
-    """Return a tool of an engine as FastMCP has it; the arguments are as for `mcp_tool`."""
+    """Return a tool of an engine as a FastMCP tool; the arguments are as for `mcp_tool`."""
     from neuroscript.interop.fastmcp.export import engine_tool, structured
 
     offer = Offered(name, engine.infos[tool.name], engine, names_of(tool, name))
@@ -63,7 +60,7 @@ def fastmcp_tool(engine: Engine, tool: ToolImplementation, name: str, arguments:
 
 
 def _authored(offer: Offered, schema: Schema) -> Callable[[ToolResult], dict[str, Any]]:
-    """Return what tells of a result as its author's schema has it."""
+    """Return a function that converts a result to MCP data with the author's output schema."""
 
     def told(result: ToolResult) -> dict[str, Any]:
         facts = to_result(result, offer.info.spec, offer.names)
@@ -75,11 +72,11 @@ def _authored(offer: Offered, schema: Schema) -> Callable[[ToolResult], dict[str
 async def client_tool(
     client: Any, name: str, group: str, timeout: float
 ) -> tuple[ToolImplementation, Definition, Lent]:
-    """Return a tool of the server that a client is connected to, with the needs of a foreign tool.
+    """Return a tool of the server that a client is connected to, with the policy of a third-party tool.
 
     Raises:
-        ToolMissing: The server has no tool of that name.
-        SpecError: The client is none, or with everything about the tool that can not be taken.
+        ToolMissing: The server has no tool with that name.
+        SpecError: The client or the tool is invalid; with every problem found.
     """
     connection, definitions = await lent(client, timeout)
     definition = one_of(definitions, name)
@@ -87,20 +84,20 @@ async def client_tool(
 
 
 def process_tool(source: Any, group: str, timeout: float) -> tuple[ToolImplementation, Definition]:
-    """Return one tool of FastMCP in this process, with the needs of a foreign tool.
+    """Return one FastMCP tool of this process, with the policy of a third-party tool.
 
     Raises:
-        SpecError: It is a server, or with everything about the tool that can not be taken.
+        SpecError: *source* is a server, or the tool is invalid; with every problem found.
     """
     from neuroscript.interop.fastmcp import from_fastmcp
 
     if hasattr(source, "add_tool"):
-        raise SpecError("ToolSpec", ["expected one tool; neuroscript.interop.fastmcp.from_fastmcp takes servers"])
+        raise SpecError("ToolSpec", ["expected one tool; use neuroscript.interop.fastmcp.from_fastmcp for a server"])
     server = from_fastmcp(source, group=group, timeout=timeout)
     (tool,), (definition,) = server.toolset, server.definitions.values()
     return tool, definition
 
 
 def permitting(tool: ToolImplementation) -> ExecutionPolicy:
-    """Return a policy that permits all that a tool needs, for whoever calls it by its handle."""
+    """Return a policy that permits everything a tool needs, for calls through its handle."""
     return ExecutionPolicy(grants=tool.policy.capabilities, preapproved=(tool.name,))

@@ -1,7 +1,4 @@
-"""Methods of a class that are tools of its instances.
-
-Source: seed-systems.md rows AH-38 to AH-46, AH-57.
-"""
+"""Methods that are tools of the instances of their class."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ from neuroscript.tools.tool import NEEDS_NOTHING
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MARK: Final = "_toolspec"
-"""The attribute of a function that says how it is to be a tool."""
+"""The attribute of a function that contains its tool options."""
 
 
 @attrs.frozen
 class Options:
-    """What was said of a method when it was marked: arguments of `ToolSpec.from_function`."""
+    """The options of a marked method: arguments of `ToolSpec.from_function`."""
 
     name: str | None = None
     parse_docstring: bool = True
@@ -50,13 +47,13 @@ def reg_toolspec(
 
 
 def reg_toolspec(func: Any = None, /, **options: Any) -> Any:
-    """Mark a method as a tool; it stays the method that it is. ``@reg_toolspec`` and ``@reg_toolspec(…)`` both do.
+    """Mark a method as a tool, without changing the method; use ``@reg_toolspec`` or ``@reg_toolspec(…)``.
 
     Args:
-        options: What `ToolSpec.from_function` is to be told.
+        options: Options of `ToolSpec.from_function`.
 
     Raises:
-        TypeError: There is no such option.
+        TypeError: An option is unknown.
     """
     said = Options(**options)
 
@@ -68,42 +65,42 @@ def reg_toolspec(func: Any = None, /, **options: Any) -> Any:
 
 
 class ToolRegistry:
-    """What gives the instances of a class tools: its marked methods, those of the classes it is made of included.
+    """A base class that turns marked methods, including inherited ones, into tools of its instances.
 
-    A name that begins with ``_`` is no tool. What a class says of a name goes before what the classes above it say, so
-    that a method without a mark, or None, takes a tool away.
+    Names that begin with ``_`` are ignored. A subclass overrides its base classes: an unmarked method, or None, under
+    the same name removes a tool.
     """
 
     _toolspecs: ClassVar[dict[str, Options]] = {}
-    """By name of each method that is a tool what was said of it, in the order in which they were defined."""
+    """The options of each tool method by name, in the order of definition."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Look for marked methods."""
+        """Collect the marked methods."""
         super().__init_subclass__(**options)
         names = {name: None for each in reversed(cls.__mro__) for name in vars(each) if not name.startswith("_")}
         marks = {name: _mark(inspect.getattr_static(cls, name)) for name in names}
         cls._toolspecs = {name: mark for name, mark in marks.items() if mark is not None}
 
     def toolspec(self, name: str) -> ToolSpec:
-        """Return the tool that a method is, as a new handle.
+        """Return a new handle for the tool of a method.
 
         Raises:
-            KeyError: There is none of that name.
-            SpecError: The method can not be a tool; it says what to write.
+            KeyError: There is no tool with that name.
+            SpecError: The method cannot be a tool; the message says what to change.
         """
         options = attrs.asdict(self._toolspecs[name], recurse=False)
         return ToolSpec.from_function(getattr(self, name), **options)
 
     def to_toolspecs(self) -> dict[str, ToolSpec]:
-        """Return a new handle of each tool by name; their ``self`` is this instance."""
+        """Return a new handle for each tool, by name; ``self`` of the methods is this instance."""
         return {name: self.toolspec(name) for name in self._toolspecs}
 
     def list_toolspecs(self) -> list[str]:
-        """Return the names of the tools, in the order in which they were defined."""
+        """Return the names of the tools, in the order of definition."""
         return list(self._toolspecs)
 
 
 def _mark(method: Any) -> Options | None:
-    """Return what was said of a method; a static or a class method may have been marked before it was one."""
+    """Return the options of a method; static and class methods may have been marked before they were converted."""
     found = getattr(method, MARK, None) or getattr(getattr(method, "__wrapped__", None), MARK, None)
     return found if isinstance(found, Options) else None

@@ -1,7 +1,4 @@
-"""What a call of a handle gives: the content that the document calls structured, the main value in it, an error.
-
-Source: seed-systems.md rows AH-21 to AH-24, AH-28.
-"""
+"""Results of handles: the structured content, its main value, and errors, as AgentHeaven documents them."""
 
 from __future__ import annotations
 
@@ -14,17 +11,17 @@ import attrs
 from neuroscript.errors import CallError
 
 RESULT: Final = "result"
-"""Under which name a value stands that is no object with the properties of its schema."""
+"""The key for a value that is not an object with the properties of its schema."""
 
 
 @attrs.frozen
 class ToolResult:
-    """What came of a call.
+    """The result of a call.
 
     Attributes:
-        structured_content: The result as an object; None where there is an error.
-        error: Why there is no result.
-        seconds: How long it took, gates included.
+        structured_content: The result as an object; None if there is an error.
+        error: Why the call failed.
+        seconds: The duration of the call, including approvals.
     """
 
     structured_content: dict[str, Any] | None = None
@@ -33,17 +30,17 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a result."""
+        """Whether the call succeeded."""
         return self.error is None
 
 
 def wrapped(schema: Mapping[str, Any] | None, value: Any) -> dict[str, Any]:
-    """Return a result as an object: a map as it is where its author gave a *schema* for it, else under ``result``."""
+    """Return a result as an object: a map unchanged if the author's *schema* describes it, else under ``result``."""
     return value if _is_whole(schema, value) else {RESULT: value}
 
 
 def told_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of what `wrapped` gives, of the one that an author gave; a copy of your own.
+    """Return the schema of the objects that `wrapped` returns, from the author's schema, as a new copy.
 
     >>> told_schema({"type": "string"})["properties"]
     {'result': {'type': 'string'}}
@@ -56,7 +53,7 @@ def told_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main_value(schema: Mapping[str, Any] | None, value: Any) -> Any:
-    """Return the main value of a result: of a map whose *schema* has one property only that property."""
+    """Return the main value of a result: if its *schema* has exactly one property, that property."""
     if schema is not None and _is_whole(schema, value):
         names = list(schema["properties"])
         return value[names[0]] if len(names) == 1 and names[0] in value else value
@@ -64,5 +61,5 @@ def main_value(schema: Mapping[str, Any] | None, value: Any) -> Any:
 
 
 def _is_whole(schema: Mapping[str, Any] | None, value: Any) -> bool:
-    """Tell whether a schema that an author gave speaks of the very value."""
+    """Return whether the author's schema describes the value itself."""
     return schema is not None and type(value) is dict and bool(schema.get("properties"))

@@ -1,7 +1,6 @@
-"""The schema of a handle's arguments: as the document shows it, and as OpenAI's strict mode takes it.
+"""The argument schema of a handle: as AgentHeaven documents it, and for OpenAI's strict mode.
 
-Source: seed-systems.md rows AH-26, AH-35, AH-36; OpenAI API reference, "Structured Outputs", supported schemas;
-contract section 3, None and absence.
+See the OpenAI API reference, "Structured Outputs", supported schemas.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from neuroscript.llm.wire.tools import schema_of
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 SHOWN: Final = ("type", "properties", "required")
-"""The keywords that the document shows; a schema that others wrote is what it was."""
+"""The keywords in AgentHeaven's documentation; schemas from other sources are not reduced to them."""
 
 NOTES: Final = frozenset({"$comment", "$schema", "default", "deprecated", "examples", "readOnly", "title", "writeOnly"})
-"""Keywords that strict mode refuses, and that ask nothing of a value."""
+"""Keywords that strict mode rejects, and that do not restrict values."""
 
 KEPT: Final = frozenset(
     {"type", "description", "enum", "properties", "required", "additionalProperties", "items"}
     | {"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
     | {"minItems", "maxItems"}
 )
-"""Keywords that it takes; what else is asked can not be said there."""
+"""Keywords that strict mode supports; it cannot express other restrictions."""
 
 
 def arguments_schema(spec: ToolSpec) -> dict[str, Any]:
-    """Return what a tool takes as the document shows it.
+    """Return the argument schema of a tool as AgentHeaven documents it.
 
-    Null is not spoken of where it only means that nothing is given.
+    Null is not shown if it only means that an argument is omitted.
     """
     schema: dict[str, Any] = dict(deepcopy(schema_of(spec)))
     if spec.schema:
@@ -50,10 +49,10 @@ def _say_plainly(arg: ArgSpec, schema: dict[str, Any]) -> None:
 
 
 def strictly(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the form of the schema of an object in which each part of it is required, and nothing else is let in.
+    """Return an object schema in strict form: every property is required, and no others are allowed.
 
-    What may be left out may be null there: the line takes None for what was not given. There is no such form, and the
-    answer is None, where any map or any value is let in, or where something is asked that can not be said.
+    Optional properties become nullable, because the engine treats None as an omitted argument. Return None if there is
+    no strict form: the schema allows arbitrary maps or values, or has a restriction that strict mode cannot express.
 
     >>> strictly({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}})["properties"]
     {'n': {'type': ['integer', 'null']}}
@@ -67,7 +66,7 @@ def strictly(schema: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _kept(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what strict mode takes of a schema, or None where it would not ask the same."""
+    """Return the keywords for strict mode, or None if they would not express the same restrictions."""
     kept = {word: each for word, each in schema.items() if word not in NOTES}
     return kept if kept.keys() <= KEPT else None
 

@@ -1,7 +1,4 @@
-"""A function as AgentHeaven's documents write it: ``list`` and ``dict`` alone, and no word of the result.
-
-Source: seed-systems.md rows AH-3 to AH-6, AH-8, AH-52; the document's sections 3 and 8.
-"""
+"""Functions in the style of AgentHeaven's documentation: bare ``list`` and ``dict``, and no result annotation."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from neuroscript.spec.tool_spec import Example
 from neuroscript.tools.tool import ToolImplementation, tool
 
 GROUP: Final = "agentheaven"
-"""The group of a tool of which nobody says another one."""
+"""The default group of a tool."""
 
 BARE: Final[dict[Any, Any]] = {list: list[Any], dict: dict[str, Any]}
-"""What is meant by a container of which nothing else is said."""
+"""The full types of bare containers."""
 
 TYPED: Final = re.compile(
     r"(?:str|int|float|bool|bytes|None|Any|(?:[Ll]ist|[Dd]ict|[Tt]uple|Optional)(?:\[.*?\])?)(?: \| None)?: "
 )
-"""How the text of a result begins in Google's style: with its type."""
+"""A type at the beginning of the result description in Google style."""
 
 
 def tool_of(
@@ -40,10 +37,10 @@ def tool_of(
     policy: ToolPolicy,
     examples: Iterable[Any],
 ) -> ToolImplementation:
-    """Return the tool that a function is, with what `ToolSpec.from_function` is told.
+    """Return the tool for a function, with the options of `ToolSpec.from_function`.
 
     Raises:
-        SpecError: It can not be a tool, or takes ``*values``; it says what to write.
+        SpecError: It cannot be a tool, or has a parameter ``*values``; the message says what to change.
     """
     found = tool(
         readable(func, parse_docstring=parse_docstring),
@@ -54,15 +51,15 @@ def tool_of(
         examples=tuple(each for each in examples if isinstance(each, Example)),
     )
     if found.spec.variadic:
-        raise SpecError(found.name, ["*values can not be given by name, as a handle gives all; write a list"])
+        raise SpecError(found.name, ["*values cannot be passed by name, as handles do; use a list parameter"])
     return attrs.evolve(found, spec=attrs.evolve(found.spec, return_help=untyped(found.spec.return_help)))
 
 
 def readable(func: Callable[..., Any], *, parse_docstring: bool = True) -> Callable[..., Any]:
-    """Return a function whose annotations say what is meant; anything but a function or a method is left as it is.
+    """Return a copy of a function or method with complete annotations; return other callables unchanged.
 
     Args:
-        parse_docstring: Whether its docstring is to be read; without, it has none.
+        parse_docstring: Keep the docstring, so that it is parsed; otherwise remove it.
     """
     if isinstance(func, MethodType) and isinstance(func.__func__, FunctionType):
         return MethodType(_readable(func.__func__, parse_docstring), func.__self__)
@@ -72,7 +69,7 @@ def readable(func: Callable[..., Any], *, parse_docstring: bool = True) -> Calla
 def _readable(func: FunctionType, parse_docstring: bool) -> FunctionType:
     try:
         hints = get_type_hints(func, include_extras=True)
-    except Exception:  # whoever reads it says why
+    except Exception:  # the code that reads the annotations reports the reason
         return func
     made = FunctionType(func.__code__, func.__globals__, func.__name__, func.__defaults__, func.__closure__)
     made.__kwdefaults__, made.__qualname__, made.__module__ = func.__kwdefaults__, func.__qualname__, func.__module__
@@ -83,7 +80,7 @@ def _readable(func: FunctionType, parse_docstring: bool) -> FunctionType:
 
 
 def meant(annotation: Any) -> Any:
-    """Return an annotation in which no container is bare.
+    """Return an annotation without bare containers.
 
     >>> meant(list[dict])
     list[dict[str, typing.Any]]
@@ -101,7 +98,7 @@ def meant(annotation: Any) -> Any:
 
 
 def untyped(text: str) -> str:
-    """Return what a docstring says of a result without its type.
+    """Return the result description of a docstring without its type.
 
     >>> untyped("int: The sum of a and b")
     'The sum of a and b'

@@ -1,7 +1,4 @@
-"""A tool as Python: its docstring in Google's style, its definition, and a call of it.
-
-Source: seed-systems.md rows AH-29 to AH-31; the document's section 6.2.
-"""
+"""A tool as Python source code: its docstring in Google style, its definition, and a call."""
 
 from __future__ import annotations
 
@@ -34,13 +31,13 @@ TYPES: Final[Mapping[ArgType, str]] = {
     ArgType.NIL: "None",
     ArgType.VOID: "None",
 }
-"""How each type is annotated."""
+"""The annotation of each type."""
 
 IMPORTED: Final = {"Any": "typing", "Literal": "typing", "array": "array"}
-"""Names of annotations that are no built-ins, and where they are."""
+"""Names in annotations that must be imported, and their modules."""
 
 HIDDEN: Final = "..."
-"""What stands for a value that nobody may see, or for one that is too long."""
+"""The placeholder for a value that is secret or too long."""
 
 
 def annotation(arg: ArgSpec) -> str:
@@ -50,7 +47,7 @@ def annotation(arg: ArgSpec) -> str:
     "Literal['r', 'w'] | None"
     """
     text = TYPES[arg.type]
-    if arg.choices and arg.element is not ArgType.FLOAT:  # of floats there are no literals
+    if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
         literal = f"Literal[{', '.join(map(repr, arg.choices))}]"
         text = literal if arg.element is arg.type else f"list[{literal}]"
     is_empty = not arg.required and arg.default in (UNSET, None)
@@ -58,10 +55,10 @@ def annotation(arg: ArgSpec) -> str:
 
 
 def docstring(spec: ToolSpec, *, defaults: bool = True) -> str:
-    """Return what a spec says as a docstring in Google's style.
+    """Return the documentation of a spec as a docstring in Google style.
 
     Args:
-        defaults: Whether it says what an argument is that is left out.
+        defaults: Include the defaults of arguments.
     """
     texts = (spec.description, spec.when_to_use)
     paragraphs = ["\n".join(map(escaped, text.strip().splitlines())) for text in texts if text.strip()]
@@ -90,16 +87,18 @@ def _returned(spec: ToolSpec) -> str:
 
 
 def definition(name: str, spec: ToolSpec) -> str:
-    """Return a spec as the text of a function that does nothing; what it needs is imported.
+    """Return a function stub for a spec as source code, with the imports it needs.
 
-    Arguments that must be given after one that need not are taken by name alone, as a handle takes all of them.
+    Required arguments after an optional one are keyword-only, because handles pass all arguments by name.
 
     Raises:
-        SpecError: A name of an argument is no name in Python.
+        SpecError: The name of an argument is not a valid Python name.
     """
     odd = [arg.name for arg in spec.args if not _is_name(arg.name)]
     if odd:
-        raise SpecError(spec.full_name, [f"{name} is no name in Python; the tool has no definition" for name in odd])
+        raise SpecError(
+            spec.full_name, [f"cannot write a definition: {name} is not a valid Python name" for name in odd]
+        )
     result = _returned(spec)
     result = {True: f"Iterator[{result}]", MAYBE: f"{result} | Iterator[{result}]"}.get(spec.stream, result)
     head = f"def {name}({', '.join(_parameters(spec))}) -> {result}:"
@@ -132,7 +131,7 @@ def _shown(arg: ArgSpec, value: object) -> str:
 
 
 def _imports(head: str) -> Iterator[str]:
-    """Yield the lines that import what stands in the head of a function."""
+    """Yield the import lines for the annotations in a function head."""
     words = set(re.findall(r"\w+", re.sub(r"'[^']*'", "", head)))
     homes = {**IMPORTED, "Iterator": "collections.abc"}
     found = [f"from {home} import {name}" for name, home in homes.items() if name in words]
@@ -142,7 +141,7 @@ def _imports(head: str) -> Iterator[str]:
 
 
 def _quoted(text: str) -> list[str]:
-    """Return the lines of a docstring; nothing in it can end it."""
+    """Return the lines of a docstring, escaped so that its content cannot end it."""
     safe = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     safe = f'{safe[:-1]}\\"' if safe.endswith('"') else safe
     lines = f'"""{safe}'.split("\n") if text else []
@@ -152,12 +151,12 @@ def _quoted(text: str) -> list[str]:
 
 
 def call_text(name: str, spec: ToolSpec, arguments: Mapping[str, object]) -> str:
-    """Return a call with arguments by name, as it would be made: with exact values, and with its defaults.
+    """Return a call with named arguments as source code: with exact values and with defaults.
 
-    What must be given and is not stands there by its name alone. No secret is shown.
+    A missing required argument is shown as its name alone. Secrets are not shown.
 
     Raises:
-        ArgumentError: An argument is unknown, or does not fit.
+        ArgumentError: An argument is unknown or invalid.
     """
     known = [arg.name for arg in spec.args]
     unknown = [each for each in arguments if each not in known]
@@ -181,10 +180,10 @@ def _is_name(text: str) -> bool:
 
 
 def signature_of(spec: ToolSpec) -> inspect.Signature:
-    """Return the parameters of a spec as a function, with real types; those that may be left out have no value.
+    """Return the signature of a spec with real types; optional arguments without a default get None.
 
     Raises:
-        ValueError: A name of an argument is no name in Python.
+        ValueError: The name of an argument is not a valid Python name.
     """
     kinds = inspect.Parameter
     last = len(spec.args) - 1

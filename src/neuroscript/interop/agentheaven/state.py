@@ -1,7 +1,4 @@
-"""A state that handles fill arguments from: maps within maps, reached by names with dots between them.
-
-Source: seed-systems.md rows AH-12 to AH-14, AH-47.
-"""
+"""The state that supplies bound arguments: nested maps with dotted keys."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from neuroscript.io.text import shown
 
 
 def set_default(state: dict[str, Any], key: str, value: Any) -> None:
-    """Put a value where *key* says, with the maps on the way there, if nothing stands there yet.
+    """Store a value under a dotted key if it is missing, and create the maps on the path.
 
     Raises:
-        SpecError: Something on the way is no map.
+        SpecError: A value on the path is not a map.
 
     >>> state = {"config": {}}
     >>> set_default(state, "config.api.key", "k")
@@ -27,12 +24,12 @@ def set_default(state: dict[str, Any], key: str, value: Any) -> None:
     for count, name in enumerate(above, 1):
         place = place.setdefault(name, {})
         if not isinstance(place, dict):
-            raise SpecError("state", [f"{shown('.'.join(above[:count]))} is no map, so that nothing stands below it"])
+            raise SpecError("state", [f"{shown('.'.join(above[:count]))} is not a map, so it cannot contain keys"])
     place.setdefault(last, value)
 
 
 def copied_state(state: Any) -> Any:
-    """Return a state whose maps and lists are new; all else in it is what it was, such as a connection."""
+    """Return a copy of a state: maps and lists are copied, other values such as connections are shared."""
     if isinstance(state, dict):
         return {name: copied_state(each) for name, each in state.items()}
     return [copied_state(each) for each in state] if type(state) is list else state

@@ -1,9 +1,7 @@
-"""Tools as neurosurfer's documents have them: classes with a spec, in a toolkit; and those of the package itself.
+"""Neurosurfer integration: its documented tool classes, and loading of tools, including those of the package itself.
 
-Each name is loaded when it is first asked for. The rooms have the names of the documents, so that
+Names are imported lazily. The modules are named as in neurosurfer's documentation, so that
 ``from neurosurfer.tools.tool_spec import …`` becomes ``from neuroscript.interop.neurosurfer.tool_spec import …``.
-
-Source: neurosurfer's documents of ToolSpec and BaseTool; seed-systems.md rows NSF-1 to NSF-60.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A tool of neurosurfer, and what it answers with, under the names of its document.
-
-Source: neurosurfer's document of BaseTool; seed-systems.md rows NSF-28 to NSF-44.
-"""
+"""The base class of neurosurfer tools and their response, as neurosurfer documents them."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from neuroscript.interop.neurosurfer.tool_spec import ToolSpec
 
 @attrs.define(slots=False)
 class ToolResponse:
-    """What a tool answers.
+    """The response of a tool.
 
     Attributes:
-        final_answer: Whether an agent is to stop here and present the observation.
-        observation: What came of the call: a text, a plain value, or a generator whose items are read as they come.
-        extras: What the next calls of tools get besides their inputs, by name.
+        final_answer: Whether the agent should stop and present the observation.
+        observation: The result: a string, plain data, or a generator whose items are read one by one.
+        extras: Additional arguments for the next tool calls, by name.
     """
 
     final_answer: bool
@@ -29,15 +26,15 @@ class ToolResponse:
 
 
 class BaseTool(ABC):
-    """What all tools are made of; a subclass has a ``spec`` and a ``__call__``.
+    """The base class of tools; a subclass defines ``spec`` and ``__call__``.
 
     Attributes:
-        spec: What the tool promises. It is looked at here, and again where the tool is registered, for a subclass may
-            have a constructor of its own.
+        spec: The spec of the tool. It is validated by the constructor, and again at registration, because a subclass
+            may override the constructor.
 
     Raises:
-        TypeError: There is no spec.
-        ValueError: It is not well formed.
+        TypeError: The class has no spec.
+        ValueError: The spec is invalid.
     """
 
     spec: ToolSpec
@@ -47,15 +44,15 @@ class BaseTool(ABC):
 
     @abstractmethod
     def __call__(self, *args: Any, **kwargs: Any) -> ToolResponse:
-        """Carry out a call; inputs come by name, and so does what the host or an earlier call gives besides."""
+        """Run the tool; inputs and additional arguments from the host or an earlier call are passed by name."""
 
 
 def validated(tool: BaseTool) -> ToolSpec:
-    """Return the spec of a tool, which is well formed.
+    """Return the validated spec of a tool.
 
     Raises:
-        TypeError: There is none.
-        ValueError: It is not well formed.
+        TypeError: The tool has no spec.
+        ValueError: The spec is invalid.
     """
     spec = getattr(tool, "spec", None)
     if not isinstance(spec, ToolSpec):

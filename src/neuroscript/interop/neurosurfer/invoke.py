@@ -1,7 +1,4 @@
-"""The steps between an agent's loop and a tool: its inputs are looked at, it is called, and what it answered is told.
-
-Source: seed-systems.md rows NSF-29, NSF-32, NSF-35, NSF-45, NSF-46, NSF-56 to NSF-59.
-"""
+"""Tool calls for neurosurfer agents: validate the inputs, call the tool with retries, and return its response."""
 
 from __future__ import annotations
 
@@ -23,29 +20,30 @@ from neuroscript.io.text import shown
 from neuroscript.names import canonical, word_of
 
 Repairing = Callable[[str, Mapping[str, Any], ValueError], tuple[str, dict[str, Any]]]
-"""Is given a tool, inputs and what is wrong with them, and returns another tool and inputs, or the same mended."""
+"""Receives a tool, its inputs and the error in them; returns a tool and inputs to use instead."""
 
 UNTOLD: Final[Mapping[str, Any]] = {"final_answer": False, "extras": (), "stream": False}
-"""What is known of an answer that no tool of neurosurfer has given."""
+"""The response data of a tool that is not from neurosurfer."""
 
 
 class Invoker:
-    """Calls tools as neurosurfer's agents do, through a session in which `from_neurosurfer` has put them.
+    """Calls tools like a neurosurfer agent, in a session whose engine has the tools from `from_neurosurfer`.
 
-    Policy, limits and audit are the session's. The extras of a call are there for the next one, and gone after it.
+    Policy, limits and audit are those of the session. The extras of a call are available to the next call only.
 
     Args:
-        session: An engine, or a session of it; one invoker to each.
-        toolkit: The tools, ours or the package's own; what their specs say now counts, as in the session.
-        group: The group that they were registered with.
-        max_tool_errors: How often a tool is called again that has failed; never where its host has to mend it.
-        backoff_sec: Seconds before the first such call; before each further one it is that much longer.
-        allow_input_pruning: Whether inputs that a tool does not declare are left out, and not refused.
-        repair: Asked once for other inputs where they are not what the tool takes; what it gives is looked at, too.
-        wait: Waits so many seconds.
+        session: An engine or a session; use a separate invoker for each.
+        toolkit: A toolkit of this package or of neurosurfer; its current specs apply, as in the session.
+        group: The group under which the tools were registered.
+        max_tool_errors: Maximum number of retries of a failed tool; failures that only the host can fix are not
+            retried.
+        backoff_sec: Delay before the first retry in seconds; each further delay is longer by the same amount.
+        allow_input_pruning: Drop undeclared inputs instead of rejecting them.
+        repair: Called once for invalid inputs, to return others; these are validated too.
+        wait: Waits for a number of seconds.
 
     Raises:
-        SpecError: A tool is none, or a number is below 0.
+        SpecError: A tool is invalid, or a number is below 0.
     """
 
     def __init__(
@@ -61,7 +59,7 @@ class Invoker:
         wait: Callable[[float], object] = sleep,
     ) -> None:
         counts = {"max_tool_errors": max_tool_errors, "backoff_sec": backoff_sec}
-        faults = [f"{name} must be 0 or more" for name, each in counts.items() if not each >= 0]
+        faults = [f"{name}: expected 0 or more" for name, each in counts.items() if not each >= 0]
         if faults:
             raise SpecError("Invoker", faults)
         self._session = session
@@ -76,14 +74,14 @@ class Invoker:
         self._extras: frozenset[str] = frozenset()
 
     def invoke(self, tool: str, inputs: Mapping[str, Any]) -> ToolResponse:
-        """Call a tool once its inputs are what it takes, and return what it answered.
+        """Validate the inputs of a tool, call it, and return its response.
 
-        A tool that goes on failing is answered for: ``[tool:NAME] failed after retries: …``, which is not final. Where
-        the observation is a generator, the tool goes on as it is read, and ends when it is closed.
+        A tool that fails every time gives the response ``[tool:NAME] failed after retries: …``, which is not final. If
+        the observation is a generator, the tool continues as it is read, and ends when it is closed.
 
         Raises:
-            ValueError: There is no such tool, or the inputs are not what it takes; nothing was called.
-            CallError: The call was refused, or took too long; neither is tried again.
+            ValueError: The tool is unknown, or the inputs are invalid; nothing was called.
+            CallError: The call was refused or timed out; neither is retried.
         """
         name, checked = self._checked(tool, inputs)
         for failures in range(1, self._max_tool_errors + 2):
@@ -107,7 +105,7 @@ class Invoker:
         return tool, self._taken(tool, inputs)
 
     def _taken(self, tool: object, inputs: Any) -> dict[str, Any]:
-        """Return a copy of inputs that are what a tool takes; a model may have sent anything."""
+        """Return a copy of the inputs if they are valid; a model may have sent anything."""
         if not isinstance(tool, str):
             raise ValueError(f"Unknown tool of type {type_name(tool)}")
         spec = self._specs.get(tool)
@@ -136,19 +134,19 @@ class Invoker:
         return ToolResponse(told["final_answer"], _rest(first, items) if told["stream"] else first, given)
 
     def _gives_items(self, name: str) -> bool:
-        """Tell whether a tool of another kind, which has that name in the session, is a stream."""
+        """Return whether the session's tool with this name is a stream, for tools that are not from neurosurfer."""
         info = self._session.infos.get(canonical(name))
         return info is not None and info.spec.stream is True
 
     def _give_up(self, names: frozenset[str]) -> None:
-        """Let no call get these extras any more."""
+        """Remove these extras, so that no later call receives them."""
         variables, handles = self._session.memory.variables, self._session.memory.handles
         for name in names:
             release(handles, variables.get(name, None))
             variables.drop(name)
 
     def _reason(self, error: ToolFailed) -> str:
-        """Return what the tool raised says, without any secret: it is the host's own tool, and its agent's own loop."""
+        """Return the original message of a failure without secrets; the host's own agent loop may read it."""
         cause, secrets = error.__cause__, self._session.secrets
         text = error.text
         if cause is not None and not isinstance(cause, (CallError, LentError)):
@@ -157,7 +155,7 @@ class Invoker:
 
 
 def _rest(first: Any, items: Iterator[Any]) -> Iterator[Any]:
-    """Yield the items of a stream of which the first was read; whoever closes this ends the tool."""
+    """Yield the items of a stream whose first item was read; closing this generator ends the tool."""
     try:
         if first is not END:
             yield first

@@ -1,11 +1,4 @@
-"""One call of a tool of neurosurfer: exact inputs and what its host gives in, and what it answers out.
-
-Source: seed-systems.md rows NSF-29, NSF-31 to NSF-35, NSF-40 to NSF-43; contract sections 3 and 6.
-
-Tools of neurosurfer as ours: what they declare is our contract, and a policy decides about each call.
-
-Source: seed-systems.md rows NSF-28, NSF-41, NSF-53 and parts 3 and 5; contract section 5.
-"""
+"""Load neurosurfer tools: their specs become our specs, and a policy applies to each call."""
 
 from __future__ import annotations
 
@@ -37,8 +30,8 @@ def function_of(tool: Any, args: tuple[ArgSpec, ...], context: Mapping[str, Any]
     """Return the function of a tool.
 
     Args:
-        args: Its inputs, in order.
-        context: What its host gives it besides.
+        args: The inputs of the tool, in order.
+        context: Additional arguments from the host.
     """
     wanted = Wanted.of(tool)
 
@@ -47,7 +40,7 @@ def function_of(tool: Any, args: tuple[ArgSpec, ...], context: Mapping[str, Any]
         found = {**besides(rt, wanted, context, declared), **given(args, values)}
         lacking = [shown(name) for name in sorted(wanted.needed - found.keys())]
         if lacking:
-            text = f"{', '.join(lacking)}: the tool asks for it, and its host gives nothing"
+            text = f"{', '.join(lacking)}: required by the tool, but not supplied by its host"
             raise ToolFailed(text, code="inject.missing", retry="host")
         return found
 
@@ -61,7 +54,7 @@ def function_of(tool: Any, args: tuple[ArgSpec, ...], context: Mapping[str, Any]
 
 
 def _answered(rt: Runtime, answer: Any) -> Any:
-    """Return the observation of an answer; the rest of it is kept for the calls that follow."""
+    """Return the observation of a response; store the rest for later calls."""
     if not hasattr(answer, "observation") or not hasattr(answer, "final_answer"):
         close(answer)
         text = f"result: expected a ToolResponse, got {type_name(answer)}"
@@ -76,7 +69,7 @@ def _answered(rt: Runtime, answer: Any) -> Any:
 
 
 GROUP: Final = "neurosurfer"
-"""The group of tools of which nobody says another one."""
+"""The default group."""
 
 
 @overload
@@ -120,23 +113,24 @@ def from_neurosurfer(
     trusted: bool = False,
     context: Mapping[str, Any] | None = None,
 ) -> ToolImplementation | Toolset:
-    """Return a tool of neurosurfer as one of ours, and a toolkit or several tools as a set.
+    """Return one neurosurfer tool as a tool, or a toolkit or several tools as a toolset.
 
-    They are `BaseTool` of this package, or of neurosurfer itself, which is not imported. Each is called by the word
-    that its name makes. A call gives the observation alone; of an observation that is a generator the items.
+    The tools are instances of `BaseTool` of this package, or of neurosurfer itself, which is not imported. Tool names
+    are derived from their neurosurfer names. A call returns only the observation; an observation that is a generator
+    is a stream.
 
     Args:
         tools: A tool, a `Toolkit`, or several tools.
         group: The group of the tools.
-        policy: What each of them needs, in place of ``neurosurfer:call:GROUP/NAME`` with neurosurfer's name of it, an
-            approval of each call unless *trusted*, and the effects of a tool that may do anything.
-        trusted: Whether they are called without an approval of each call.
-        context: What the tools get besides their inputs, by name: any object as it is, or a `Variable`, `State`,
-            `Secret` or `Resolver`, which is asked in each call, and gives nothing where nothing is there. It goes
-            before variables of the session, and never before an input that a tool declares.
+        policy: The policy of each tool. By default, a tool needs ``neurosurfer:call:GROUP/NAME`` with its neurosurfer
+            name and an approval of each call unless *trusted*, and is assumed to have every effect.
+        trusted: Call the tools without approval.
+        context: Additional arguments for the tools, by name: an object, which is passed unchanged, or a `Variable`,
+            `State`, `Secret` or `Resolver`, which is evaluated in each call and omitted if it has no value. They
+            override variables of the session, but not the declared inputs of a tool.
 
     Raises:
-        SpecError: With everything that is wrong with them.
+        SpecError: With every problem found.
     """
     group = Toolset(group).name
     faults: list[str] = []
@@ -156,10 +150,10 @@ def from_neurosurfer(
 
 @attrs.frozen
 class Found:
-    """A tool whose spec is well formed.
+    """A tool with a valid spec.
 
     Attributes:
-        name: What neurosurfer calls it.
+        name: Its neurosurfer name.
     """
 
     name: str
@@ -168,7 +162,7 @@ class Found:
 
 
 def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, Found]]:
-    """Yield each tool behind the text that makes its word; what can not be taken is noted."""
+    """Yield each tool with the label that makes its name; record the ones that cannot be loaded."""
     registry = getattr(tools, "registry", None)
     if is_tool(tools):
         tools = (tools,)

@@ -1,7 +1,4 @@
-"""What a tool of neurosurfer has observed: a value as it is, a reply of a model as its text, a generator as a stream.
-
-Source: seed-systems.md rows NSF-33, NSF-34; neurosurfer's ``normalize_tool_observation``.
-"""
+"""Observations of neurosurfer tools: plain values, the text of model replies, and streams of items."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from neuroscript.llm.wire.sdk_data import dumped
 
 
 def observed(observation: Any) -> Any:
-    """Return an observation as the line takes it: a value, or an iterator, which is read by nobody before the line."""
+    """Return an observation in the engine's form: a value, or an iterator that nothing has been read from."""
     if hasattr(type(observation), "__anext__"):
         return AwaitedItems(observation)
     return Items(observation) if hasattr(type(observation), "__next__") else value_of(observation)
 
 
 def value_of(thing: Any) -> Any:
-    """Return what a model's SDK has made as the text that it holds, and everything else as it is.
+    """Return the text of a model reply, and any other value unchanged.
 
-    neurosurfer's models give replies, and pieces of them, in the shape of OpenAI's.
+    Replies of neurosurfer's models, and their chunks, have the format of the OpenAI SDK.
     """
     if not hasattr(type(thing), "model_dump"):
         return thing
@@ -37,11 +34,11 @@ def value_of(thing: Any) -> Any:
 
 
 def _item_of(thing: Any) -> Any:
-    """Return the value of an item, whose own code can not pass for the end of all of them."""
+    """Return the value of an item; its code must not raise an exception that would end the iteration."""
     try:
         return value_of(thing)
     except (StopIteration, StopAsyncIteration) as error:
-        raise RuntimeError("an item can not be told") from error
+        raise RuntimeError("an item cannot be converted") from error
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -57,7 +54,7 @@ class Items:
         return _item_of(next(self.source))
 
     def close(self) -> None:
-        """End the generator; other iterators need no end."""
+        """Close the generator; other iterators need no closing."""
         if hasattr(self.source, "close"):
             self.source.close()
 
@@ -76,6 +73,6 @@ class AwaitedItems:
         return _item_of(item)
 
     async def aclose(self) -> None:
-        """End the generator; other iterators need no end."""
+        """Close the generator; other iterators need no closing."""
         if hasattr(self.source, "aclose"):
             await self.source.aclose()

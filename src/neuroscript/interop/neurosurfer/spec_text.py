@@ -1,8 +1,7 @@
-"""The spec of a tool of neurosurfer, ours or the package's own, as the words of its document have it.
+"""Specs of neurosurfer tools, in the terms of its documentation, and their conversion to our specs.
 
-Tools that the package ships are no strict readers of that document: they say ``str``, ``list``, ``dict`` and ``float``.
-
-Source: seed-systems.md rows NSF-2, NSF-3, NSF-28; part 5, "Neurosurfer facade".
+Tools that the package ships deviate from its documentation: they use the types ``str``, ``list``, ``dict`` and
+``float``.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ALIASES: Final[Mapping[str, str]] = {
     "list": "array",
     "dict": "object",
 }
-"""What the package's own tools call types besides."""
+"""Additional type names that the package's own tools use."""
 
 TYPES: Final[Mapping[str, ArgType]] = {
     "string": ArgType.STRING,
@@ -48,13 +47,13 @@ NAMED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Para
 
 @attrs.frozen
 class Wanted:
-    """The parameters of what is called.
+    """The parameters of a callable.
 
     Attributes:
-        names: Those that have a name.
-        needed: Those that have no default.
-        is_open: Whether it takes any other name too.
-        closed: Names that can not be given: that of the tool itself, and of what is taken by position alone.
+        names: The named parameters.
+        needed: The parameters without a default.
+        is_open: Whether it accepts any other name too.
+        closed: Names that cannot be passed by keyword: the tool itself, and positional-only parameters.
     """
 
     names: frozenset[str]
@@ -64,7 +63,7 @@ class Wanted:
 
     @classmethod
     def of(cls, tool: Callable[..., Any]) -> Wanted:
-        """Return the parameters of a tool; one that does not tell them may be given anything."""
+        """Return the parameters of a tool; a tool without a readable signature accepts every name."""
         try:
             found = signature(tool).parameters.values()
         except (TypeError, ValueError):
@@ -76,7 +75,7 @@ class Wanted:
         return cls(names, needed, is_open, frozenset(placed | _own_name(tool)))
 
     def takes(self, name: str) -> bool:
-        """Tell whether something can be given under a name."""
+        """Return whether an argument can be passed under a name."""
         return name not in self.closed and (self.is_open or name in self.names)
 
 
@@ -85,7 +84,7 @@ def _is_needed(parameter: Parameter) -> bool:
 
 
 def _own_name(tool: Callable[..., Any]) -> set[str]:
-    """Return under which name a tool is itself given to its ``__call__``, where that could be given twice."""
+    """Return the name of the ``self`` parameter of ``__call__``, if it could also be passed by keyword."""
     method = getattr(tool, "__call__", None)  # noqa: B004
     function = method.__func__ if ismethod(method) else None
     first = next(iter(signature(function).parameters.values()), None) if function else None
@@ -93,27 +92,27 @@ def _own_name(tool: Callable[..., Any]) -> set[str]:
 
 
 def is_tool(thing: Any) -> bool:
-    """Tell whether something is a tool: an instance of ours, or of what is called, and has a spec with inputs."""
+    """Return whether an object is a tool: our `BaseTool`, or a callable instance whose spec has inputs."""
     is_theirs = callable(thing) and hasattr(getattr(thing, "spec", None), "inputs")
     return isinstance(thing, BaseTool) or (is_theirs and not isinstance(thing, type))
 
 
 def spec_of(tool: Any) -> ToolSpec:
-    """Return the spec of a tool in the words of the document.
+    """Return the spec of a tool in the terms of neurosurfer's documentation.
 
     Raises:
-        SpecError: It is no tool, or its spec is not well formed; one of our `BaseTool` has to keep to the document, one
-            of the package may use the names that Python has for the types.
+        SpecError: It is not a tool, or its spec is invalid. Our `BaseTool` must follow the documentation; a tool of the
+            package may also use the Python names of types.
     """
     if not is_tool(tool):
-        expected = "expected a tool of neurosurfer, which is an instance with a spec"
+        expected = "expected a neurosurfer tool, which is an instance with a spec"
         raise SpecError("tools", [f"{expected}, got {shown(type_name(tool))}"])
     try:
         return validated(tool) if isinstance(tool, BaseTool) else _adopted(tool.spec)
     except (TypeError, ValueError) as error:
         raise SpecError(type(tool).__name__, [one_line(str(error), LONGEST)]) from None
     except AttributeError:
-        raise SpecError(type(tool).__name__, ["its spec is not shaped like a ToolSpec of neurosurfer"]) from None
+        raise SpecError(type(tool).__name__, ["its spec lacks attributes of a neurosurfer ToolSpec"]) from None
 
 
 def _adopted(spec: Any) -> ToolSpec:
@@ -129,18 +128,18 @@ def _meant(kind: Any) -> Any:
 
 
 def described(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
-    """Return what a tool promises as a spec of ours.
+    """Return our spec for a tool.
 
-    An input that its function has no default for is required, whatever the spec says. Of the result nothing is held to
-    a type: an observation may be a text where an object was promised, for a tool that lacks something says so.
+    An input without a default in the function is required, even if the spec says otherwise. The type of the result is
+    not checked, because an observation may be a string instead of the declared type, to say that something is missing.
 
     Raises:
-        SpecError: With everything about it that can not be taken.
+        SpecError: With every problem found.
     """
     wanted = Wanted.of(tool)
     lost = [shown(each.name) for each in spec.inputs if not wanted.takes(each.name)]
     if lost:
-        raise SpecError(word, [f"{each}: its function takes no argument of that name" for each in lost])
+        raise SpecError(word, [f"{each}: not a parameter of its function" for each in lost])
     args = tuple(
         ArgSpec(
             each.name,

@@ -1,7 +1,4 @@
-"""What a tool of neurosurfer is called, takes and gives, under the names of its document.
-
-Source: neurosurfer's document of ToolSpec; seed-systems.md rows NSF-2 to NSF-27.
-"""
+"""The spec of a neurosurfer tool, as neurosurfer documents it."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
 }
-"""By the word of each type which values are of it; ``str`` is another word for ``string``."""
+"""Checks of values by type name; ``str`` is an alias of ``string``."""
 
 
 @attrs.define(slots=False)
@@ -27,10 +24,10 @@ class ToolParam:
     """One input of a tool.
 
     Attributes:
-        name: The keyword by which it is given.
+        name: The keyword under which it is passed.
         type: One of ``string``, ``integer``, ``number``, ``boolean``, ``array``, ``object``.
-        description: What it is.
-        required: Whether it must be given.
+        description: What it means.
+        required: Whether it is required.
     """
 
     name: str
@@ -41,7 +38,7 @@ class ToolParam:
 
 @attrs.define(slots=False)
 class ToolReturn:
-    """What a tool gives.
+    """The return value of a tool.
 
     Attributes:
         type: One of the types of a `ToolParam`.
@@ -54,14 +51,14 @@ class ToolReturn:
 
 @attrs.define(slots=False)
 class ToolSpec:
-    """What a tool promises; nothing of it is looked at before `validate`, or before the tool is registered.
+    """The spec of a tool; it is not validated before `validate` or the registration of the tool.
 
     Attributes:
-        name: What it is called, once in a toolkit.
+        name: Its name, unique in a toolkit.
         description: What it does.
-        when_to_use: When it is the right one.
-        inputs: What it takes, at least one.
-        returns: What it gives.
+        when_to_use: When to use it.
+        inputs: Its inputs, at least one.
+        returns: Its return value.
     """
 
     name: str
@@ -71,10 +68,10 @@ class ToolSpec:
     returns: ToolReturn
 
     def validate(self) -> None:
-        """Look whether the spec is well formed.
+        """Validate the spec.
 
         Raises:
-            ValueError: With what is wrong with it first.
+            ValueError: With the first problem found.
         """
         if not all(each and isinstance(each, str) for each in (self.name, self.description, self.when_to_use)):
             raise ValueError("ToolSpec must have name, description, when_to_use.")
@@ -92,7 +89,7 @@ class ToolSpec:
             if not each.name:
                 raise ValueError(f"{self.name} has an input with empty name.")
             if not isinstance(each.name, str):
-                raise ValueError(f"{self.name} has an input whose name is no text.")
+                raise ValueError(f"{self.name} has an input whose name is not a string.")
             if each.name in names:
                 raise ValueError(f"{self.name} has duplicate input '{each.name}'.")
             names.add(each.name)
@@ -103,10 +100,10 @@ class ToolSpec:
             raise ValueError(f"{self.name}.{where} has unsupported type '{kind}'.")
 
     def check_inputs(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Return *raw* itself, if it is what the tool takes; nothing in it is converted.
+        """Return *raw* unchanged if it is valid input for the tool; nothing is converted.
 
         Raises:
-            ValueError: With the first of what is missing, what is not known, and what is of another type.
+            ValueError: With the first missing input, unknown inputs, or the first input of the wrong type.
         """
         if not isinstance(raw, dict):
             raise ValueError(f"Inputs for {self.name} expected object, got {type(raw).__name__}")
@@ -122,7 +119,7 @@ class ToolSpec:
         return raw
 
     def to_json(self) -> dict[str, Any]:
-        """Return the spec as plain data that JSON can hold."""
+        """Return the spec as plain JSON data."""
         return {
             "name": self.name,
             "description": self.description,

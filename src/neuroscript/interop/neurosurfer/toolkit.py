@@ -1,7 +1,4 @@
-"""Tools of neurosurfer by their names, and what a model is told of them.
-
-Source: neurosurfer's document of Toolkit; seed-systems.md rows NSF-49 to NSF-55.
-"""
+"""A collection of neurosurfer tools by name, and their description for a model."""
 
 from __future__ import annotations
 
@@ -13,19 +10,19 @@ from neuroscript.interop.neurosurfer.tool_spec import ToolSpec
 
 
 class Toolkit:
-    """Tools, each under the name of its spec.
+    """Tools, each under the name in its spec.
 
     Args:
-        tools: Those to begin with.
-        logger: Who is told of each tool that comes; by default the logger of this module.
+        tools: The initial tools.
+        logger: Logs each registered tool; the default is the logger of this module.
 
     Attributes:
         registry: The tools by name.
-        specs: What they promise, by name.
+        specs: The specs by name.
 
     Raises:
-        TypeError: One of them is no tool.
-        ValueError: A spec is not well formed, or two tools have one name.
+        TypeError: One of them is not a tool.
+        ValueError: A spec is invalid, or two tools have the same name.
     """
 
     def __init__(self, tools: Iterable[BaseTool] = (), logger: logging.Logger | None = None) -> None:
@@ -36,7 +33,7 @@ class Toolkit:
             self.register_tool(each)
 
     def register_tool(self, tool: BaseTool) -> None:
-        """Take a tool; its spec is looked at, whatever its constructor has done."""
+        """Register a tool and validate its spec, regardless of what its constructor did."""
         if not isinstance(tool, BaseTool):
             raise TypeError(f"Invalid tool type: {type(tool).__name__}. Expected a subclass of BaseTool.")
         spec = validated(tool)
@@ -47,7 +44,7 @@ class Toolkit:
         self.logger.info("Registered tool: %s", spec.name)
 
     def get_tools_description(self) -> str:
-        """Return what a model is told of all tools, as Markdown."""
+        """Return the description of all tools for a model, as Markdown."""
         return "\n".join(map(_described, self.specs.values()))
 
 

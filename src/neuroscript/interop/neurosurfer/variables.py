@@ -1,13 +1,7 @@
-"""What tools of neurosurfer hand on to the calls that follow: variables of the session.
+"""Additional arguments of neurosurfer tools: values from the host, and session variables from earlier calls.
 
-A variable holds plain values. An object that is none is kept by the session, and the variable holds its handle; the
-next tool of neurosurfer gets the object itself.
-
-Source: seed-systems.md row NSF-35; contract section 4.
-
-What a tool of neurosurfer gets besides its inputs: what its host gives, and variables of the session.
-
-Source: seed-systems.md rows NSF-29, NSF-35, NSF-41; part 3, runtime context.
+A variable contains plain data. Any other object is stored by the session, and the variable contains its handle; the
+next neurosurfer tool receives the object itself.
 """
 
 from __future__ import annotations
@@ -29,11 +23,11 @@ from neuroscript.runtime.state import plain_copy
 from neuroscript.tools.injection_sources import Lacking, Late, Resolver, Secret, Value
 
 OWN: Final = "neurosurfer."
-"""How the names of variables begin that are no tool's."""
+"""Prefix of variables that do not belong to a tool."""
 
 
 ANSWER: Final = f"{OWN}answer"
-"""The variable that tells of the last call: ``final_answer``, the names of its ``extras``, if it is a ``stream``."""
+"""The variable with data about the last call: ``final_answer``, the names of its ``extras``, and ``stream``."""
 
 
 KIND: Final = f"{OWN}extra"
@@ -41,10 +35,10 @@ KIND: Final = f"{OWN}extra"
 
 
 def kept(rt: Runtime, extras: Any) -> list[str]:
-    """Make variables of extras and return their names, in order; all of them, or none.
+    """Store extras as variables and return their names in order; store all of them or none.
 
     Raises:
-        ToolFailed: ``neurosurfer.extras``, with all that can have no name; or one has the name of a constant.
+        ToolFailed: ``neurosurfer.extras``, with every invalid name; or a name is that of a constant.
     """
     if not extras:
         return []
@@ -56,7 +50,7 @@ def kept(rt: Runtime, extras: Any) -> list[str]:
     there = {*rt.variables}
     for name in extras:
         if name in there:
-            rt.update_var(name, _same)  # refused, if it is a constant
+            rt.update_var(name, _same)  # raises an error if it is a constant
     for name, value in extras.items():
         _keep(rt, name, value)
     return list(extras)
@@ -76,12 +70,12 @@ def _keep(rt: Runtime, name: str, value: Any) -> None:
 
 
 def _fault(name: Any) -> str:
-    """Return why something can be no name of an extra, or ``""``."""
+    """Return why a name is not valid for an extra, or ``""``."""
     if not isinstance(name, str):
-        return f"expected names that are texts, got {type_name(name)}"
+        return f"expected names of type str, got {type_name(name)}"
     if sendable(name) != name:
         return "expected names of valid Unicode, got lone surrogates"
-    return f"no name may begin with {OWN}, as {shown(name)} does" if name.startswith(OWN) else ""
+    return f"{shown(name)}: names must not begin with {OWN}" if name.startswith(OWN) else ""
 
 
 def _nameless(faults: list[str]) -> ToolFailed:
@@ -89,12 +83,12 @@ def _nameless(faults: list[str]) -> ToolFailed:
 
 
 def handed_on(handles: Handles, value: Any) -> Any:
-    """Return what a tool handed on, of what its variable holds."""
+    """Return the object that a tool passed on, from the value of its variable."""
     return handles.get(value, KIND) if _is_ours(handles, value) else value
 
 
 def release(handles: Handles, value: Any) -> None:
-    """Give up what a variable held."""
+    """Release the handle in a variable, if it contains one of ours."""
     if _is_ours(handles, value):
         handles.release(value)
 
@@ -104,25 +98,25 @@ def _is_ours(handles: Handles, value: Any) -> bool:
 
 
 def settled(context: Mapping[str, Any] | None, faults: list[str]) -> Mapping[str, Any]:
-    """Return what a host gives, as it is now; what can not be used is noted."""
+    """Return a copy of the host's additional arguments; record the ones that cannot be used."""
     if context is not None and not isinstance(context, Mapping):
         faults.append(f"context: expected a mapping, got {type_name(context)}")
         return {}
     found = dict(context or {})
-    faults.extend(f"context: a name is a text, not {type_name(each)}" for each in found if not isinstance(each, str))
+    faults.extend(f"context: expected str names, got {type_name(each)}" for each in found if not isinstance(each, str))
     awaited = [name for name, each in found.items() if isinstance(each, Resolver) and each.is_coroutine]
-    faults.extend(f"context: {shown(str(name))}: a resolver that is awaited can not be used here" for name in awaited)
+    faults.extend(f"context: {shown(str(name))}: async resolvers are not supported here" for name in awaited)
     return found
 
 
 def needed(policy: ToolPolicy, context: Mapping[str, Any]) -> ToolPolicy:
-    """Return what a tool needs, with the secrets that its host gives it."""
+    """Return the policy of a tool, with the secrets that its host passes to it."""
     secrets = [f"secret:read:{literal(each.name)}" for each in context.values() if isinstance(each, Secret)]
     return attrs.evolve(policy, capabilities=(*policy.capabilities, *secrets)) if secrets else policy
 
 
 def besides(rt: Runtime, wanted: Wanted, context: Mapping[str, Any], declared: set[str]) -> dict[str, Any]:
-    """Return what a tool gets besides its inputs: variables of the session, and before them what its host gives."""
+    """Return the additional arguments of a tool: session variables, overridden by values from the host."""
 
     def is_taken(name: str) -> bool:
         return name not in declared and wanted.takes(name)
@@ -137,7 +131,7 @@ def besides(rt: Runtime, wanted: Wanted, context: Mapping[str, Any], declared: s
 
 
 def _given(name: str, source: Any, rt: Runtime) -> Any:
-    """Return what a host gives under a name; `UNSET` where nothing is there, which a tool has to be ready for."""
+    """Return the host's value for a name, or `UNSET` if there is none; the tool must handle that."""
     if isinstance(source, Value):
         return source.value
     if not isinstance(source, Late):

@@ -1,8 +1,6 @@
-"""Smith's tools: files with METADATA and a function under our contract and our policy; its registry, and its plans.
+"""Smith integration: load tool files with METADATA, and use its registry and its plans.
 
-Each name is loaded when it is first asked for.
-
-Source: Smith's document of tools; seed-systems.md rows SM-1 to SM-64.
+Names are imported lazily.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tools as Smith has them: METADATA of any tool, and a ``registry.json`` of several.
-
-Source: Smith's document, sections 2, 5 and 8; seed-systems.md rows SM-17, SM-27.
-"""
+"""Export tools to Smith: the METADATA of a tool, and a ``registry.json``."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ from neuroscript.tools.tool import ToolImplementation
 VERSION: Final = "1.0"
 
 MARKED: Final = frozenset({"writes", "deletes", "exec"})
-"""Effects of a tool that the document has marked dangerous; so is one that needs an approval or trust."""
+"""Effects that make a tool dangerous in Smith; a tool that requires approval or trust is dangerous too."""
 
 
 def metadata_of(tool: ToolImplementation, *, function: str = "") -> dict[str, Any]:
-    """Return the METADATA of a tool, of which Smith's planner can make calls.
+    """Return the METADATA of a tool, so that Smith's planner can use it.
 
     Args:
-        function: The name of its function there; by default ``run_`` and the name.
+        function: The name of its function in Smith; the default is ``run_`` plus the tool name.
     """
     needs, name = tool.policy, tool.spec.wire_name
     dangerous = needs.requires_approval or needs.requires_trust or not MARKED.isdisjoint(needs.effects)
@@ -43,19 +40,19 @@ def metadata_of(tool: ToolImplementation, *, function: str = "") -> dict[str, An
 
 
 def write_registry(path: str | os.PathLike[str], tools: ToolsRegistry | Iterable[ToolImplementation]) -> None:
-    """Write a ``registry.json`` anew, whole or not at all: the METADATA of each tool, and the ``module`` of its file.
+    """Write a ``registry.json`` atomically: the METADATA of each tool, and the ``module`` of its file.
 
     Args:
-        tools: What `load_folder` or `load_registry` gives, or any tools, which have no file.
+        tools: A registry from `load_folder` or `load_registry`, or any tools, which have no file.
 
     Raises:
-        SpecError: Two tools have one name; nothing is written.
-        OSError: It can not be written.
+        SpecError: Two tools have the same name; nothing is written.
+        OSError: The file cannot be written.
     """
     entries = tools.get_tools_registry() if isinstance(tools, ToolsRegistry) else [*map(metadata_of, tools)]
     counts = Counter(str(each["name"]) for each in entries)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
-        raise SpecError(shown_path(os.fspath(path)), [f"several tools are called {shown(name)}" for name in twice])
+        raise SpecError(shown_path(os.fspath(path)), [f"several tools have the name {shown(name)}" for name in twice])
     data = {"version": VERSION, "auto_generated": True, "tools": entries}
     write_whole(path, f"{json.dumps(data, indent=2)}\n")

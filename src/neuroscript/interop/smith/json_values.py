@@ -1,11 +1,4 @@
-"""What came of a call, as Smith's trace holds it.
-
-Source: seed-systems.md rows SM-51 to SM-54.
-
-Where a value holds something that JSON has no word for.
-
-Source: Smith's document, sections 3 and 9: parameters are serializable, outputs are JSON; seed-systems.md row SM-33.
-"""
+"""JSON values in Smith: results in the format of its trace, and checks for values that JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -22,9 +15,9 @@ from neuroscript.runtime.interfaces import ToolResult
 
 
 def payload_of(result: ToolResult) -> dict[str, Any]:
-    """Return the payload of a result: a map with a ``status`` as it is, anything else below ``result``.
+    """Return the payload of a result: a map with a ``status`` unchanged, any other value under ``result``.
 
-    An error is told in its own words, of what a tool raised the type and the text; a timeout in Smith's.
+    An error is reported with its message; a failure in a tool with its type and text, and a timeout in Smith's wording.
 
     >>> payload_of(ToolResult("", "smith.weather", "sunny"))
     {'status': 'success', 'result': 'sunny'}
@@ -46,16 +39,16 @@ def _told(error: CallError) -> str:
 
 
 BITS: Final = 4096
-"""How long a whole number may be; of longer ones Python makes no text at last, and others read none."""
+"""Maximum size of an integer, in bits; Python converts no larger ones to text, and other parsers may reject them."""
 
 
 def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
-    """Yield each place of a value that JSON can not hold, and what stands there; never a value.
+    """Yield each place of a value that JSON cannot represent, and what it contains; never a value.
 
-    Tuples are lists. What holds itself is looked at once.
+    Tuples count as lists. A recursive container is visited once.
 
     Args:
-        name: What the value itself is called.
+        name: The name of the value itself.
 
     >>> list(unspeakable({"a": [1, {2}], "b": (None, "c")}, "result"))
     [("result['a'][1]", 'set')]
@@ -70,7 +63,7 @@ def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
             case int() if int.bit_length(each) <= BITS:
                 continue
             case int():
-                yield place(where), "a number of too many digits"
+                yield place(where), "a number with too many digits"
             case float() if math.isfinite(each):
                 continue
             case float():
@@ -89,7 +82,7 @@ def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
 
 
 def oversize(value: object) -> str:
-    """Return why a value is too deep or too large to be looked at any further, or ``""``; one that holds itself is.
+    """Return why a value is too deep or too large to process, or ``""``; a recursive value is too deep.
 
     >>> oversize([1, {2}]), oversize([[]] * 60_000)
     ('', 'more than 50000 values or 1048576 characters')
@@ -98,5 +91,5 @@ def oversize(value: object) -> str:
 
 
 def shown_key(key: object) -> str:
-    """Return a key as an error names it: a text escaped and cut, of anything else the type."""
+    """Return a key for an error: a string escaped and truncated, any other key as its type."""
     return shown(key) if isinstance(key, str) else type_name(key)

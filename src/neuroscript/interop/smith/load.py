@@ -1,11 +1,4 @@
-"""One call of a function as its METADATA has it: exact values by name out, JSON or a clear error in.
-
-Source: Smith's document, sections 1, 5 and 9; seed-systems.md rows SM-3, SM-21, SM-33; contract section 6.
-
-A function and its METADATA as a tool of ours; a file that has both is imported, which runs it.
-
-Source: Smith's document, sections 1, 2, 5 and 6; seed-systems.md rows SM-1 to SM-7, SM-15, SM-16, SM-22, SM-23.
-"""
+"""Load a function and its METADATA as a tool; loading a file imports it, which executes its code."""
 
 from __future__ import annotations
 
@@ -41,15 +34,15 @@ RESULT: Final = "result"
 
 
 def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
-    """Return what is called with the exact values of a call; it gives *function* the declared parameters by name.
+    """Return the function that receives the exact values of a call and passes the declared parameters by name.
 
-    What was not given and has no default in the schema is not passed, so that the function's own default counts.
+    An omitted argument without a default in the schema is not passed, so that the function's own default applies.
     """
 
     def called(rt: Runtime, *values: Any) -> Any:
         try:
             return _told(function(**given(args, values)))
-        except (CallError, LentError):  # they say themselves who must act
+        except (CallError, LentError):  # these errors already say who can fix them
             raise
         except (Exception, SystemExit) as error:
             raise _failed(error) from error
@@ -66,44 +59,44 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
 
 
 def _told(result: Any) -> Any:
-    """Return a result that JSON can hold; anything else is the fault of the tool."""
+    """Return the result if JSON can represent it; otherwise raise an error, because the tool is at fault."""
     strange = [*islice(unspeakable(result, RESULT), LISTED)]
     if strange:
         close(result)
-        places = "; ".join(f"{where}: expected what JSON can hold, got {what}" for where, what in strange)
+        places = "; ".join(f"{where}: expected a JSON value, got {what}" for where, what in strange)
         raise ToolFailed(places, code="return.type")
     return result
 
 
 def _failed(error: BaseException) -> ToolFailed:
-    """Return the error of a tool as its author raised it: the type and the text, which are meant to be read.
+    """Return the error for an exception of a tool, with its type and message, which are meant for the caller.
 
-    The text is not cut, for secrets are hidden in it later: nothing would find what is left of one.
+    The message is not truncated here, because secrets are redacted later, and a part of one would not be recognized.
     """
     text = one_line(message_of(error))
     return ToolFailed(f"{type_name(error)}: {text}" if text else type_name(error), retry="model")
 
 
 GROUP: Final = "smith"
-"""The group of a tool of which nobody says another one."""
+"""The default group of a tool."""
 
 
 HARMLESS: Final = ToolPolicy(effects=("net", "reads"))
-"""What a tool needs that is not dangerous: the document lets it ask and read, and it runs as any other."""
+"""The policy of a tool that is not dangerous: Smith allows it to read and to use the network without approval."""
 
 
 DANGEROUS: Final = ToolPolicy(effects=("net", "reads", "writes", "deletes"), requires_approval=True)
-"""What one needs that is: somebody approves each call, or the host has named it in ``preapproved``."""
+"""The policy of a dangerous tool: each call is approved, or the host lists the tool in ``preapproved``."""
 
 
 @attrs.frozen(eq=False)
 class Described:
-    """A tool with the METADATA that it was made of.
+    """A tool with its METADATA.
 
     Attributes:
-        metadata: A copy.
-        tool: It.
-        path: The file that has both, or None.
+        metadata: A copy of the METADATA.
+        tool: The tool.
+        path: The file that contains both, or None.
     """
 
     metadata: Mapping[str, Any] = attrs.field(repr=False)
@@ -112,7 +105,7 @@ class Described:
 
     @property
     def name(self) -> str:
-        """What it is called in Smith."""
+        """The name of the tool in Smith."""
         return str(self.metadata["name"])
 
 
@@ -123,18 +116,18 @@ def from_smith(
     group: str = GROUP,
     policy: ToolPolicy | None = None,
 ) -> ToolImplementation:
-    """Return the tool that a function and its METADATA are.
+    """Return the tool for a function and its METADATA.
 
-    The function gets the declared parameters by name; of it nothing is looked at but its name, and whether it is to be
-    awaited. A dangerous one requires an approval, whatever *policy* says.
+    The function receives the declared parameters by name; only its name is checked, and whether it is a coroutine
+    function. A dangerous tool requires approval, even if *policy* does not.
 
     Args:
         group: The group of the tool.
-        policy: What it needs, in place of nothing and the effects ``net`` and ``reads``; those of a dangerous one are
-            ``writes`` and ``deletes`` too.
+        policy: The policy of the tool. By default, it needs no capability and has the effects ``net`` and ``reads``; a
+            dangerous tool also has ``writes`` and ``deletes``.
 
     Raises:
-        SpecError: With everything that is wrong with the METADATA, or the function has another name there.
+        SpecError: The METADATA are invalid, or they name another function; with every problem found.
     """
     subject = f"METADATA of {shown(name_of(function))}"
     return described(metadata, {name_of(function): function}, subject, Toolset(group).name, policy).tool
@@ -143,22 +136,23 @@ def from_smith(
 def load_file(
     path: str | os.PathLike[str], *, group: str = GROUP, policy: ToolPolicy | None = None
 ) -> ToolImplementation:
-    """Return the tool of a file with ``METADATA`` and a function, which is imported: **its code runs**.
+    """Return the tool in a file with ``METADATA`` and a function; the file is imported: **its code is executed**.
 
-    It is imported under a name of its own, as it is now, and nothing is written beside it.
+    It is imported under a unique module name, from its current content, and no cache file is written.
 
     Args:
-        group: As for `from_smith`, and so is *policy*.
+        group: As for `from_smith`.
+        policy: As for `from_smith`.
 
     Raises:
-        PluginError: It can not be imported.
-        SpecError: With everything that is wrong with its METADATA.
+        PluginError: It cannot be imported.
+        SpecError: Its METADATA are invalid; with every problem found.
     """
     return read_file(Path(path), Toolset(group).name, policy).tool
 
 
 def read_file(path: Path, group: str, policy: ToolPolicy | None) -> Described:
-    """Return the tool of a file with its METADATA, or raise what `load_file` raises."""
+    """Return the tool in a file with its METADATA; raises the errors of `load_file`."""
     name = shown_path(str(path))
     code = _imported(path, name)
     try:
@@ -196,7 +190,7 @@ def _unloadable(name: str, error: BaseException) -> PluginError:
 def described(
     metadata: Any, names: Mapping[str, Any], subject: str, group: str, policy: ToolPolicy | None
 ) -> Described:
-    """Return the tool that METADATA describe, whose function stands in *names*, or raise a `SpecError`."""
+    """Return the tool for METADATA whose function is in *names*, or raise a `SpecError`."""
     problems = problems_of(metadata, names=names)
     if problems:
         raise SpecError(subject, problems)
@@ -212,7 +206,7 @@ def described(
 
 
 def needs_of(metadata: Mapping[str, Any], policy: ToolPolicy | None) -> ToolPolicy:
-    """Return what a tool needs, by its METADATA and what a host says of it."""
+    """Return the policy of a tool, from its METADATA and the host's policy."""
     is_dangerous = metadata.get("dangerous", False)
     if policy is None:
         return DANGEROUS if is_dangerous else HARMLESS

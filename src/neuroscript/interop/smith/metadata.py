@@ -1,8 +1,6 @@
-"""What is wrong with the METADATA of a tool, every problem at once, each behind its place.
+"""Validation of METADATA: reports every problem with its place.
 
-Nothing of a function is looked at but whether it is there, under its name, and can be called.
-
-Source: Smith's document, sections 2 to 4 and 6; seed-systems.md rows SM-4 to SM-14.
+The function is only checked for existence, its name, and being callable.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from neuroscript.llm.wire.calls import Member
 from neuroscript.names import word_of
 
 TYPES: Final = ("string", "number", "integer", "boolean", "object", "array")
-"""Types of a parameter; the document has all but ``integer``, which its own tools use."""
+"""Types of a parameter; Smith's documentation lists all but ``integer``, which its own tools use."""
 
 WORDS: Final = f"{', '.join(TYPES[:-1])} or {TYPES[-1]}"
 
@@ -35,21 +33,21 @@ VAGUE: Final = frozenset(
         *("runner", "something", "start", "stuff", "task", "thing", "things", "tool", "util", "utils", "work"),
     }
 )
-"""Words that say of nothing what it does; a function whose name has no other word has no single purpose."""
+"""Words that do not describe a purpose; a function name must contain at least one other word."""
 
 
 def problems_of(
     metadata: object, *, names: Mapping[str, object] | None = None, taken: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return everything that is wrong with the METADATA of a tool, one sentence each; of a sound one nothing.
+    """Return every problem of a tool's METADATA as a sentence; an empty tuple if they are valid.
 
     Args:
-        metadata: What the file of the tool says.
-        names: What the file defines, by name, so that the function is looked for; None looks for none.
+        metadata: The METADATA in the file of the tool.
+        names: What the file defines, by name, to check that the function exists; None skips that check.
         taken: Names of other tools.
 
     >>> problems_of({"name": "finance", "function": "run", "parameters": {}})[0]
-    'function: expected a name that says what the tool does, such as run_finance; run says nothing'
+    'function: expected a name that describes what the tool does, such as run_finance; run is too general'
     """
     if not isinstance(metadata, dict):
         return (f"METADATA: expected a dict, got {type_name(metadata)}",)
@@ -65,9 +63,9 @@ def problems_of(
 
 
 def _json_problems(metadata: dict[str, Any]) -> Iterator[str]:
-    """Yield what can not be written down."""
+    """Yield the parts that JSON cannot represent."""
     strange = islice(unspeakable(metadata, "METADATA"), LISTED)
-    yield from (f"{where}: expected what JSON can hold, got {what}" for where, what in strange)
+    yield from (f"{where}: expected a JSON value, got {what}" for where, what in strange)
 
 
 def _name_problems(metadata: dict[str, Any], taken: Collection[str]) -> Iterator[str]:
@@ -77,7 +75,7 @@ def _name_problems(metadata: dict[str, Any], taken: Collection[str]) -> Iterator
         return
     word = word_of(member.value)
     if not word:
-        yield f"name: {shown(member.value)} makes no name of letters and digits of ASCII"
+        yield f"name: {shown(member.value)} cannot be used as a name; expected ASCII letters or digits"
     elif word in {word_of(each) for each in taken}:
         yield f"name: {shown(member.value)} is the name of another tool"
 
@@ -89,25 +87,25 @@ def _function_problems(metadata: dict[str, Any], names: Mapping[str, object] | N
         yield str(member.problem("the name of the function"))
         return
     if not name.isidentifier():
-        yield f"function: {shown(name)} can not be the name of a function"
+        yield f"function: {shown(name)} is not a valid function name"
         return
     if VAGUE.issuperset(word_of(name).split("_")):
         better = f", such as run_{word}" if (word := word_of(metadata.get("name"))) and word not in VAGUE else ""
-        yield f"function: expected a name that says what the tool does{better}; {shown(name)} says nothing"
+        yield f"function: expected a name that describes what the tool does{better}; {shown(name)} is too general"
     if names is None:
         return
     if name not in names:
         hint = did_you_mean(name, [each for each, thing in names.items() if callable(thing)], shown)
         yield f"function: the file has no function {shown(name)}{hint}"
     elif not callable(names[name]):
-        yield f"function: {shown(name)} is no function but a {type_name(names[name])}"
+        yield f"function: {shown(name)} is not a function but a {type_name(names[name])}"
 
 
 def _flag_problems(metadata: dict[str, Any]) -> Iterator[str]:
     if type(metadata.get("dangerous", False)) is not bool:
         yield str(Member(metadata, "dangerous").problem("True or False"))
     if not isinstance(metadata.get("description", ""), str):
-        yield str(Member(metadata, "description").problem("a text"))
+        yield str(Member(metadata, "description").problem("a string"))
 
 
 def _parameters_problems(metadata: dict[str, Any]) -> Iterator[str]:
@@ -118,9 +116,9 @@ def _parameters_problems(metadata: dict[str, Any]) -> Iterator[str]:
     schema: dict[str, Any] = member.value
     is_plain = next(unspeakable(schema, "parameters"), None) is None
     if is_plain:
-        schema = json.loads(json.dumps(schema))  # a tuple is a list there
+        schema = json.loads(json.dumps(schema))  # converts tuples to lists
     if schema.get("type") != "object":
-        yield _member(schema, "type", "parameters", "the text object")
+        yield _member(schema, "type", "parameters", "the string object")
     if not isinstance(schema.get("properties"), dict):
         yield _member(schema, "properties", "parameters", "a dict of parameters")
     own = [*_object_problems(schema, "parameters")]
@@ -133,7 +131,7 @@ def _parameters_problems(metadata: dict[str, Any]) -> Iterator[str]:
 
 
 def _object_problems(schema: dict[str, Any], where: str) -> Iterator[str]:
-    """Yield what is wrong with the properties of an object, at every depth, and with what it requires."""
+    """Yield the problems of an object's properties, at every depth, and of its required list."""
     rest: list[tuple[dict[str, Any], str]] = [(schema, where)]
     for each, at in rest:
         parts = each.get("properties")
@@ -152,7 +150,7 @@ def _required_problems(schema: dict[str, Any], where: str) -> Iterator[str]:
         yield f"{where}['required']: expected a list of names, got {_kind(required)}"
     elif isinstance(known, dict):
         lost = dict.fromkeys(name for name in required if name not in known)
-        yield from (f"{where}['required']: {shown(name)} is none of the properties" for name in lost)
+        yield from (f"{where}['required']: {shown(name)} is not one of the properties" for name in lost)
 
 
 def _type_problems(schema: object, where: str) -> Iterator[str]:
@@ -162,10 +160,10 @@ def _type_problems(schema: object, where: str) -> Iterator[str]:
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
     if kind is None or not any(each in TYPES for each in kinds):
-        got = "another text" if isinstance(kind, str) and kind else None
+        got = "another string" if isinstance(kind, str) and kind else None
         yield f"{where}['type']: expected {WORDS}, got {got}" if got else _member(schema, "type", where, WORDS)
     elif not all(each in (*TYPES, "null") for each in kinds):
-        yield f"{where}['type']: expected {WORDS}, or null beside them, got another one"
+        yield f"{where}['type']: expected {WORDS}, optionally with null, got another type"
 
 
 def _member(holder: dict[str, Any], key: str, within: str, expected: str) -> str:

@@ -1,7 +1,4 @@
-"""What is wrong with a plan of Smith's, every problem at once, in the words of its planner.
-
-Source: Smith's planner.md; seed-systems.md rows SM-34 to SM-49.
-"""
+"""Validation of Smith plans: reports every problem, in the wording of Smith's planner."""
 
 from __future__ import annotations
 
@@ -50,10 +47,10 @@ NOBODY: Final[frozenset[int]] = frozenset()
 
 
 def read_plan(text: str) -> Any:
-    """Return the plan in what a model wrote: what stands between the first and the last brace, with a fence or without.
+    """Return the plan in a model's reply: the JSON between the first and the last brace, with or without a code fence.
 
     Raises:
-        SpecError: That is no JSON; it says where. Or it is no string.
+        SpecError: The reply is not a string or does not contain valid JSON; the error names the position.
 
     >>> read_plan('```json\\n{"nodes": []}\\n```')
     {'nodes': []}
@@ -66,16 +63,16 @@ def read_plan(text: str) -> Any:
 
 
 def plan_problems(plan: object, tools: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return everything that is wrong with a plan, in the order of its nodes; of a sound one nothing.
+    """Return every problem of a plan, in the order of its nodes; an empty tuple if it is valid.
 
-    Nothing is run. A plan that says ``{"status": "error"}`` is none, and has no problems.
+    Nothing is executed. A plan with ``{"status": "error"}`` reports that no plan exists, and has no problems.
 
     Args:
-        plan: What `read_plan` gives.
-        tools: METADATA, such as `ToolsRegistry.get_tools_registry` gives.
+        plan: The plan from `read_plan`.
+        tools: METADATA, such as those from `ToolsRegistry.get_tools_registry`.
 
     Raises:
-        SpecError: *tools* is no such METADATA, with every problem.
+        SpecError: *tools* are not valid METADATA; with every problem found.
 
     >>> plan_problems([], ())
     ('Plan is not a JSON object.',)
@@ -103,13 +100,13 @@ def plan_problems(plan: object, tools: Iterable[Mapping[str, Any]]) -> tuple[str
 
 
 def checked_tools(subject: str, tools: Any) -> tuple[Mapping[str, Any], ...]:
-    """Return METADATA of tools that has the shape which plans are compared with.
+    """Return METADATA that have the structure needed to check plans.
 
     Args:
-        subject: What is called, as the error begins.
+        subject: The called function, for the error.
 
     Raises:
-        SpecError: Something else was passed, with every problem.
+        SpecError: The METADATA are invalid; with every problem found.
     """
     listed = tools if isinstance(tools, Mapping) else as_tuple(tools)
     require(subject, tools=(listed, METADATA))
@@ -121,7 +118,7 @@ def checked_tools(subject: str, tools: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 def _shape_faults(where: str, metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with the keys of METADATA that plans are compared with."""
+    """Yield the problems of the METADATA keys that plans are checked against."""
     for key, form in (("name", WORD), ("function", WORD), ("parameters", BY_NAME)):
         if key not in metadata:
             yield f"{where} must have the key {key!r}, which is {form.words}"
@@ -135,7 +132,7 @@ def _shape_faults(where: str, metadata: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _dependencies(nodes: Iterable[Any]) -> Mapping[int, frozenset[int]]:
-    """Return by its id the nodes that each says it comes after."""
+    """Return the declared dependencies of each node, by id."""
     found: dict[int, frozenset[int]] = {}
     for node in nodes:
         if isinstance(node, dict) and type(node.get("id")) is int:
@@ -147,13 +144,13 @@ def _dependencies(nodes: Iterable[Any]) -> Mapping[int, frozenset[int]]:
 
 @attrs.frozen
 class _Checked:
-    """What nodes are held to.
+    """The data that nodes are checked against.
 
     Attributes:
         tools: METADATA by name.
         ids: The ids of all nodes.
-        before: By id the nodes that each says it comes after.
-        specs: What tools take, by name, as far as it was looked at.
+        before: The declared dependencies of each node, by id.
+        specs: The specs of the tools that were needed so far, by name.
     """
 
     tools: Mapping[str, Mapping[str, Any]]
@@ -162,7 +159,7 @@ class _Checked:
     specs: dict[str, ToolSpec] = attrs.field(init=False, factory=dict)
 
     def problems(self, node: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what is wrong with one node."""
+        """Yield the problems of one node."""
         tool, function = node.get("tool"), node.get("function")
         metadata = self.tools.get(tool) if isinstance(tool, str) else None
         if not isinstance(tool, str) or not isinstance(function, str) or not tool or not function:
@@ -187,14 +184,14 @@ class _Checked:
         yield from _manner_problems(node)
 
     def spec(self, metadata: Mapping[str, Any]) -> ToolSpec:
-        """Return what a tool takes."""
+        """Return the spec of a tool."""
         name = metadata["name"]
         if name not in self.specs:
             self.specs[name] = spec_from_schema("tool", bounded_schema(metadata["parameters"], name), group="smith")
         return self.specs[name]
 
     def dependency_problems(self, node: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what is wrong with what a node depends on."""
+        """Yield the problems of a node's dependencies."""
         depends_on = node.get("depends_on", [])
         if not isinstance(depends_on, list):
             yield "'depends_on' must be a list."
@@ -207,15 +204,15 @@ class _Checked:
                 yield f"depends_on id {each} must be < {node['id']}."
 
     def reference_problems(self, id: int, inputs: object) -> Iterator[str]:
-        """Yield what is wrong with the steps that a node refers to."""
+        """Yield the problems of a node's references to steps."""
         if is_unreadable(inputs):
-            yield "inputs hold a reference that names no step."
+            yield "inputs contain a reference without a valid step."
         strange = referred_steps(inputs) - self.before[id]
         for step in sorted(strange - self.all_before(id) if strange else ()):
             yield f"inputs refer to step {step}, which is not in 'depends_on'."
 
     def all_before(self, id: int) -> frozenset[int]:
-        """Return all nodes that one comes after, at whatever distance."""
+        """Return all direct and indirect dependencies of a node."""
         found: set[int] = set()
         rest = [*self.before[id]]
         while rest:
@@ -227,7 +224,7 @@ class _Checked:
 
 
 def _name_problems(inputs: dict[str, Any], metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Yield names that a tool does not have, and names that are missing."""
+    """Yield the inputs that a tool does not have, and required inputs that are missing."""
     parameters, tool = metadata["parameters"], shown(metadata["name"])
     properties = parameters.get("properties", {})
     for name in inputs:
@@ -239,7 +236,7 @@ def _name_problems(inputs: dict[str, Any], metadata: Mapping[str, Any]) -> Itera
 
 
 def _literal_problems(inputs: dict[str, Any], spec: ToolSpec) -> Iterator[str]:
-    """Yield the inputs that can not fit, as far as they are known before the plan runs."""
+    """Yield the invalid inputs, as far as their values are known before the plan runs."""
     literal = {name: each for name, each in inputs.items() if not refers(each)}
     args = tuple(arg for arg in spec.args if arg.name in literal)
     try:
@@ -249,7 +246,7 @@ def _literal_problems(inputs: dict[str, Any], spec: ToolSpec) -> Iterator[str]:
 
 
 def _manner_problems(node: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with how a node is to be run; all three have to be said."""
+    """Yield the problems of a node's run settings; all three are required."""
     retry, timeout = node.get("retry"), node.get("timeout")
     if type(retry) is not int or retry < 0:
         yield "'retry' must be a non-negative integer."

@@ -1,7 +1,4 @@
-"""A plan of Smith's as the plain data of one of ours, which the engine runs.
-
-Source: seed-systems.md rows SM-18 to SM-20, SM-58, SM-59.
-"""
+"""Conversion of Smith plans to the plain data of plans that the engine runs."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from neuroscript.interop.smith.references import parts_of
 from neuroscript.interop.smith.registry import ToolsRegistry
 
 PLAINLY: Final = re.compile(r"[A-Za-z0-9_-]+")
-"""A key that a reference of ours names without quotes."""
+"""A key that needs no quotes in one of our references."""
 
 DOLLARS: Final = re.compile(r"(?<!\$)(\$+)(?=\{)")
 ENDING: Final = re.compile(r"(?<!\$)(\$+)(?=\{|\Z)")
@@ -26,26 +23,26 @@ ENDING: Final = re.compile(r"(?<!\$)(\$+)(?=\{|\Z)")
 REGISTRY: Final = instance(ToolsRegistry, "load_folder and load_registry return one")
 
 PAUSE: Final = {"backoff": 1.0, "factor": 1.0}
-"""Smith waits a second before each further attempt."""
+"""Smith waits one second before each retry."""
 
 
 def plan_data(plan: object, registry: ToolsRegistry) -> dict[str, Any]:
-    """Return a plan of ours as plain data: node 0 is ``step_0``, ``{{STEPS.0.price}}`` is ``${step_0.price}``.
+    """Return our plan as plain data: node 0 becomes ``step_0``, and ``{{STEPS.0.price}}`` becomes ``${step_0.price}``.
 
     Args:
-        plan: What `read_plan` gives.
-        registry: What its tools are.
+        plan: The plan from `read_plan`.
+        registry: The registry with its tools.
 
     Raises:
-        SpecError: With everything that is wrong with it, by `plan_problems`; or it says that there is none. Or
-            *registry* is no `ToolsRegistry`.
+        SpecError: The plan is invalid, with every problem from `plan_problems`; the plan reports that no plan exists;
+            or *registry* is not a `ToolsRegistry`.
     """
     require("plan_data", registry=(registry, REGISTRY))
     problems = [*plan_problems(plan, registry.get_tools_registry())]
     if not isinstance(plan, dict) or problems:
         raise SpecError("plan", problems)
     if plan.get("status") == "error":
-        raise SpecError("plan", ["says of itself that there is none"])
+        raise SpecError("plan", ["has the status error, so there is nothing to convert"])
     return {
         "nodes": {_name(node["id"]): _node(node, registry) for node in plan["nodes"]},
         "output": f"${{{_name(plan['final_output_node'])}}}",
@@ -86,7 +83,7 @@ def _converted(value: Any) -> Any:
 
 
 def _texts(parts: list[Any]) -> Iterator[str]:
-    """Yield each part as a text of ours says it, where a dollar before a brace is written twice."""
+    """Yield each part as it is written in our plans, where a dollar before a brace is doubled."""
     for part, after in zip_longest(parts, parts[1:], fillvalue=""):
         if not isinstance(part, str):
             yield _written(*part)

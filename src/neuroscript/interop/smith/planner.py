@@ -1,7 +1,4 @@
-"""A model asked for a plan of Smith's until it fits; nothing of the plan is run.
-
-Source: Smith's planner.md; seed-systems.md rows SM-28, SM-49, SM-50.
-"""
+"""A planner that asks a model for a Smith plan until it is valid; it does not execute the plan."""
 
 from __future__ import annotations
 
@@ -16,38 +13,39 @@ from neuroscript.runtime.interfaces import LLM, Turn
 from neuroscript.runtime.replies import turn_of
 
 SHOWN: Final = ("name", "description", "function", "parameters")
-"""What a model is told of a tool."""
+"""The METADATA keys that a model receives."""
 
 MODEL: Final = shaped("a model", "ask")
 
 RULES: Final = """\
-You write plans. Answer with one JSON object and nothing besides:
+You write plans. Answer with one JSON object and nothing else:
 {"nodes": [{"id": 0, "tool": "…", "function": "…", "inputs": {}, "depends_on": [], "retry": 0, "timeout": 60,
 "on_fail": "halt"}], "final_output_node": 0}
 
 - Each node is one call of a tool below, by its name, its function and its parameters.
-- Ids are whole numbers. A node depends on nodes with smaller ids alone.
-- {{STEPS.0}} in an input stands for the result of node 0, {{STEPS.0.price}} for a part of it; depends_on has that node.
-- retry is how often a failed call is made again, timeout its seconds, on_fail "halt" or "continue".
-- If there can be no such plan, answer {"status": "error", "error": "why"}.
+- Ids are integers. A node may only depend on nodes with smaller ids.
+- {{STEPS.0}} in an input stands for the result of node 0, {{STEPS.0.price}} for part of it; list node 0 in depends_on.
+- retry is the number of retries of a failed call, timeout is in seconds, on_fail is "halt" or "continue".
+- If no such plan is possible, answer {"status": "error", "error": "why"}.
 
 Tools:
 """
 
 
 def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, attempts: int = 3) -> dict[str, Any]:
-    """Return the plan that a model makes of a request, sound by `plan_problems`, or why there is none.
+    """Return the plan of a model for a request, validated by `plan_problems`, or the reason why there is none.
 
-    A plan that does not fit goes back to the model with every problem; an answer that is no JSON goes back once more,
-    for its writing alone.
+    An invalid plan is returned to the model with every problem. A reply that is not JSON is returned once more, to
+    correct its syntax only.
 
     Args:
-        request: What is to be done.
-        tools: METADATA; a model is told name, description, function and parameters.
-        attempts: How many plans are looked at.
+        request: The task.
+        tools: METADATA; the model receives name, description, function and parameters.
+        attempts: Maximum number of plans.
 
     Returns:
-        The plan with its ``status``; or ``{"status": "error", "error": …}``, whoever found that there is none.
+        The plan with its ``status``; or ``{"status": "error", "error": …}`` if the model reports that there is no plan,
+        or none was valid.
 
     Raises:
         SpecError: A parameter has the wrong type.
@@ -56,7 +54,7 @@ def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, att
     known = [*checked_tools("plan_task", tools)]
     told = json.dumps([{key: each[key] for key in SHOWN if key in each} for each in known], indent=2)
     turns = [Turn("system", f"{RULES}{told}"), Turn("user", request)]
-    reason = "no plan was asked for"
+    reason = "no attempts were allowed"
     for _ in range(attempts):
         try:
             plan, answered = _answer(turns, llm)
@@ -66,18 +64,18 @@ def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, att
         if not problems:
             return {"status": "success", **plan}
         reason = problems[0]
-        complaint = f"That plan does not fit: {' '.join(problems)} Answer with the whole plan, mended."
+        complaint = f"The plan is not valid: {' '.join(problems)} Answer with the whole corrected plan."
         turns += (answered, Turn("user", complaint))
     return _failed(reason)
 
 
 def _answer(turns: list[Turn], llm: LLM) -> tuple[Any, Turn]:
-    """Return what a model answers, or what is wrong with its writing, and the turn."""
+    """Return the reply of a model and its turn; if it is not JSON, the problem in place of the reply."""
     answered = turn_of(llm.ask(turns), "ask")
     try:
         return read_plan(answered.content), answered
     except SpecError as error:
-        complaint = f"That is no JSON: {error.problems[0]}. Answer with the same object, mended."
+        complaint = f"This is not valid JSON: {error.problems[0]}. Answer with the same object, corrected."
     answered = turn_of(llm.ask([*turns, answered, Turn("user", complaint)]), "ask")
     try:
         return read_plan(answered.content), answered

@@ -1,8 +1,6 @@
-"""References of a plan to what its earlier steps gave, ``{{STEPS.0}}`` and ``{{STEPS.0.price.usd}}``.
+"""References in a plan to results of earlier steps: ``{{STEPS.0}}`` and ``{{STEPS.0.price.usd}}``.
 
-What a result holds is never looked through for further references.
-
-Source: seed-systems.md rows SM-31, SM-58, SM-59.
+References inside results are never resolved.
 """
 
 from __future__ import annotations
@@ -20,28 +18,29 @@ from neuroscript.errors import UNSET, ArgumentError, Problem
 from neuroscript.io.text import json_text, shown
 
 MEANT: Final = re.compile(r"\{\{\s*STEPS\b([^{}]*)\}\}")
-"""What is meant as a reference."""
+"""Text that is intended as a reference."""
 
 WRITTEN: Final = re.compile(r"\.([0-9]{1,9})((?:\.[^.\s]+)*)\s*")
-"""What stands in one behind the word: the id of a step, and a path in its result."""
+"""The rest of a reference after ``STEPS``: the id of a step, and a path in its result."""
 
 STEPS: Final = Form("a mapping of ids to results", lambda value: isinstance(value, Mapping))
 
 DEPTH: Final = 64
-"""How deep inputs may nest."""
+"""Maximum nesting depth of inputs."""
 
 
 def resolved(inputs: Mapping[str, Any], steps: Mapping[int, Any]) -> dict[str, Any]:
-    """Return the inputs of a node with what its references refer to.
+    """Return the inputs of a node with its references resolved.
 
-    A reference that is all of a text is replaced by the very object, one within a text by its text: JSON for whatever
-    is no text. Of a payload ``{"status": …, "result": …}``, or with ``results``, that is what stands there.
+    A string that consists of one reference is replaced by the value itself. Within a longer string, a reference is
+    replaced by its text, which is JSON for a value that is not a string. In a payload ``{"status": …, "result": …}``,
+    or with ``results``, the reference refers to the inner value.
 
     Args:
-        steps: By its id what each step gave that has ended well: a result, or its payload.
+        steps: The result of each successful step, or its payload, by id.
 
     Raises:
-        ArgumentError: With every reference that refers to nothing, ``plan.reference``.
+        ArgumentError: With every unresolved reference, ``plan.reference``.
         SpecError: A parameter is not a mapping.
 
     >>> resolved({"city": "in {{STEPS.0.name}}", "all": "{{STEPS.0}}"}, {0: {"name": "Oslo"}})
@@ -66,9 +65,9 @@ def referred_steps(inputs: object) -> frozenset[int]:
 
 
 def parts_of(text: str) -> Iterator[str | tuple[int, tuple[str, ...]]]:
-    """Yield the plain texts of a text and its references, each a step and a path, in order.
+    """Yield the literal parts of a string and its references, each a step and a path, in order.
 
-    What names no step is plain text here; `is_unreadable` finds it.
+    A reference without a valid step is a literal part here; `is_unreadable` detects it.
 
     >>> list(parts_of("in {{STEPS.0.name}}!"))
     ['in ', (0, ('name',)), '!']
@@ -86,18 +85,18 @@ def parts_of(text: str) -> Iterator[str | tuple[int, tuple[str, ...]]]:
 
 
 def is_unreadable(inputs: object) -> bool:
-    """Tell whether something in inputs is meant as a reference and names no step."""
+    """Return whether inputs contain text that is intended as a reference but has no valid step."""
     return any(_reference(match).step is None for text in _texts(inputs) for match in MEANT.finditer(text))
 
 
 def refers(inputs: object) -> bool:
-    """Tell whether there is a reference in inputs, be it to nothing."""
+    """Return whether inputs contain a reference, even an unresolvable one."""
     return any(MEANT.search(text) for text in _texts(inputs))
 
 
 @attrs.frozen
 class _Reference:
-    """What a reference says: the id of a step, None where it says none, and a path."""
+    """The content of a reference: the id of a step, or None if it is invalid, and a path."""
 
     step: int | None
     path: tuple[str, ...] = ()
@@ -121,7 +120,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _replaced(value: Any, steps: Mapping[int, Any], where: Where, problems: list[Problem], depth: int = 1) -> Any:
-    """Return a value with what its references refer to; those to nothing are noted."""
+    """Return a value with its references resolved; record the ones that cannot be resolved."""
     if depth > DEPTH:
         problems.append(Problem(place(where), "limit.depth", f"at most {DEPTH} levels", "more"))
         return value
@@ -144,10 +143,10 @@ def _text(value: Any) -> str:
 
 
 def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, problems: list[Problem]) -> Any:
-    """Return what a reference refers to; where there is nothing it is noted, and the answer is ``""``."""
+    """Return the value of a reference; if there is none, record a problem and return ``""``."""
     reference = _reference(match)
     if reference.step is None:
-        expected, got = "a reference such as {{STEPS.0}} or {{STEPS.0.price}}", "another text"
+        expected, got = "a reference such as {{STEPS.0}} or {{STEPS.0.price}}", "another string"
     elif reference.step not in steps:
         expected, got = f"a result of step {reference.step}", "nothing"
     else:
@@ -160,7 +159,7 @@ def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, prob
 
 
 def _found(payload: Any, path: tuple[str, ...]) -> Any:
-    """Return what stands at a path of a result, else of its payload, else `UNSET`."""
+    """Return the value at a path of a result, else of its payload, else `UNSET`."""
     result = _result(payload)
     found = _followed(result, path)
     return _followed(payload, path) if found is UNSET and result is not payload else found

@@ -1,7 +1,4 @@
-"""The tools of a folder: of all its files, or of those that a ``registry.json`` lists; and what is wrong with others.
-
-Source: Smith's document, sections 2 and 8; seed-systems.md rows SM-5, SM-23, SM-27, SM-60.
-"""
+"""Registries of the tools in a folder: of all its files, or of those that a ``registry.json`` lists."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from neuroscript.tools.toolset import Toolset
 
 @attrs.define(eq=False)
 class ToolsRegistry:
-    """Smith's registry, under the names of its functions; it keeps what it has read until `reset_cache`.
+    """Smith's registry, with the function names of Smith; it caches what it has read until `reset_cache`.
 
     >>> ToolsRegistry("smith", lambda: Contents((), ())).list_tool_names()
     []
@@ -37,36 +34,36 @@ class ToolsRegistry:
 
     @property
     def contents(self) -> Contents:
-        """What was found when it was read."""
-        found = self._kept  # once, for another thread may reset it
+        """The content of the registry when it was last read."""
+        found = self._kept  # read once, because another thread may reset it
         if found is None:
             found = self._kept = self._read()
         return found
 
     @property
     def toolset(self) -> Toolset:
-        """The tools, for an engine; a new set each time."""
+        """The tools for an engine, as a new toolset each time."""
         return Toolset(self.group, tuple(each.tool for each in self.contents.tools))
 
     @property
     def errors(self) -> tuple[PluginError, ...]:
-        """Why files were left out; ``engine.add_plugin_errors(*registry.errors)`` lists them with the others."""
+        """Why files were left out; ``engine.add_plugin_errors(*registry.errors)`` adds them to the engine's list."""
         return self.contents.errors
 
     @property
     def drift(self) -> tuple[str, ...]:
-        """Each difference between a ``registry.json`` and the files, with its place; no value."""
+        """Each difference between a ``registry.json`` and the files, with its place but without values."""
         return self.contents.drift
 
     def get_tools_registry(self) -> list[dict[str, Any]]:
-        """Return the METADATA of all tools, each with its ``module``; copies of your own."""
+        """Return copies of the METADATA of all tools, each with its ``module``."""
         return [_entry(each) for each in self.contents.tools]
 
     def get_tool_by_name(self, name: str) -> dict[str, Any]:
         """Return the METADATA of one tool.
 
         Raises:
-            ValueError: There is none of that name.
+            ValueError: The tool is unknown.
         """
         return _entry(self._named(name))
 
@@ -74,16 +71,16 @@ class ToolsRegistry:
         """Return one tool, by its name in Smith.
 
         Raises:
-            ValueError: There is none of that name.
+            ValueError: The tool is unknown.
         """
         return self._named(name).tool
 
     def list_tool_names(self) -> list[str]:
-        """Return the names of the tools, as Smith has them."""
+        """Return the Smith names of the tools."""
         return [each.name for each in self.contents.tools]
 
     def reset_cache(self) -> None:
-        """Read everything anew when it is asked for next; what an engine has been given stays what it is."""
+        """Read everything again at the next access; toolsets that an engine already has do not change."""
         self._kept = None
 
     def _named(self, name: str) -> Described:
@@ -96,19 +93,19 @@ class ToolsRegistry:
 def load_folder(
     folder: str | os.PathLike[str], *, group: str = GROUP, policy: ToolPolicy | None = None
 ) -> ToolsRegistry:
-    """Return the tools of all files of Python in a folder; each is imported, **which runs it**.
+    """Return the tools in all Python files of a folder; each file is imported, **which executes it**.
 
-    What begins with ``_`` or ``.`` is left out. So is what can not be used: a file that others than its owner could
-    change, one that fails, one whose METADATA has problems, all of those that share a name; `ToolsRegistry.errors` has
-    the reason of each.
+    Names that begin with ``_`` or ``.`` are ignored. Files that cannot be used are left out: a file that users other
+    than its owner can change, one that fails, one with invalid METADATA, and all files whose tools share a name.
+    `ToolsRegistry.errors` contains the reasons.
 
     Args:
         group: The group of the tools.
-        policy: What each of them needs, as for `from_smith`.
+        policy: The policy of each tool, as for `from_smith`.
 
     Raises:
-        PluginError: The folder can not be read, or others could write to it.
-        SpecError: The name of the group is none.
+        PluginError: The folder cannot be read, or other users can write to it.
+        SpecError: The group is not a valid name.
     """
     group = Toolset(group).name
     read = partial(contents_of_folder, Path(folder), group, policy)
@@ -122,18 +119,19 @@ def load_registry(
     group: str = GROUP,
     policy: ToolPolicy | None = None,
 ) -> ToolsRegistry:
-    """Return the tools that a ``registry.json`` lists; their files are imported, **which runs them**, and no others.
+    """Return the tools that a ``registry.json`` lists; only their files are imported, **which executes them**.
 
-    The files say what the tools are. Where the list says something else it stands in `ToolsRegistry.drift`; but a tool
-    is dangerous as soon as one of the two says so.
+    The files define the tools. Differences between the list and the files are in `ToolsRegistry.drift`, but a tool is
+    dangerous if either of them says so.
 
     Args:
-        folder: Where the files lie; by default beside the list.
-        group: As for `load_folder`, and so is *policy*.
+        folder: The folder of the files; the default is the folder of the list.
+        group: As for `load_folder`.
+        policy: As for `load_folder`.
 
     Raises:
-        PluginError: The folder can not be read, or others could write to it, or to the list.
-        SpecError: It can not be read, or is no such list, with every problem; or the name of the group is none.
+        PluginError: The folder cannot be read, or other users can write to it or to the list.
+        SpecError: The list cannot be read or is invalid, with every problem found; or the group is not a valid name.
     """
     group = Toolset(group).name
     place = Path(path).parent if folder is None else Path(folder)

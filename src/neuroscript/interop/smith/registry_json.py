@@ -1,7 +1,4 @@
-"""A ``registry.json``: what it lists, which file each entry means, and where it says something else than the files.
-
-Source: Smith's document, section 8; seed-systems.md rows SM-23, SM-27, and section 2C on drift.
-"""
+"""A ``registry.json``: its entries, the file of each entry, and the differences from the files."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from neuroscript.io.text_files import text_of
 from neuroscript.llm.wire.calls import Member
 
 MOST: Final = 4 * 1024 * 1024
-"""How many bytes such a list may have."""
+"""Maximum size of a list, in bytes."""
 
 PREFIX: Final = "smith.tools."
-"""What stands before the names of modules in lists of Smith's own."""
+"""The prefix of module names in Smith's own lists."""
 
 
 @attrs.frozen(eq=False)
@@ -29,9 +26,9 @@ class Listed:
     """One entry of the list.
 
     Attributes:
-        metadata: What it says.
-        file: The file that it means, or None.
-        problem: Why there is none.
+        metadata: The METADATA in the entry.
+        file: The file of the tool, or None.
+        problem: Why there is no file.
     """
 
     metadata: Mapping[str, Any]
@@ -40,10 +37,10 @@ class Listed:
 
 
 def listed_in(path: Path, files: Sequence[Path]) -> tuple[list[Listed], list[str]]:
-    """Return the entries of a list, and a sentence for each of the *files* that is in none.
+    """Return the entries of a list, and a message for each of the *files* that is not listed.
 
     Raises:
-        SpecError: It can not be read, or is no such list; with every problem.
+        SpecError: The list cannot be read or is invalid; with every problem found.
     """
     name = shown_path(str(path))
     text = text_of(path, name, MOST)
@@ -77,19 +74,19 @@ def _problems(data: object) -> Iterator[str]:
 
 
 def _listed(metadata: dict[str, Any], files: Sequence[Path], where: str) -> Listed:
-    """Return an entry with its file: that of its module, or without one that of its name, however it is written."""
+    """Return an entry with its file: found by its module, or else by its name, ignoring case if needed."""
     key = "module" if "module" in metadata else "name"
     stem = metadata[key].removeprefix(PREFIX).removesuffix(".py")
     exact = [file for each in (metadata[key], stem) for file in files if file.stem == each][:1]
     alike = exact or [file for file in files if file.stem.casefold() == stem.casefold()]
     if len(alike) == 1:
         return Listed(metadata, alike[0])
-    reason = "is the name of several files" if alike else "is the name of no file in the folder"
+    reason = "matches several files" if alike else "matches no file in the folder"
     return Listed(metadata, None, f"{where}['{key}']: {shown(metadata[key])} {reason}")
 
 
 def _once(entries: Sequence[Listed]) -> Iterator[Listed]:
-    """Yield the entries; of those that mean one file none has it, for which of them says what it is nobody knows."""
+    """Yield the entries; entries with the same file lose it, because it is unclear which of them describes it."""
     places: dict[Path | None, list[str]] = {}
     for index, each in enumerate(entries):
         places.setdefault(each.file, []).append(f"tools[{index}]")
@@ -98,11 +95,13 @@ def _once(entries: Sequence[Listed]) -> Iterator[Listed]:
         if each.file is None or len(several) == 1:
             yield each
         else:
-            yield Listed(each.metadata, None, f"{' and '.join(several)} mean one file, {shown_path(each.file.name)}")
+            yield Listed(
+                each.metadata, None, f"{' and '.join(several)} refer to the same file, {shown_path(each.file.name)}"
+            )
 
 
 def difference(in_file: Any, listed: Any, subject: str) -> Iterator[str]:
-    """Yield each place at which the METADATA of a file and of a list are not the same; ``module`` says nothing."""
+    """Yield each place where the METADATA of a file and of a list differ; ``module`` is ignored."""
     mine, theirs = ({key: part for key, part in each.items() if key != "module"} for each in (in_file, listed))
     for where, what in _differing(mine, theirs, ""):
         yield f"{subject}: {where}: {what}"
@@ -118,7 +117,7 @@ def _differing(mine: Any, theirs: Any, where: str) -> Iterator[tuple[str, str]]:
                 both = [{index: each[index]} if index < len(each) else {} for each in (mine, theirs)]
                 yield from _part(both[0], both[1], index, f"{where}[{index}]")
         case _ if type(mine) is not type(theirs) or mine != theirs:
-            yield where, "is not the same in the file and in the registry"
+            yield where, "differs between the file and the registry"
 
 
 def _part(mine: Mapping[Any, Any], theirs: Mapping[Any, Any], key: Any, where: str) -> Iterator[tuple[str, str]]:

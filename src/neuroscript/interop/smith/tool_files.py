@@ -1,7 +1,4 @@
-"""Files of Smith's tools, read as they are at one moment: what can be used, and why the others can not.
-
-Source: Smith's document, sections 2 and 8; seed-systems.md rows SM-5, SM-23, SM-27, and section 2C on drift.
-"""
+"""The files of Smith tools, read at one moment: the usable tools, and why the other files cannot be used."""
 
 from __future__ import annotations
 
@@ -25,9 +22,9 @@ class Contents:
     """What was found at one moment.
 
     Attributes:
-        tools: Those that can be used.
-        errors: Why each other file can not.
-        drift: Each difference between a ``registry.json`` and the files beside it.
+        tools: The usable tools.
+        errors: Why other files cannot be used.
+        drift: Each difference between a ``registry.json`` and the files.
     """
 
     tools: tuple[Described, ...]
@@ -36,17 +33,17 @@ class Contents:
 
 
 def contents_of_folder(folder: Path, group: str, policy: ToolPolicy | None) -> Contents:
-    """Return what the files of Python in a folder are, or raise a `PluginError` where it can not be looked at."""
+    """Return the content of the Python files in a folder, or raise a `PluginError` if it cannot be read."""
     errors: list[PluginError] = []
     found = [*_readable(_files(folder), group, policy, errors)]
     return Contents(tuple(_unique(found, errors)), tuple(errors))
 
 
 def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | None) -> Contents:
-    """Return what the files are that a ``registry.json`` lists, or raise a `SpecError` where it is none.
+    """Return the content of the files that a ``registry.json`` lists, or raise a `SpecError` if the list is invalid.
 
     Raises:
-        PluginError: Others could write to it, for it decides which files are imported.
+        PluginError: Other users can write to the list, which determines the files that are imported.
     """
     errors: list[PluginError] = []
     files = _files(folder)
@@ -66,14 +63,14 @@ def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | 
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return what is called like a file of Python; why something else is none is told when it is read."""
+    """Return the paths that are named like Python files; reading them reports those that are not."""
     return [path for each in offered(folder) if (path := Path(each)).suffix == ".py" and not path.is_dir()]
 
 
 def _readable(
     files: Iterable[Path], group: str, policy: ToolPolicy | None, errors: list[PluginError]
 ) -> Iterator[Described]:
-    """Yield the tools of files; why one has none is noted."""
+    """Yield the tools of files; record why a file has none."""
     for file in files:
         try:
             yield read_file(Path(guarded(str(file))), group, policy)
@@ -84,7 +81,7 @@ def _readable(
 
 
 def _unique(found: Iterable[Described], errors: list[PluginError]) -> Iterator[Described]:
-    """Yield the tools that share their name with no other; of those that do none is taken."""
+    """Yield the tools with a unique name; record the others, none of which is used."""
     by_name: dict[str, list[Described]] = {}
     for each in found:
         by_name.setdefault(each.tool.name, []).append(each)
@@ -94,12 +91,12 @@ def _unique(found: Iterable[Described], errors: list[PluginError]) -> Iterator[D
             continue
         for each in several:
             others = " and ".join(shown_path(other.path.name) for other in several if other is not each and other.path)
-            reason = f"its tool {shown(each.name)} has the name of that in {others}"
+            reason = f"its tool {shown(each.name)} has the same name as the one in {others}"
             errors.append(PluginError(shown_path(str(each.path)), reason, code="plugin.duplicate"))
 
 
 def _stricter(each: Described, listed: Listed, policy: ToolPolicy | None) -> Described:
-    """Return a tool that is dangerous when its file or the list says so."""
+    """Return a tool that is dangerous if its file or the list says so."""
     if not listed.metadata.get("dangerous") or each.metadata.get("dangerous"):
         return each
     metadata: Mapping[str, Any] = {**each.metadata, "dangerous": True}
