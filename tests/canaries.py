@@ -54,7 +54,7 @@ from neuroscript import (
     Turn,
     hookimpl,
 )
-from neuroscript.approval.pending import suspending
+from neuroscript.approval.pending import FileApprover
 from neuroscript.approval.request import ApprovalRequest
 from neuroscript.audit.recording import Recording
 from neuroscript.interop.opentelemetry import Tracing
@@ -533,7 +533,7 @@ class World:
             "secrets": {} if secret is None else {"lent": secret},
             "progress": lambda each: self.told.append(repr(each)),
         }
-        policy = ExecutionPolicy(grants=GRANTS, approver=approver or suspending(place / "pending"))
+        policy = ExecutionPolicy(grants=GRANTS, approver=approver or FileApprover(place / "pending"))
         watching = self._watching(sinks) if watched else {}
         all_tools = [tools(), *toolsets]
         self.engine = Engine(

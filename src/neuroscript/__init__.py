@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neuroscript._version import RUNTIME_API
-    from neuroscript.approval.pending import PendingApproval, suspending
+    from neuroscript.approval.pending import FileApprover, PendingApproval
     from neuroscript.approval.request import Approval, ApprovalRequest, Approver
     from neuroscript.approval.terminal import TerminalApprover
     from neuroscript.audit.log_file import FileAudit
@@ -103,6 +103,7 @@ __all__ = [
     "Entry",
     "Example",
     "ExecutionPolicy",
+    "FileApprover",
     "FileAudit",
     "Files",
     "Grant",
@@ -173,7 +174,6 @@ __all__ = [
     "spec_from_schema",
     "spec_to_data",
     "spec_to_schema",
-    "suspending",
     "to_function",
     "to_prompt",
     "tool",
@@ -181,7 +181,7 @@ __all__ = [
 
 _HOMES = {
     "_version": "RUNTIME_API",
-    "approval.pending": "PendingApproval suspending",
+    "approval.pending": "FileApprover PendingApproval",
     "approval.request": "Approval ApprovalRequest Approver",
     "approval.terminal": "TerminalApprover",
     "audit.log_file": "FileAudit",

@@ -450,9 +450,9 @@ def test_approval_is_valid_only_for_the_same_tool(world: Path) -> None:
 
 def test_call_suspended_by_an_application_can_be_approved() -> None:
     """The session is the one in the file; the permissions must be the same."""
-    from neuroscript import ExecutionPolicy, PolicyError, suspending
+    from neuroscript import ExecutionPolicy, FileApprover, PolicyError
 
-    with Engine(policy=ExecutionPolicy(approver=suspending("waiting"))) as engine:
+    with Engine(policy=ExecutionPolicy(approver=FileApprover("waiting"))) as engine:
         engine.load_plugin("tools.py")
         with engine.session(id="alice") as session, pytest.raises(PolicyError, match=r"is waiting for approval"):
             session.call("p.delete", ("a",))

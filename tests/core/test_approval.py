@@ -26,7 +26,7 @@ import attrs
 import pytest
 from tests.terminals import Terminal, wait_until_asleep, wait_until_it_reads
 
-from neuroscript import Approval, ApprovalRequest, Handle, PendingApproval, SpecError, TerminalApprover, suspending
+from neuroscript import Approval, ApprovalRequest, FileApprover, Handle, PendingApproval, SpecError, TerminalApprover
 from neuroscript.approval.card import LABEL, NEEDS, card
 
 FIELDS: dict[str, Any] = {
@@ -694,7 +694,7 @@ def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 def suspended_in(folder: Path) -> Path:
     """Have a request put aside, and return its file."""
-    answer = suspending(folder)(request())
+    answer = FileApprover(folder)(request())
     (path,) = folder.iterdir()
     assert Approval.suspend(f"saved in {path.name}") == answer
     return path
@@ -807,7 +807,7 @@ def test_what_would_not_come_back_is_not_written(tmp_path: Path, value: Any, kin
     sentence = "cannot be stored and read back exactly"
     assert f"pending approval: a {sentence} ({kind}); c {sentence} ({kind})" == str(caught.value)
     expected = f"it cannot wait for approval: a {sentence} ({kind}); c {sentence} ({kind})"
-    assert Approval.reject(expected) == suspending(tmp_path)(asked)
+    assert Approval.reject(expected) == FileApprover(tmp_path)(asked)
     assert [] == [*tmp_path.iterdir()]
 
 
@@ -816,7 +816,7 @@ def test_secret_arguments_are_not_written(tmp_path: Path) -> None:
     asked = request(arguments={"path": "a", "token": "hunter2", "key": b"k"}, secrets=frozenset({"token", "key"}))
     with pytest.raises(SpecError) as caught:
         PendingApproval.of(asked)
-    rejected = suspending(tmp_path / "sub")(asked)
+    rejected = FileApprover(tmp_path / "sub")(asked)
     fine = PendingApproval.of(attrs.evolve(asked, arguments={"path": "a", "token": None})).save(tmp_path)
 
     sentence = "is secret and must not be stored"
@@ -830,7 +830,7 @@ def test_a_directory_that_can_not_be_written_rejects_the_call(tmp_path: Path) ->
     """The reason holds nothing of the path."""
     (tmp_path / "file").write_text("")
 
-    assert Approval.reject("it cannot wait for approval: its file cannot be written (FileExistsError)") == suspending(
+    assert Approval.reject("it cannot wait for approval: its file cannot be written (FileExistsError)") == FileApprover(
         tmp_path / "file"
     )(request())
 

@@ -240,7 +240,7 @@ PACKAGE_WAYS = {
 PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
-    "to_prompt", "tool", "hookimpl", "hookspec", "suspending", "load_policy",
+    "to_prompt", "tool", "hookimpl", "hookspec", "FileApprover", "load_policy",
     "neuroscript.calls.approvals.stale", "neuroscript.engine.preflight.exact", "neuroscript.engine.preflight.foreseen",
     "neuroscript.llm.steps.Talk.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",

@@ -260,7 +260,7 @@ TOOLS = {
 }
 AUTHORITY = {
     "load_policy": lambda s: (ns.load_policy, {"path": s.file("policy.toml", 'grants = ["fs:read:*"]\n')}),
-    "suspending": lambda s: (ns.suspending, {"directory": s.root / "pending"}),
+    "FileApprover": lambda s: (ns.FileApprover, {"directory": s.root / "pending"}),
     "Approval": lambda s: (ns.Approval, {"verdict": "approve"}),
     "Approval.approve": lambda s: (ns.Approval.approve, {}),
     "Approval.modify": lambda s: (ns.Approval.modify, {"arguments": {}}),

@@ -1,4 +1,5 @@
 """Approval prompts: a call as lines of text that no argument value can imitate.
+
 Text from callers and authors follows a bar, ``|``, or ``:`` on continuation lines; no line of the prompt itself has one
 in that column. This code breaks the rows and not the terminal, and it escapes every character that moves the cursor,
 changes the writing direction, hides text or has no width.
@@ -40,6 +41,7 @@ BLANK: Final = re.compile(
 
 def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str:
     """Return what the user must see before a call is approved; each line includes its line end.
+
     Args:
         columns: How many cells a line has; the last one stays free.
         encoding: The encoding of the output; characters that it lacks are escaped.
@@ -99,6 +101,7 @@ def _arguments(request: ApprovalRequest) -> Iterator[str]:
 
 def value_text(value: Any) -> str:
     """Return an exact value as JSON, or as Python source if JSON would change it.
+
     >>> value_text({"a": [1, None]}), value_text({1: b"x"})
     ('{"a": [1, null]}', "{1: b'x'}")
     """

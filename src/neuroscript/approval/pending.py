@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,6 +56,7 @@ SHA256: Final = re.compile(r"[0-9a-f]{64}")
 @attrs.frozen
 class PendingApproval:
     """A suspended call; an answer to it counts only if nothing that it is bound to has changed.
+
     Attributes:
         call: The tool's canonical name, and the exact values by name.
         fingerprint: SHA-256 of the tool's definition, in hexadecimal digits.
@@ -83,6 +84,7 @@ class PendingApproval:
     @classmethod
     def of(cls, request: ApprovalRequest, *, reason: str = "", created: float | None = None) -> PendingApproval:
         """Return what to store for a request.
+
         Args:
             created: The time by the host's clock; None means the system's.
 
@@ -106,6 +108,7 @@ class PendingApproval:
 
     def agrees(self, fingerprint: str, policy: str, session: str, digest: str) -> tuple[str, ...]:
         """Return the names of what has changed, none if an answer is valid.
+
         Args:
             fingerprint: The fingerprint of the tool as it is now.
             policy: The digest of what the host permits now.
@@ -118,6 +121,7 @@ class PendingApproval:
 
     def save(self, place: str | os.PathLike[str]) -> Path:
         """Write a new file that only its owner may read, whole or not at all, and return its path.
+
         Args:
             place: A directory, in which the file gets a unique name, or the path of a file that does not exist yet.
 
@@ -144,6 +148,7 @@ class PendingApproval:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PendingApproval:
         """Return the suspended call that a file contains.
+
         Raises:
             SpecError: With everything that is wrong with the file: others may read or change it, it belongs to another
                 user, it is a link, not a regular file or too large, or its content is not a suspended call.
@@ -159,28 +164,29 @@ class PendingApproval:
         return cls(ToolCall(data["tool"], arguments), *bound, **rest)
 
 
-def suspending(directory: str | os.PathLike[str]) -> Callable[[ApprovalRequest], Approval]:
-    """Return an approver that writes each request into *directory* and suspends the call.
+class FileApprover:
+    """An approver that writes each request into a directory and suspends the call.
+
     A request that cannot be written is rejected. The reason of the answer contains the name of the file, but not its
     path.
 
     Args:
         directory: Created for its owner alone when the first request comes.
     """
-    require("suspending", directory=(directory, PATH))
-    folder = Path(directory)
 
-    def suspend(request: ApprovalRequest) -> Approval:
-        """Store a request."""
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        require("FileApprover", directory=(directory, PATH))
+        self._directory = Path(directory)
+
+    def __call__(self, request: ApprovalRequest) -> Approval:
+        """Store a request and return the answer that suspends its call, or a rejection with the reason."""
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return Approval.suspend(f"saved in {PendingApproval.of(request).save(folder).name}")
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return Approval.suspend(f"saved in {PendingApproval.of(request).save(self._directory).name}")
         except SpecError as error:
             return Approval.reject(f"it cannot wait for approval: {'; '.join(error.problems)}")
         except OSError as error:
             return Approval.reject(f"it cannot wait for approval: its file cannot be written ({type_name(error)})")
-
-    return suspend
 
 
 def _unfit(faults: Iterable[str]) -> SpecError:

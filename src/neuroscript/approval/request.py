@@ -1,4 +1,5 @@
 """Approval requests and answers.
+
 An approver is a callable, sync or async, that takes an `ApprovalRequest` and returns an `Approval`. Anything else that
 it does refuses the call. The answer is valid only for the tool definition and the values that were shown.
 """
@@ -30,6 +31,7 @@ VERDICT: Final = one_of(*get_args(Verdict))
 @attrs.frozen
 class ApprovalRequest:
     """A call with valid arguments that nothing has refused and that needs an approval.
+
     Attributes:
         tool: The canonical name of the tool, from the registry.
         description: The description of the tool.
@@ -73,6 +75,7 @@ class ApprovalRequest:
 @attrs.frozen
 class Approval:
     """The answer to an `ApprovalRequest`; create it with one of the class methods.
+
     Attributes:
         verdict: The decision.
         reason: Why the call is rejected; the model may read it.

@@ -38,6 +38,7 @@ NOBODY: Final = "there is no terminal to ask for an approval"
 
 class TerminalApprover:
     """Shows a call on a terminal and asks whether it may run; refuses by default, and whenever it cannot ask.
+
     The answers: ``y`` approves this call once, ``s`` approves the same call for the whole session, ``m`` changes the
     arguments, ``n`` or an empty line refuses the call, ``n because …`` refuses it with a reason, and ``x`` refuses it
     and every further call of the session. Type-ahead is discarded. Secret arguments are not shown.
@@ -54,6 +55,7 @@ class TerminalApprover:
 
     def __call__(self, request: ApprovalRequest) -> Approval:
         """Return the user's answer, or a rejection with the reason if nobody can answer.
+
         Raises:
             KeyboardInterrupt: The user pressed Ctrl-C.
         """

@@ -1,4 +1,5 @@
 """Approvals within the pipeline: which approvers are asked, with which request, and what each answer does.
+
 The steps of a call include these: the driver runs each approver. Only an explicit approval lets a call run; anything
 else that an approver does refuses it.
 """
@@ -39,6 +40,7 @@ Asking = Generator[Body, Any, Any]
 
 def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Body, Any, Admitted]:
     """Ask each approver of a line, and return the values and the frame with which the call may run.
+
     Yields:
         Each approver, to be run.
 
@@ -69,6 +71,7 @@ def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bo
 
 def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | None:
     """Return why the answer to a suspended call is no longer valid, or None.
+
     Args:
         line: The line of its tool, as it is now.
     """

@@ -19,6 +19,7 @@ SHORT: Final = 12
 
 class Source:
     """The text of a function under construction, and the objects that it names.
+
     Objects are named in the order in which they occur, so two tools of the same shape have the same text, which is
     compiled once.
     """
@@ -50,6 +51,7 @@ class Source:
 
 def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
     """Add the statements that bind the list or tuple ``given`` to ``a0``, ``a1`` and so on.
+
     Args:
         doubt: The statement to execute where the general path must decide.
         mark: The statement to execute where a value was converted.

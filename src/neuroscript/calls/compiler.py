@@ -1,4 +1,5 @@
 """Compiled lines: the pipeline of a tool as one generated function, for tools whose function is called directly.
+
 A compiled line does what `Line.steps` does; if an argument is not plainly valid it passes the call to the steps.
 Handwritten code around `bind` would cost 180 ns more than one function. The tests run every case both ways.
 """
@@ -34,6 +35,7 @@ Compiled = Callable[..., Any]
 
 def compiled(line: Line, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
     """Return a factory of the line as one function; the factory takes the frame of calls from outside.
+
     Args:
         careful: Runs the same call through `Line.steps`; used also where nothing can be compiled.
         by_name: Whether the arguments are a dict.

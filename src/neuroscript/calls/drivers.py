@@ -1,4 +1,5 @@
 """Drivers that run the steps of a call: for a result or for a stream, from sync or from async code.
+
 A coroutine tool runs on the event loop of the caller that awaits it, otherwise on a loop of the engine, in a thread. A
 tool that blocks runs on a thread where its caller must not block.
 """
@@ -48,6 +49,7 @@ def raised(body: Body, error: BaseException) -> Outcome:
 
 def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
     """Return the outcome of a function that has used up its time.
+
     Args:
         has_ended: Returns whether a function that was abandoned has ended since.
     """
@@ -96,6 +98,7 @@ class Done:
 
 def drive(steps: Steps, source: ThreadSource, collected: Collector | None = None) -> Any:
     """Run the steps of one call for a sync caller and return its result; for a stream, the list of its items.
+
     Args:
         collected: Collects the items; the default is a new `Collected`.
     """

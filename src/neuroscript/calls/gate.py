@@ -1,4 +1,5 @@
 """The checks and observers around every call of one tool: hooks, limits, audit logs and recordings.
+
 Hooks may refuse a call, limits reserve what it takes, and observers receive its records. A gate exists only where one
 of them is configured, so other calls pay nothing. Any failure in here refuses the call.
 """
@@ -42,6 +43,7 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 @attrs.frozen(eq=False, repr=False)
 class Beginning:
     """The start of a call, as its records show it.
+
     Attributes:
         time: Seconds since 1970-01-01 UTC, by the host's clock.
         types: The type of each value.
@@ -65,6 +67,7 @@ class Beginning:
 
 class Gate:
     """The checks and observers of one tool under one policy.
+
     Args:
         origin: The distribution of the tool with its version, or ``host``.
 
@@ -118,6 +121,7 @@ class Gate:
 
     def decide(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
         """Ask the hooks that may refuse a call.
+
         Raises:
             PolicyError: A hook refuses it, or fails.
         """
@@ -140,6 +144,7 @@ class Gate:
 
     def enter(self, frame: CallFrame, values: tuple[Any, ...], made: tuple[Repair, ...] = ()) -> CallFrame:
         """Reserve what the call takes, report that it starts, and return a frame for this call alone.
+
         Raises:
             LimitError: A limit is used up.
             PolicyError: The audit log cannot store its record, or a check fails.
@@ -216,6 +221,7 @@ class Gate:
 
     def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
         """Report that a call of a compiled line failed.
+
         Args:
             own: The frame of the call alone, if it ever had one.
             call: Its number.
@@ -231,6 +237,7 @@ class Gate:
         self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None, made: tuple[Repair, ...] = ()
     ) -> CallError:
         """Report that a call was refused, and return the error for its caller.
+
         Args:
             values: The exact values, if the arguments were valid.
         """
@@ -291,6 +298,7 @@ class Gate:
 
     def moment(self, frame: CallFrame, values: tuple[Any, ...]) -> float:
         """Return the time by the host's clock.
+
         Raises:
             PolicyError: The clock returns no valid time, so a record would be false.
         """

@@ -1,4 +1,5 @@
 """Generated code for the checks and observers around a function, as statements of its compiled line.
+
 The statements do what `Gate.enter` and `Gate.leave` do; a line whose calls are recorded with their content calls those
 methods instead. The tests run every case both ways.
 """
@@ -20,6 +21,7 @@ def add_gated_call(
     source: Source, gate: Gate, call: Source, args: tuple[ArgSpec, ...], repairs: Callable[..., object]
 ) -> None:
     """Add a call of the function with what happens before and after it.
+
     Args:
         source: Receives the statements. The exact values are ``a0``, ``a1`` and so on, and the frame is ``frame``.
         call: The statements of the call itself. They read its number from ``call`` and set ``result``, and ``own`` to

@@ -29,6 +29,7 @@ Function = Callable[..., Any]
 
 class Hooks:
     """The hooks of an engine, as tuples of plain functions in pluggy's order: later plugins first.
+
     Args:
         plugins: Modules and objects that have hooks.
 
@@ -77,6 +78,7 @@ class Hooks:
 
     def refusal(self, call: PendingCall) -> PolicyError | None:
         """Return why the first hook refuses a call, or None if all let it pass.
+
         A KeyboardInterrupt of the main thread passes; any other exception of a hook refuses the call.
         """
         alone = len(self.deciders) == 1
@@ -94,6 +96,7 @@ class Hooks:
 
     def failed(self, function: Function, error: BaseException, logger: Logger) -> str:
         """Log once that a function of `started`, `finished`, `registered` or `closed` has failed.
+
         Args:
             function: An item of one of these tuples, of this object or of an earlier one.
             error: What it raised; a KeyboardInterrupt of the main thread is raised again.

@@ -1,4 +1,5 @@
 """Observers of the calls of an engine: audit logs, hooks, recordings, and the latest refusals.
+
 If a required record cannot be stored, the call is refused. An observer that fails is logged once and ignored.
 """
 
@@ -42,6 +43,7 @@ Tell = Callable[[CallRecord], object]
 
 class Watch:
     """The observers of one engine.
+
     Attributes:
         run: The id of the engine, a new one at each start.
         numbers: Yields the number of each call.
@@ -132,6 +134,7 @@ class Watch:
 
     def begin(self, record: CallRecord, required: bool) -> None:
         """Report that a call starts.
+
         Raises:
             PolicyError: The audit log must store the record and cannot.
         """
@@ -201,6 +204,7 @@ class Watch:
         is_cut: bool = False,
     ) -> None:
         """Record the content of a call, unless an interrupt or its reader ended it.
+
         Args:
             is_cut: Whether there was more than is stored.
         """

@@ -1,4 +1,5 @@
 """The call pipeline: one call, from its arguments to its result.
+
 `Line.steps` does no waiting: where something has to run it yields a `Body`, and a driver sends back the outcome; it
 yields each `Item` of a stream. `compiler.py` generates the same pipeline as one function, for tools whose function is
 called directly. Both turn every exception of a tool into a typed error.
@@ -52,6 +53,7 @@ VALUE: Final = 8
 @attrs.frozen(eq=False, repr=False)
 class Line:
     """What all calls of one tool have in common.
+
     Attributes:
         tool: The tool.
         coercion: How its arguments are coerced.
@@ -140,6 +142,7 @@ class Line:
 
     def admitted(self, frame: CallFrame, *values: Any) -> CallFrame:
         """Return a frame in which the tool may do what it needs for these arguments.
+
         Raises:
             PolicyError: The host, or a tool that this call is nested in, does not grant it.
             ArgumentError: A value cannot fill a need, such as a URL without a host.
@@ -191,6 +194,7 @@ class Line:
 
     def steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...] = ()) -> Steps:
         """Run one call from its exact values to its exact result, or to the items of its stream.
+
         Args:
             made: What was converted on the way to these values.
 
@@ -320,6 +324,7 @@ class Line:
 
     def kept(self, result: object, frame: CallFrame) -> Any:
         """Return a result as the exact value of the declared type.
+
         Raises:
             ReturnError: It does not match the spec.
             LimitError: It is larger than the host permits.

@@ -14,6 +14,7 @@ from neuroscript.policy.paths import relative
 @attrs.frozen(kw_only=True)
 class Spill:
     """Which results of `Session.execute` are written to a file; the model then receives the beginning and the path.
+
     Attributes:
         over: Bytes that a result may have, as a model reads it, before it is written to a file.
         folder: The directory of the sandbox for such files; it is created if it is missing.
@@ -38,6 +39,7 @@ class Spill:
 @attrs.frozen
 class Spilled:
     """A file of the sandbox that contains a whole result.
+
     Attributes:
         path: Its path, relative to the sandbox.
         size: Its size in bytes.

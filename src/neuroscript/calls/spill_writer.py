@@ -1,4 +1,5 @@
 """Writing large results to files of the sandbox: at once, or item by item for streams.
+
 The host writes them and not the tool, so no grant is needed; the bytes count as bytes of files.
 """
 
@@ -44,6 +45,7 @@ class Beginning:
 
 class File:
     """A file of the sandbox for one result; its name is unique.
+
     Args:
         session: The session whose sandbox and limits are used.
         tool: The canonical name of the tool.
@@ -57,6 +59,7 @@ class File:
 
     def add(self, data: bytes, given: str) -> None:
         """Append some bytes.
+
         Args:
             given: A description of the result, for an error.
 
@@ -100,6 +103,7 @@ def _permits(verb: str, path: str) -> None:
 
 class Spilling:
     """The items of a stream, which are written to a file once they are too many for a model, or for a call.
+
     Args:
         on_item: Called with each item as it comes.
         on_loop: Whether an event loop must not block while the file is written; then the methods return awaitables.
@@ -117,6 +121,7 @@ class Spilling:
 
     def add(self, item: Item) -> object:
         """Add an item, and return what *on_item* returned.
+
         Raises:
             CallError: It cannot be written.
             BaseException: What *on_item* raised.
@@ -133,6 +138,7 @@ class Spilling:
 
     def end(self) -> object:
         """Write the remaining items.
+
         Raises:
             CallError: They cannot be written, or the file has been changed.
         """
@@ -211,6 +217,7 @@ class Spilling:
 
 def spilled(session: Caller, spill: Spill, result: ToolResult) -> ToolResult:
     """Return a result as a model reads it: unchanged, or its beginning and the file that contains the whole.
+
     Args:
         result: A result whose secrets are replaced.
     """

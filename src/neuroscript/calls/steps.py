@@ -1,4 +1,5 @@
 """Frames of calls, and the steps that a driver runs for a call.
+
 A frame says which session makes a call, which calls it is nested in, what its tool may do and how long it may take. A
 step is something that a driver runs for the pipeline, such as the function of the tool.
 """
@@ -48,6 +49,7 @@ class ToolsSnapshot(Protocol):
 
 class Caller(Protocol):
     """What the call pipeline uses of the session that makes a call.
+
     Attributes:
         id: The id of the session.
         host: What the host provides.
@@ -131,6 +133,7 @@ class CallBound(Protocol):
 @attrs.define(eq=False, repr=False)
 class CallFrame:
     """The state of one call; only the pipeline changes it.
+
     It is not frozen, because that would cost each nested call 200 ns.
 
     Attributes:
@@ -199,6 +202,7 @@ class CallFrame:
 
     def confine(self, needs: Iterable[Capability], others: Iterable[Capability]) -> None:
         """Restrict the tool to *needs*, in place of every grant that covers one of them.
+
         The frame must belong to a single call.
 
         Args:
@@ -241,6 +245,7 @@ END: Final = object()
 @attrs.frozen(eq=False, repr=False)
 class Body:
     """What a driver is to run.
+
     Attributes:
         tool: The canonical name of the tool.
         func: The function.
@@ -263,6 +268,7 @@ class Body:
 @attrs.frozen(eq=False, repr=False)
 class Item:
     """One exact item of a stream; the driver continues when the reader asks for the next one.
+
     Attributes:
         tool: The canonical name of the tool.
         value: The item.
@@ -298,6 +304,7 @@ def outcome(
     frame: CallFrame, func: Callable[..., Any], values: tuple[Any, ...], manner: Manner, grace: float = 0.0
 ) -> Generator[Body, Any, Any]:
     """Run a function of the tool and return its result, or raise the error for the caller.
+
     Args:
         grace: The minimum of seconds that a function gets which cleans up, if its time is limited.
     """
@@ -333,6 +340,7 @@ def ended_with_engine() -> CallError:
 
 def failure(error: BaseException, tool: str) -> BaseException:
     """Return the error for the caller of *tool* when its function raised *error*.
+
     Refusals by policy or limit pass unchanged, and so does a `ToolFailed` that the tool raised itself; a `LentError`
     keeps its code, retry and text. Any other error of a nested call becomes the tool's own, because the caller did not
     write those arguments. GeneratorExit and an interrupt of the main thread are meant for the code around the call, and
@@ -365,6 +373,7 @@ def failed(error: BaseException, frame: CallFrame) -> BaseException:
 
 def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
     """Log the traceback of what a tool raised; the traceback of a nested call was logged where it failed.
+
     A `ToolFailed` that the tool itself raised is expected: its cause, if any, is logged for debugging. One that stands
     for an interrupt on another thread is not expected, see `drivers.raised`.
     """

@@ -18,6 +18,7 @@ from neuroscript.errors import CallError, LimitError, ReturnError
 @attrs.define(eq=False, repr=False)
 class Given:
     """The account of one stream.
+
     Attributes:
         most: How many items the host permits, or None.
         items: How many items the tool has yielded.
@@ -58,6 +59,7 @@ class Given:
 @attrs.define(eq=False, repr=False)
 class Kept:
     """The items of a stream for a recording; none of them if they are too large together.
+
     Attributes:
         most: How many bytes they may have together, as limits count them.
         items: The items.
@@ -79,6 +81,7 @@ class Kept:
 
 def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], Manner]:
     """Return what yields the next item of an iterator, what closes it, and how both are run.
+
     Raises:
         ReturnError: It is not an iterator.
     """
@@ -94,6 +97,7 @@ def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[[], Any], 
 
 class Plain:
     """A sync iterator that may be closed while an abandoned thread still runs in it.
+
     Only one thread at a time runs in it; the last one that leaves closes it.
     """
 
@@ -155,6 +159,7 @@ COLLECTED: Final = 100_000
 
 class Collected:
     """The items of a stream that a call collects; together they are no larger than one result may be.
+
     Args:
         on_item: Called with each item as it comes.
     """
@@ -166,6 +171,7 @@ class Collected:
 
     def add(self, item: Item) -> object:
         """Add an item, and return what *on_item* returned.
+
         Raises:
             LimitError: There are more items than a call collects.
             BaseException: What *on_item* raised.

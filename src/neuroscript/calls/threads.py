@@ -1,4 +1,5 @@
 """The threads of one engine: some run event loops for coroutine tools, others run blocking tools.
+
 All of them are daemons, so none keeps the process from ending. A thread cannot be killed; one whose caller has stopped
 waiting is abandoned and counted, and only a few abandoned threads may run.
 """
@@ -41,6 +42,7 @@ def stopped() -> Outcome:
 
 class LoopThread:
     """A thread that runs an event loop, so that coroutine tools can be called from anywhere.
+
     Attributes:
         held: How many sync calls run in the loop's own thread, and block the loop.
     """
@@ -214,6 +216,7 @@ class Threads:
 
     def _work(self, jobs: Jobs) -> None:
         """Run jobs until there has been none for `IDLE` seconds; ``_free`` counts the idle workers.
+
         A worker is counted only while no job is queued, under the lock under which jobs are queued. Otherwise it could
         take a job that was queued for a new worker and still count as idle, and a later job would have no worker.
         """

@@ -1,4 +1,5 @@
 """The Runtime of one call: what the host provides to this tool, in this session, while the call lasts.
+
 Whatever has an effect first checks that the host, the tool's own needs and the needs of every tool further out permit
 it.
 """

@@ -1,4 +1,5 @@
 """Tools as attributes: ``client(engine).math.add(2, 3)`` calls ``math.add``.
+
 ``neuroscript stubs`` writes their types.
 """
 
@@ -31,6 +32,7 @@ class Doors:
 
 def client(session: Session) -> Any:
     """Return the tools of a session as attributes that can be called as functions.
+
     ``client(session).group.name(1, 2, key=3)`` calls ``session.call`` with the arguments in order, or ``call_named`` if
     some are passed by name; for a stream it calls ``session.stream``. An argument or a segment of a name that is a
     Python keyword ends in ``_`` (``import_``). Which tools exist and may be called is decided when a tool is called.
@@ -47,6 +49,7 @@ def client(session: Session) -> Any:
 
 def aclient(session: Session) -> Any:
     """Return what `client` returns, for calls that are awaited: ``await aclient(session).math.add(2, 3)``.
+
     For a stream the call returns an async iterator, and is not awaited itself.
     """
     require("aclient", session=(session, SESSION))
@@ -94,6 +97,7 @@ def _spec(session: Session, path: str) -> ToolSpec:
 
 def _given(spec: ToolSpec, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any] | dict[str, Any]:
     """Return arguments as one sequence, or as one dict by the names that the spec has for them.
+
     Raises:
         ArgumentError: An argument is passed twice.
     """

@@ -63,6 +63,7 @@ LOOK: Final = 0.002
 
 class Engine(Session):
     """Calls tools: finds a tool, checks its permissions, coerces its arguments and checks its result.
+
     Args:
         policy: What tools may do; by default only tools that need nothing may run.
         host: What the host provides to tools; each engine creates its own default.
@@ -155,6 +156,7 @@ class Engine(Session):
         host: Host | None = None,
     ) -> Session:
         """Return a session for one caller, with its own variables, handles and ledger, over the same tools.
+
         Args:
             variables: Initial variables, in addition to those of the host.
             id: The id in records and approvals; by default a random id is generated. A session that is resumed later,
@@ -198,6 +200,7 @@ class Engine(Session):
 
     def add_hooks(self, *plugins: object) -> None:
         """Add the tools and the hooks of further plugins, from the next call on.
+
         Raises:
             PluginError: One of them has no such hook, or was added before. Nothing has been added then.
             RegistryError: One of their tools exists already. Nothing has been added then.
@@ -209,6 +212,7 @@ class Engine(Session):
     @property
     def tools(self) -> Mapping[str, ToolImplementation]:
         """All tools by canonical name: a read-only snapshot.
+
         A tool of an installed distribution is loaded when its function is called, see `preload`.
         """
         return Implementations(self._world.registry.tools)
@@ -220,6 +224,7 @@ class Engine(Session):
 
     def register(self, tools: ToolImplementation | Toolset, *, origin: str = "") -> None:
         """Add one tool, or all tools of a toolset with their old names.
+
         Args:
             origin: Who provides them; by default the origin of the toolset, or else the host.
 
@@ -234,6 +239,7 @@ class Engine(Session):
 
     def preload(self, pattern: str = "*") -> tuple[PluginError, ...]:
         """Load tools now that would be loaded when they are first called.
+
         Args:
             pattern: A pattern for their canonical names, for example ``fs.*``.
 
@@ -254,6 +260,7 @@ class Engine(Session):
 
     def load_plugin(self, plugin: str | os.PathLike[str] | object) -> str:
         """Add the tools of a plugin: a file, a package, a module or an object.
+
         A plugin is a module with one or several `Toolset` objects at its top level, or anything with a function
         ``register(registrar)``, which takes precedence. All of its tools are added, or none. A package is a directory
         with an ``__init__.py``; its modules import each other by relative imports, and are separate from other plugins
@@ -279,6 +286,7 @@ class Engine(Session):
 
     def load_plugins(self, directory: str | os.PathLike[str]) -> tuple[PluginError, ...]:
         """Load each Python file and each package in a directory, in the order of their names.
+
         Names that begin with ``_`` or ``.`` are left out. A broken plugin does not affect the others; its error is
         added to `plugin_errors`. So is a plugin, or the directory, that users other than this one and the system's
         could change (``plugin.unsafe``).
@@ -305,6 +313,7 @@ class Engine(Session):
 
     def reload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
         """Replace a plugin by its current version, at once and as a whole.
+
         Calls that have begun end with the functions and the other tools that existed when they began; no call is lost,
         and none sees both versions.
 
@@ -323,6 +332,7 @@ class Engine(Session):
 
     def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
         """Remove the tools of a plugin; calls that have begun end normally.
+
         Args:
             plugin: Its origin, its path, or the module or object that was loaded.
 
@@ -400,6 +410,7 @@ class Engine(Session):
 
     def close(self, grace: float = GRACE) -> tuple[str, ...]:
         """Refuse further calls, let those in flight end, and abandon the others.
+
         Args:
             grace: Seconds that calls in flight get to end.
 
@@ -486,6 +497,7 @@ def _watching(
     opened: ExitStack,
 ) -> Watching:
     """Return the parameters of a `Watch`, none if there are no observers.
+
     Args:
         opened: Closes the files that are opened here if the engine cannot be created.
     """

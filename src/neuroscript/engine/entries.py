@@ -46,6 +46,7 @@ class Entry:
 
     def function(self, by_name: bool, root: CallFrame) -> Compiled:
         """Return the line as a function of arguments in order, or by name.
+
         Args:
             root: The frame of its calls from outside.
         """
@@ -84,6 +85,7 @@ def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
 
 class Entries:
     """The tools of an engine as one policy permits them.
+
     Attributes:
         world: What does not depend on the policy.
         policy: What the host permits.
@@ -122,6 +124,7 @@ class Entries:
 
     def of(self, spelling: str | None, name: object, registry: Registry) -> Entry:
         """Return the tool that a spelling refers to, if it may be called.
+
         Args:
             spelling: The name as a string, or None if *name* is not one.
             registry: The tools; a call that began before they changed still has the former ones.
@@ -228,6 +231,7 @@ class Entries:
 
 class Known:
     """A tool as one session calls it.
+
     Attributes:
         line: Its line.
         frame: The frame of its calls from outside.
@@ -255,6 +259,7 @@ class Known:
 @attrs.frozen(eq=False, repr=False)
 class Names:
     """A session's cache of the tools of one snapshot; when the tools change, the session starts a new one.
+
     A call that still writes into an old cache does no harm.
 
     Attributes:

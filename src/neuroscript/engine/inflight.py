@@ -1,4 +1,5 @@
 """The calls of an engine that are in flight, found without any bookkeeping in a call.
+
 Calls that are carried out in steps are known. The function of a compiled line is found on the stack of the thread that
 runs it.
 

@@ -32,6 +32,7 @@ def foreseen(session: Session, call: ToolCall) -> Decision:
 
 def exact(session: Session, call: ToolCall) -> tuple[Known, tuple[Any, ...]]:
     """Return the tool of a call as a session knows it, and the exact values that it would receive.
+
     Raises:
         CallError: No such tool may be called, or the arguments are invalid.
     """

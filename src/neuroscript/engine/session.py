@@ -1,4 +1,5 @@
 """The methods that call tools: by position or by name, for a result or a stream, from sync or async code.
+
 A session belongs to one caller: it has its own variables and handles, and shares the tools of its engine.
 """
 
@@ -76,6 +77,7 @@ class Sent:
 
 class Session:
     """A caller's access to the tools of an engine. `Engine` is itself a session; `Engine.session` creates others.
+
     Args:
         entries: The tools, as the policy of the session permits them.
         id: The id in records and approvals; by default a random id is generated.
@@ -120,6 +122,7 @@ class Session:
 
     def call(self, name: str, args: Sequence[Any] = (), timeout: float | None = None) -> Any:
         """Call a tool with arguments in order and return its result.
+
         Args:
             name: Any spelling of its name, for example ``math.add`` or ``tool.Math.Add``.
             args: A list or a tuple; optional arguments at its end may be left out.
@@ -167,6 +170,7 @@ class Session:
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> Iterator[Any]:
         """Call a tool and yield its items as they come; a tool that is not a stream yields its one result.
+
         The tool is stopped when the iterator is closed or exhausted.
 
         Args:
@@ -226,6 +230,7 @@ class Session:
         on_item: Callable[[Any], object] | None = None,
     ) -> ToolResult:
         """Make a call as a model sent it, and return its result or its error; a `CallError` is never raised.
+
         The name may be a wire name (``math__add``), and the arguments may be JSON text. Secrets are replaced in what is
         returned.
 
@@ -260,6 +265,7 @@ class Session:
         on_item: Callable[[Any], object] | None = None,
     ) -> ToolResult:
         """Return what `execute` returns, without blocking the event loop.
+
         Args:
             on_item: May be a coroutine function; the next item is made when it has ended.
         """
@@ -314,6 +320,7 @@ class Session:
 
     def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
         """Run a suspended call through the whole pipeline, with the answer to its approval request.
+
         The answer counts once, and only if the call, the definition of its tool, the policy and this session are
         unchanged.
 
@@ -349,6 +356,7 @@ class Session:
 
     def check(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
         """Return for each call whether it may run and what decides that, without running a tool or asking an approver.
+
         The calls are read as `execute` reads them, and each is checked as if it were the next one: it does not use up
         limits for the others. Hooks that may refuse a call are asked. What a tool requires only while it runs cannot be
         checked here.
@@ -372,6 +380,7 @@ class Session:
 
     def _logger_of(self, tool: str) -> Logger:
         """Return the host's logger of one tool; if there are secrets, one that redacts them.
+
         The engine's logger hides every secret that the engine knows; a session's own logger hides what that session
         hides.
         """
@@ -401,6 +410,7 @@ class Session:
 
     def _spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
         """Count what the tool of *frame* spends, in this session and in the calls that the frame is nested in.
+
         Returns:
             A `Reservation`.
 
@@ -447,6 +457,7 @@ class Session:
 
     def _receive(self, value: object, *, is_lasting: bool = False) -> None:
         """Hide a secret of the host that a tool has received in this session.
+
         Args:
             is_lasting: Whether the host always provides the same value.
         """
@@ -481,6 +492,7 @@ class Session:
 
     def _entry(self, name: object, above: CallFrame | None = None) -> Known:
         """Return the tool that *name* refers to, if it may be called, and the frame of its calls from outside.
+
         Args:
             above: The call whose tool makes this call.
 
@@ -537,6 +549,7 @@ class Session:
 
     def narrowed(self, policy: ExecutionPolicy) -> Session:
         """Return the same caller under a policy that permits no more, for as long as this session is open.
+
         It shares the id, the variables, the handles, the ledger and the approvals of this session. Both end together,
         and an approver that stops one of them stops the other.
         """
@@ -602,6 +615,7 @@ class Session:
 
 def _call_of(call: Any) -> ToolCall:
     """Return a call that may be written as a dict of name, arguments and id; the pipeline checks their values.
+
     Raises:
         SpecError: It is something else.
     """

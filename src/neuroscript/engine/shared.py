@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @attrs.define(eq=False, repr=False)
 class Moment:
     """The tools between two changes; tools that are only added belong to the same snapshot.
+
     A call keeps the snapshot in which it began, and so do all nested calls.
 
     Attributes:
@@ -64,6 +65,7 @@ class View(Protocol):
 
 class World:
     """What all sessions of one engine share, whatever their policies are.
+
     Attributes:
         host: What the host provides.
         coercion: How arguments are coerced.
@@ -130,6 +132,7 @@ class World:
         plugins: tuple[object, ...] = (),
     ) -> None:
         """Add tools and the hooks of plugins, which apply from the next call on.
+
         Raises:
             RegistryError: A name is taken. Neither a tool nor a plugin has been added then.
             PluginError: A plugin has no hooks, or was added before; nothing has been added then.
@@ -146,6 +149,7 @@ class World:
         self, added: tuple[ToolImplementation, ...], origin: str, aliases: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         """Replace all tools of *origin*: all of them, or none and a `RegistryError`.
+
         Calls that have begun keep the former tools, with all nested calls; other calls see only the new ones.
         """
         with self._lock:
@@ -219,6 +223,7 @@ class World:
     @property
     def sandbox(self) -> Sandbox:
         """The sandbox; the default one is opened when it is first needed.
+
         Raises:
             SandboxError: It cannot be used.
         """

@@ -23,9 +23,9 @@ def approver(settings: Mapping[str, Any], output: Output) -> Approver | None:
         settings: The options of a command by name.
     """
     if settings.get("suspend") is not None:
-        from neuroscript.approval.pending import suspending
+        from neuroscript.approval.pending import FileApprover
 
-        return suspending(settings["suspend"])
+        return FileApprover(settings["suspend"])
     return at_terminal if settings["command"] == "policy" or output.is_attended else None
 
 
