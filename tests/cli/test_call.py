@@ -33,9 +33,7 @@ FLOAT_HINT = "a text must be a decimal number, such as -1.5e3"
         pytest.param(["math.modulo", "7.0", "4"], Ran(0, "3\n"), id="a whole number"),
         pytest.param(["math.max", "3", "1", "2"], Ran(0, "3.0\n"), id="any number of values"),
         pytest.param(["math.max", "numbers=[1, 2]"], Ran(0, "2.0\n"), id="any number by name is a list"),
-        pytest.param(
-            ["math.divide", "1", "0"], Ran(1, err="math.divide: division by zero\n"), id="the tool fails"
-        ),
+        pytest.param(["math.divide", "1", "0"], Ran(1, err="math.divide: division by zero\n"), id="the tool fails"),
         pytest.param(
             ["maths.add", "1"],
             Ran(2, err="no tool is called maths.add; did you mean math.add?\n"),
