@@ -143,10 +143,8 @@ BROKEN: Final = (
         "exit",
         "entry point broken-exit cannot be loaded: SystemExit: 3 (broken_exit_module.py, line 1)",
     ),
-    _broken(
-        "hang", "import threading\nthreading.Event().wait()", "hang", "has not been loaded after {limit:g} seconds"
-    ),
-    _broken("object", "toolset = 5", "object", "entry point broken-object is no Toolset but a int"),
+    _broken("hang", "import threading\nthreading.Event().wait()", "hang", "did not load within {limit:g} seconds"),
+    _broken("object", "toolset = 5", "object", "entry point broken-object is not a Toolset but a int"),
     _broken(
         "halfway",
         "from neuroscript import Toolset, hookimpl\n"
@@ -162,13 +160,13 @@ BROKEN: Final = (
         "duplicate",
         f"{TOOLSET.format(group='acme', name='thief')}\n@toolset.tool()\ndef more() -> int:\n    return 1\n",
         "duplicate",
-        "claims acme.who, which acme-good 1.0 has",
+        "claims acme.who, which acme-good 1.0 already provides",
     ),
     _broken(
         "canonical",
         f"{_SPEC}toolset = Toolset('other')\ntoolset.add(ToolSpec('WHO', 'Tool.tool.ACME'), lambda rt: 1)\n",
         "duplicate",
-        "claims acme.who, which acme-good 1.0 has",
+        "claims acme.who, which acme-good 1.0 already provides",
     ),
     _broken(
         "old-api",
@@ -195,7 +193,7 @@ BROKEN: Final = (
         f"{_SPEC}toolset = Toolset('calm')\nspec = ToolSpec('f', 'calm')\ntoolset.add(spec, lambda rt: 1)\n"
         "object.__setattr__(spec, 'group', 'acme')\n",
         "spec",
-        "entry point broken-mutating cannot be used: toolset calm: calm.f is not what it was when it was added",
+        "entry point broken-mutating cannot be used: toolset calm: calm.f was changed after it was added",
     ),
     _broken(
         "slow",
@@ -213,7 +211,7 @@ BROKEN: Final = (
         "twin",
         TOOLSET.format(group="twin", name="twin"),
         "entry",
-        "its entry point acme is called as that of acme-good 1.0",
+        "its entry point acme has the same name as one of acme-good 1.0",
         entry="acme",
     ),
 )

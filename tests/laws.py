@@ -84,7 +84,7 @@ def check_members(value: Any, rule: ArgSpec) -> None:
 
 
 def check_plain(value: Any) -> None:
-    """Assert that a value is made of exact built-ins, with texts as keys, at every level."""
+    """Assert that a value is made of exact built-ins, with string keys, at every level."""
     match value:
         case list():
             assert type(value) is list

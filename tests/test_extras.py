@@ -106,7 +106,7 @@ LINES: Final = (
     (
         "functions",
         NUMPY,
-        'SpecError: do: its docstring is not in Google\'s style; pip install "neuroscript[functions]" reads it',
+        'SpecError: do: its docstring is not in Google style; to read other styles: pip install "neuroscript[functions]"',
     ),
     (
         "llm",
@@ -201,8 +201,8 @@ LINES: Final = (
     (
         "schema",
         TWO_TYPES,
-        "SpecError: g.do: the schema asks more than a spec can say; "
-        'pip install "neuroscript[schema]" brings what holds values to it',
+        "SpecError: g.do: the schema has constraints that a spec cannot express; "
+        'install the validator with: pip install "neuroscript[schema]"',
     ),
 )
 """For each extra what somebody does who has not installed it, and all that is said then."""

@@ -1,6 +1,6 @@
-"""Tools that a model, a script or a user may call: one line for every call, exact types, authority kept.
+"""A runtime for tools that models, scripts and users can call, with exact types, permissions and an audit log.
 
-Every public name is here; the module that holds it is loaded when it is first asked for.
+All public names are available here. Each is imported from its module on first access.
 """
 
 from __future__ import annotations

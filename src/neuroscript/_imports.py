@@ -1,10 +1,6 @@
-"""Packages whose names are loaded when they are first asked for, so that one of them costs nothing of the others.
+"""Lazy package attributes, so that using one module does not import the others, and errors for missing extras.
 
-The root has the same written out, for it is what every program loads first.
-
-What is said where an extra of the core is not installed.
-
-Source: issue "MCP and the frameworks", extras are isolated.
+The root package contains the same code inline because every program imports it first.
 """
 
 from __future__ import annotations
@@ -14,11 +10,11 @@ from typing import Any
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
+    """Return the ``__getattr__`` function of a package.
 
     Args:
-        package: Its ``__name__``.
-        homes: The names that each of its rooms has, separated by blanks, by the name of the room.
+        package: The ``__name__`` of the package.
+        homes: The public names of each module, separated by spaces, by module name.
     """
     rooms = {name: room for room, names in homes.items() for name in names.split()}
 
@@ -36,16 +32,16 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 def mending(extra: str) -> str:
-    """Return the line that installs an extra of the core."""
+    """Return the command that installs an extra of this package."""
     return f'pip install "neuroscript[{extra}]"'
 
 
 def missing(what: str, extra: str, error: ImportError) -> ModuleNotFoundError:
-    """Return the error of who needs an extra that is not there.
+    """Return the error for a feature whose extra is not installed.
 
     Args:
-        what: Who needs what, for example ``tracing needs OpenTelemetry``.
-        error: What the import of it raised.
+        what: What needs which package, for example ``tracing needs OpenTelemetry``.
+        error: The exception that the import raised.
 
     >>> missing("tracing needs OpenTelemetry", "otel", ImportError())
     ModuleNotFoundError('tracing needs OpenTelemetry; install it with: pip install "neuroscript[otel]"')

@@ -15,14 +15,14 @@ FIRST_API: Final = (1, 0)
 
 
 def is_api(version: object) -> bool:
-    """Tell whether *version* can be that of a Runtime: two whole numbers."""
+    """Tell whether *version* can be that of a Runtime: two integers."""
     return type(version) is tuple and len(version) == 2 and all(type(part) is int and part >= 0 for part in version)
 
 
 def misfit(declared: Any) -> str:
     """Return why what was made for the Runtime *declared* can not run with this one, or ``""``."""
     if not is_api(declared):
-        return "declares a runtime_api that is not two whole numbers"
+        return "declares a runtime_api that is not two integers"
     if declared[0] == RUNTIME_API[0] and declared[1] <= RUNTIME_API[1]:
         return ""
     wanted, here = (".".join(map(str, version)) for version in (declared, RUNTIME_API))

@@ -1,17 +1,17 @@
-"""What can go wrong, as a tree: each error says who must act, in words and as data.
+"""The exception hierarchy. Each error says who must act, both in its message and as data.
 
 NeuroScriptError
-├── SpecError (ValueError)      the author     when a spec or a tool is made
-├── RegistryError               the host       two tools claim one name
+├── SpecError (ValueError)      the author     a spec or tool is invalid when it is created
+├── RegistryError               the host       two tools have the same name
 ├── PluginError                 the host       .distribution .reason .code .errors
-├── AuditError                  the host       a trail of calls can not be written, gone on with or read
-├── LentError                   .text .code .retry   what the host lends could not be used
-│   ├── SandboxError            the tool       a path would leave the sandbox, or the sandbox is unusable
-│   ├── PromptError             the host       nobody is there to answer
-│   └── LLMError                the host       no model is lent, or it gave no answer
+├── AuditError                  the host       an audit log cannot be written, continued or read
+├── LentError                   .text .code .retry   something that the host provides could not be used
+│   ├── SandboxError            the tool       a path leaves the sandbox, or the sandbox is unusable
+│   ├── PromptError             the host       no user is available to answer
+│   └── LLMError                the host       no model is configured, or it did not answer
 └── CallError                   .tool .code .number .retry
-    ├── ToolNotFound            the caller     with near names among the tools that may be called
-    ├── ArgumentError (ValueError)  the caller  .problems, all of them at once
+    ├── ToolNotFound            the caller     with similar names among the tools that may be called
+    ├── ArgumentError (ValueError)  the caller  .problems, with all of them
     │   └── CoercionError                      one value that does not fit its type
     ├── PolicyError             the host       .need, .rule
     ├── LimitError              the host
@@ -19,12 +19,10 @@ NeuroScriptError
     ├── ToolFailed              the tool       __cause__ is the original
     └── ReturnError             the tool
 
-A `LentError` that a tool does not catch leaves the line as `ToolFailed` with its own code, retry and text.
+A `LentError` that a tool does not catch reaches the caller as `ToolFailed` with the same code, retry and text.
 
-``retry`` says who can make the same call succeed: ``"model"`` by other arguments, ``"later"`` by waiting, ``"host"`` by
-a change of set-up, ``"never"`` nobody. No text here ever holds a value: only types, sizes and names.
-
-Source: contract section 6.
+``retry`` says who can make the same call succeed: ``"model"`` with other arguments, ``"later"`` by waiting, ``"host"``
+with a different configuration, ``"never"`` no one. Messages never contain values, only types, sizes and names.
 """
 
 from __future__ import annotations
@@ -38,26 +36,26 @@ Retry = Literal["model", "later", "host", "never"]
 RETRIES: Final = get_args(Retry)
 
 LISTED: Final = 20
-"""How many problems a text lists before it only counts them."""
+"""How many problems a message lists before it only counts the rest."""
 
 MAX_PROBLEMS: Final = 100
-"""How many problems of one error are described; the others are counted."""
+"""How many problems of one error are described; the rest are counted."""
 
 MAX_PROBLEM_CHARS: Final = 1_000
-"""How many characters of one problem, or of the name of what it concerns, an error has; the others are counted."""
+"""The maximum length of one problem, or of the name of its subject, in an error; the rest is counted."""
 
 MAX_TEXT_CHARS: Final = 20_000
-"""How many characters the whole reason of an error has that describes no call; the others are counted."""
+"""The maximum length of the reason of an error that is not about a call; the rest is counted."""
 
 
 NOTE_CHARS: Final = 40
-"""How many characters the note at the end of a cut text may have."""
+"""The maximum length of the note at the end of a shortened string."""
 
 
 def bounded(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """Return a text, cut where it is too long, with how many characters were left out.
+    """Return *text*, shortened if it is too long, with a note of how many characters were left out.
 
-    A text that was cut, or is longer by less than that note, is returned as it is.
+    A string that is already shortened, or too long by less than the length of the note, is returned unchanged.
 
     >>> bounded("abcdef" * 10, 4)
     'abcd… (56 more characters)'
@@ -68,7 +66,7 @@ def bounded(text: str, most: int = MAX_TEXT_CHARS) -> str:
 
 
 class Unset(Enum):
-    """The type of `UNSET`, so that a type checker can tell it from every other value."""
+    """The type of `UNSET`, so that type checkers can distinguish it from other values."""
 
     UNSET = "UNSET"
 
@@ -77,37 +75,38 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""No value was given; None is a value."""
+"""No value was passed. None, in contrast, is a value."""
 
 
 class NeuroScriptError(Exception):
-    """The root of every error that this project raises."""
+    """The base class of all exceptions of this project."""
 
 
 class SpecError(NeuroScriptError, ValueError):
-    """A spec, a policy or a tool that can not exist; raised when it is made, never when it is called.
+    """An invalid spec, policy or tool. It is raised when the object is created, never during a call.
 
-    Its text lists at most `LISTED` problems, and says how many more there are.
+    The message lists at most `LISTED` problems and the number of further ones.
 
     Attributes:
-        subject: What was being made, for example ``math.add``, or the name of the file that says so.
-        problems: The first `MAX_PROBLEMS` faults, one sentence each; one of more than `MAX_PROBLEM_CHARS` characters is
-            cut, and says how many it had more.
-        lines: Of a file, the line of each problem; else none.
-        total: How many faults there are in all.
+        subject: The invalid object, for example ``math.add``, or the name of the file that declares it.
+        problems: The first `MAX_PROBLEMS` problems, one sentence each. Problems of more than `MAX_PROBLEM_CHARS`
+        characters
+            are shortened.
+        lines: The line of each problem if the subject is a file, otherwise empty.
+        total: The total number of problems.
     """
 
     def __init__(self, subject: str, problems: Sequence[str], lines: Sequence[int] = (), found: int = 0) -> None:
-        """Take the problems.
+        """Create the error.
 
         Args:
-            found: How many there are in all, where that is more than *problems* says.
+            found: The total number of problems, if *problems* does not contain all of them.
         """
         _check(SpecError, subject=subject)
         _check_items(SpecError, str, problems=problems)
         _check_items(SpecError, int, lines=lines)
         if type(found) is not int:
-            raise _wrong(SpecError, "found", "a whole number", found)
+            raise _wrong(SpecError, "found", "an integer", found)
         self.subject = bounded(subject, MAX_PROBLEM_CHARS)
         self.problems = tuple(bounded(each, MAX_PROBLEM_CHARS) for each in problems[:MAX_PROBLEMS])
         self.lines = tuple(lines[:MAX_PROBLEMS])
@@ -121,9 +120,9 @@ class SpecError(NeuroScriptError, ValueError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Each problem as a sentence of its own, with the subject, and with its line where there is one.
+        """Each problem as a separate sentence, with the subject and, for files, the line.
 
-        One more sentence says how many problems are not listed.
+        A final sentence gives the number of problems that are not included.
         """
         more = (f"{self.subject}: and {self.unlisted} more",) if self.unlisted else ()
         return (*self._sentences(), *more)
@@ -141,7 +140,7 @@ class SpecError(NeuroScriptError, ValueError):
 
 
 class RegistryError(NeuroScriptError):
-    """Two tools claim one name; nothing of the second toolset was registered."""
+    """Two tools have the same name. No tool of the second toolset was registered."""
 
     def __init__(self, text: str = "") -> None:
         _check(RegistryError, text=text)
@@ -149,13 +148,13 @@ class RegistryError(NeuroScriptError):
 
 
 class PluginError(NeuroScriptError):
-    """An installed distribution, or a plugin, that can not be used; or several of them, with all that is wrong.
+    """An unusable distribution or plugin, or several of them.
 
     Attributes:
-        distribution: Its name and version, for example ``acme-tools 1.2``.
-        reason: Why, in one sentence.
-        code: A stable dotted word for it, for example ``plugin.import``.
-        errors: Of several, the error of each; else none. A *reason* of more than `MAX_TEXT_CHARS` characters is cut.
+        distribution: The name and version, for example ``acme-tools 1.2``.
+        reason: The reason in one sentence, shortened to `MAX_TEXT_CHARS` characters.
+        code: A stable dotted code, for example ``plugin.import``.
+        errors: The error of each plugin if there are several, otherwise empty.
     """
 
     def __init__(
@@ -174,7 +173,7 @@ class PluginError(NeuroScriptError):
 
 
 class AuditError(NeuroScriptError):
-    """A trail of calls can not be written, gone on with or read; what the system says of files stays an OSError."""
+    """An audit log cannot be written, continued or read. Errors of the file system remain OSError."""
 
     def __init__(self, text: str = "") -> None:
         _check(AuditError, text=text)
@@ -182,11 +181,11 @@ class AuditError(NeuroScriptError):
 
 
 class LentError(NeuroScriptError):
-    """Something that the host lends through the Runtime could not be used; a tool may catch it.
+    """Something that the host provides through the Runtime could not be used. A tool may catch this error.
 
     Attributes:
-        text: What happened, for whoever called the tool.
-        code: A stable dotted word for it, for example ``sandbox.escape``.
+        text: What happened, for the caller of the tool.
+        code: A stable dotted code, for example ``sandbox.escape``.
         retry: Who can make the call succeed.
     """
 
@@ -205,33 +204,34 @@ class LentError(NeuroScriptError):
 
 
 class SandboxError(LentError):
-    """A path would leave the sandbox, or does not name what the operation needs, or the sandbox is unusable."""
+    """A path leaves the sandbox or is not what the operation needs, or the sandbox is unusable."""
 
     CODE = "sandbox.io"
 
 
 class PromptError(LentError):
-    """Nobody is there to answer."""
+    """No user is available to answer."""
 
     CODE = "prompt.unavailable"
 
 
 class LLMError(LentError):
-    """No model is lent, or it gave no answer."""
+    """No model is configured, or it did not answer."""
 
     CODE = "llm.none"
 
 
 class CallError(NeuroScriptError):
-    """One call did not give its result.
+    """A call did not return a result.
 
     Attributes:
         text: What happened, without the name of the tool.
-        tool: The canonical name of the tool, or ``""`` where no tool is meant.
-        items: How many items a stream had given when this ended it; None where it ended no stream.
+        tool: The canonical name of the tool, or ``""`` if the error is not about a tool.
+        items: How many items a stream had produced before this error; None if it was not a stream.
         is_logged: Whether the traceback of the failure was logged for the host.
-        remedy: What the host can change so that the call succeeds, or ``""``. It is for people: it may hold a host name
-            or a path of the call, and is part of no text that a model sees.
+        remedy: What the host can change so that the call succeeds, or ``""``. It is meant for people: it may contain a
+        host
+            name or path from the call, and is never part of text for a model.
     """
 
     CODE: ClassVar[str] = "call.failed"
@@ -253,12 +253,12 @@ class CallError(NeuroScriptError):
 
     @property
     def code(self) -> str:
-        """A stable dotted word for what went wrong."""
+        """A stable dotted code for the kind of failure."""
         return self._code
 
     @property
     def number(self) -> int:
-        """Upstream's number for this kind of error."""
+        """The upstream number for this kind of error."""
         return self.NUMBER
 
     @property
@@ -283,10 +283,10 @@ def _rebuilt(kind: type[NeuroScriptError], state: dict[str, Any]) -> NeuroScript
 
 
 class ToolNotFound(CallError):
-    """No tool of that name may be called here.
+    """No tool with this name may be called here.
 
     Attributes:
-        near: At most three names that are spelt alike.
+        near: At most three names that are spelled alike.
     """
 
     CODE = "tool.not_found"
@@ -297,19 +297,19 @@ class ToolNotFound(CallError):
         _check(ToolNotFound, name=name)
         _check_items(ToolNotFound, str, near=near)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(f"no tool is called {name}{hint}")
+        super().__init__(f"unknown tool {name}{hint}")
         self.near = tuple(near)
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with the arguments of a call.
+    """One problem with the arguments of a call.
 
     Attributes:
-        where: The argument and the place in it, as in Python: ``tags[1]``, ``headers['x']``.
-        code: A stable dotted word, for example ``arg.missing``.
-        expected: What would have fitted.
-        got: The type or the number of what was given, never the value.
-        hint: How to mend it, or ``""``.
+        where: The argument and the place within it, in Python syntax: ``tags[1]``, ``headers['x']``.
+        code: A stable dotted code, for example ``arg.missing``.
+        expected: What is expected.
+        got: The type or size of what was received, never the value.
+        hint: How to correct it, or ``""``.
     """
 
     where: str
@@ -325,7 +325,7 @@ class Problem(NamedTuple):
 
 
 class ArgumentError(CallError, ValueError):
-    """The arguments do not fit the spec. Its text lists at most `LISTED` problems, and says how many more there are."""
+    """The arguments do not fit the spec. The message lists at most `LISTED` problems and the number of further ones."""
 
     CODE = "arg.invalid"
     NUMBER = 4
@@ -336,10 +336,10 @@ class ArgumentError(CallError, ValueError):
     def __init__(
         self, problems: Sequence[Problem] | Callable[[], Sequence[Problem]], tool: str = "", found: int = 0
     ) -> None:
-        """Take the problems, or what gives them when they are first looked at; many callers never look.
+        """Create the error. *problems* may be a function, called on first access because many callers never read it.
 
         Args:
-            found: How many there are in all, where that is more than *problems* says.
+            found: The total number of problems, if *problems* does not contain all of them.
         """
         self._problems = problems
         self._found = found
@@ -357,7 +357,7 @@ class ArgumentError(CallError, ValueError):
 
     @property
     def total(self) -> int:
-        """How many problems there are in all."""
+        """The total number of problems."""
         return max(len(self.problems), self._found)
 
     @property
@@ -367,13 +367,13 @@ class ArgumentError(CallError, ValueError):
 
     @property
     def code(self) -> str:
-        """The code that all problems share, else ``arg.invalid``."""
+        """The common code of all problems, or ``arg.invalid``."""
         codes = {problem.code for problem in self.problems}
         return codes.pop() if len(codes) == 1 and not self.unlisted else self.CODE
 
     @property
     def retry(self) -> Retry:
-        """Who can make the call succeed: the model, by other arguments."""
+        """Who can make the call succeed: the model, with other arguments."""
         return self.RETRY
 
     def __str__(self) -> str:
@@ -388,17 +388,17 @@ class ArgumentError(CallError, ValueError):
 
 
 class CoercionError(ArgumentError):
-    """One value does not fit one type; what `coerce` raises."""
+    """A value does not fit its type; raised by `coerce`."""
 
 
 class PolicyError(CallError):
-    """The host does not permit this call.
+    """The policy of the host denies the call.
 
     Attributes:
-        need: What the tool needs and was not permitted, for example ``fs:read``, or ``""``.
-        rule: What decided, for example ``trust``.
-        needs: Of a refusal for lack of grants, everything that is missing, with scopes; for the host, as `remedy`.
-        grants: The narrowest grants that cover these needs, or none where a scope is too long to be shown or secret.
+        need: The missing capability, for example ``fs:read``, or ``""``.
+        rule: The rule that denied the call, for example ``trust``.
+        needs: All missing capabilities with their scopes, if grants are missing. Like `remedy`, only for the host.
+        grants: The narrowest grants that cover these needs; empty if a scope is secret or too long to display.
     """
 
     CODE = "policy.denied"
@@ -426,7 +426,7 @@ class PolicyError(CallError):
 
 
 class LimitError(CallError):
-    """A limit of the host is used up."""
+    """A limit of the host has been reached."""
 
     CODE = "limit.reached"
     NUMBER = 37
@@ -434,11 +434,11 @@ class LimitError(CallError):
 
 
 class CallTimeout(CallError):
-    """The tool did not end in time.
+    """The tool did not finish in time.
 
     Attributes:
-        state: ``"stopped"`` when the tool has ended, ``"abandoned"`` when it may run on and nobody listens any more.
-        seconds: After how many seconds nobody waited any more, or None where that is not told.
+        state: ``"stopped"`` if the tool has ended, ``"abandoned"`` if it may still run but its result is ignored.
+        seconds: The time limit in seconds, or None if it is unknown.
     """
 
     CODE = "call.timeout"
@@ -454,7 +454,7 @@ class CallTimeout(CallError):
         seconds: float | None = None,
         has_ended: Callable[[], bool] | None = None,
     ) -> None:
-        """Take what tells whether a tool that was left behind has ended since, where that can be known."""
+        """Create the error. *has_ended*, if available, returns whether an abandoned tool has ended since."""
         if state not in ("stopped", "abandoned"):
             raise _wrong(CallTimeout, "state", "'stopped' or 'abandoned'", state)
         if seconds is not None and type(seconds) not in (int, float):
@@ -468,7 +468,7 @@ class CallTimeout(CallError):
 
     @property
     def still_runs(self) -> bool:
-        """Whether the tool may still run; of one that was left behind in another process, True."""
+        """Whether the tool may still run. Always True for an abandoned tool in another process."""
         if self.state == "stopped":
             return False
         return self._has_ended is None or not self._has_ended()
@@ -478,9 +478,9 @@ class CallTimeout(CallError):
 
 
 class ToolFailed(CallError):
-    """The tool raised something; ``__cause__`` holds it, and its text is not shown.
+    """The tool raised an exception. It is available as ``__cause__``; its message is not shown.
 
-    A tool may raise ``ToolFailed(text, retry=…)`` itself: that text is meant for the caller and is shown.
+    A tool may raise ``ToolFailed(text, retry=…)`` itself. That text is meant for the caller and is shown.
     """
 
     CODE = "tool.failed"
@@ -488,14 +488,14 @@ class ToolFailed(CallError):
 
 
 class ReturnError(CallError):
-    """The tool returned what its spec does not promise."""
+    """The tool returned a value that does not match its spec."""
 
     CODE = "return.type"
     NUMBER = 6
 
 
 def _check(kind: type, retry: object = None, **texts: object) -> None:
-    """Refuse parts of an error that have the wrong type, before they fail where the error is handled."""
+    """Reject parts of an error with the wrong type before they cause failures where the error is handled."""
     for name, text in texts.items():
         if not isinstance(text, str):
             raise _wrong(kind, name, "a string", text)
@@ -518,7 +518,7 @@ def _wrong(kind: type, name: str, words: str, value: object) -> SpecError:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether an error is an interrupt of the main thread, which ends whatever stands around."""
+    """Return whether an exception is an interrupt of the main thread, which must always propagate."""
     if not isinstance(error, KeyboardInterrupt):
         return False
     from threading import current_thread, main_thread

@@ -1,11 +1,4 @@
-"""What tools are called: one canonical spelling, the spelling for wires that know no dot, and how long they may be.
-
-Source: contract sections 1 and 2; upstream ``canonicalizer.go``.
-
-Names from outside as words of ours: those of tools and of groups.
-
-Source: contract section 1; issues "OpenAPI" and "MCP", names.
-"""
+"""Names of tools and groups: the canonical spelling, the spelling for model APIs without dots, and name conversion."""
 
 from __future__ import annotations
 
@@ -13,25 +6,25 @@ import re
 from typing import Final
 
 WORD: Final = re.compile(r"[a-z](?:_?[a-z0-9])*_?")
-"""A tool's name or one segment of a group: no ``__``, which the wire keeps for itself."""
+"""A tool's name or one segment of a group. It contains no ``__``, which stands for a dot in model APIs."""
 
 
 WIRE_DOT: Final = re.compile(r"__(?=[a-z])")
-"""A dot on the wire; what follows it begins a word, so that a segment may end in ``_``."""
+"""A dot in a model API's spelling. A letter must follow, so a segment may end in ``_``."""
 
 
 MAX_NAME_CHARS: Final = 512
-"""How many characters the canonical name of a tool may have, with its group; a pattern of tools likewise."""
+"""The maximum length of the canonical name of a tool including its group, and of a pattern for tools."""
 
 
 MAX_SPELLING_CHARS: Final = 2 * MAX_NAME_CHARS
-"""How many characters of a spelling are read: dots may be doubled on the wire, and ``tool.`` may stand before it."""
+"""The maximum length of a spelling that is parsed: dots may be doubled, and ``tool.`` may precede the name."""
 
 
 def canonical(name: str) -> str:
-    """Return the one spelling of a tool's name: lower case, without any leading ``tool.``
+    """Return the canonical spelling of a tool's name: lower case, without a leading ``tool.``.
 
-    A text of more than `MAX_SPELLING_CHARS` names no tool and is returned as it is.
+    A string longer than `MAX_SPELLING_CHARS` cannot be a name and is returned unchanged.
 
     >>> canonical("Tool.tool.Math.Add")
     'math.add'
@@ -45,19 +38,19 @@ def canonical(name: str) -> str:
 
 
 def upstream_name(name: str) -> str:
-    """Return upstream's spelling of a canonical name: ``tool.group.name``."""
+    """Return the upstream spelling of a canonical name: ``tool.group.name``."""
     return f"tool.{name}"
 
 
 def wire_name(name: str) -> str:
-    """Return the spelling for model APIs that allow no dot: ``group__name``."""
+    """Return the spelling for model APIs that allow no dots: ``group__name``."""
     return name.replace(".", "__")
 
 
 def from_wire(name: str) -> str:
-    """Return the canonical spelling of a name as a model API sends it, with dots or without.
+    """Return the canonical spelling of a name from a model API, with or without dots.
 
-    A text of more than `MAX_SPELLING_CHARS` names no tool and is returned as it is.
+    A string longer than `MAX_SPELLING_CHARS` cannot be a name and is returned unchanged.
 
     >>> from_wire("system__io__get")
     'system.io.get'
@@ -66,33 +59,33 @@ def from_wire(name: str) -> str:
 
 
 def is_word(text: str) -> bool:
-    """Tell whether *text*, already lower case, can be a tool's name or one segment of a group."""
+    """Return whether *text*, in lower case, is valid as a tool's name or as one segment of a group."""
     return WORD.fullmatch(text) is not None
 
 
 def is_group_name(text: str) -> bool:
-    """Tell whether *text*, already canonical, can be a group: one word, or several with dots between them."""
+    """Return whether *text*, in canonical spelling, is a valid group: one word, or several separated by dots."""
     return len(text) <= MAX_NAME_CHARS and all(map(is_word, text.split(".")))
 
 
 def is_full_name(text: str) -> bool:
-    """Tell whether *text*, already canonical, can be the whole name of a tool, ``group.name``."""
+    """Return whether *text*, in canonical spelling, is a valid full name of a tool: ``group.name``."""
     return "." in text and is_group_name(text)
 
 
 HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-"""Where a word begins within camelCase."""
+"""The start of a word within camelCase."""
 
 
 OTHERS: Final = re.compile(r"[^a-z0-9]+")
 
 
 LONGEST: Final = 128
-"""How many characters a word may have."""
+"""The maximum number of characters of a word."""
 
 
 def word_of(text: object) -> str:
-    """Return the word that a name from outside makes, or ``""`` where it makes none.
+    """Return a valid word for a third-party name, or ``""`` if there is none.
 
     >>> word_of("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
     ('get_http_status', 'pets_list_all', 'n2fa')

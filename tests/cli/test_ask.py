@@ -243,7 +243,7 @@ def test_unusable_model_is_a_usage_error(words: list[str], said: str) -> None:
         (["--base-url", "http://\x01", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--base-url", "nowhere", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--base-url", "http://[", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
-        (["--turns", "0", "hi"], "argument --turns: expected a whole number above 0"),
+        (["--turns", "0", "hi"], "argument --turns: expected a positive integer"),
         (["--timeout", "nan", "hi"], "argument --timeout: expected a number of seconds above 0"),
         (["--answer", "number", "hi"], "argument --answer: expected an argument type, such as int or []string"),
         ([" "], "the prompt is empty"),

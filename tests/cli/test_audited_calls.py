@@ -200,7 +200,7 @@ def test_full_device_refuses_only_calls_with_effects(plugin: str, tmp_path: Path
         (("--record", "a\0b"), "a\\x00b is not a path that the system can open"),
         (("--record", "tools.py"), "recording tools.py: it holds something else than a recording"),
         (("--record", "no/calls"), "recording no/calls: no such file or directory"),
-        (("--record", "/dev/full"), "recording /dev/full: it is no file"),
+        (("--record", "/dev/full"), "recording /dev/full: it is not a regular file"),
         (("--audit", "a\0b"), "a\\x00b is not a path that the system can open"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Ran, command
 
-FLOAT_HINT = "a text must be a decimal number, such as -1.5e3"
+FLOAT_HINT = "a string must be a decimal number, such as -1.5e3"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ FLOAT_HINT = "a text must be a decimal number, such as -1.5e3"
         pytest.param(["math.divide", "1", "0"], Ran(1, err="math.divide: division by zero\n"), id="the tool fails"),
         pytest.param(
             ["maths.add", "1"],
-            Ran(2, err="no tool is called maths.add; did you mean math.add?\n"),
+            Ran(2, err="unknown tool maths.add; did you mean math.add?\n"),
             id="no such tool",
         ),
     ],
@@ -100,8 +100,8 @@ def test_result_is_printed(words: list[str], expected: str) -> None:
         pytest.param(
             ["probe.fails", "return"], 1, "probe.fails: result: expected string, got int", id="a wrong result"
         ),
-        pytest.param(["other.tool\x1b[2J"], 2, "no tool is called other.tool\\x1b[2j", id="not found"),
-        pytest.param([""], 2, "no tool is called ", id="an empty name"),
+        pytest.param(["other.tool\x1b[2J"], 2, "unknown tool other.tool\\x1b[2j", id="not found"),
+        pytest.param([""], 2, "unknown tool ", id="an empty name"),
         pytest.param([], 2, "expected the name of a tool (see neuroscript call --help)", id="no name"),
         pytest.param(["--json"], 2, "expected the name of a tool (see neuroscript call --help)", id="an option alone"),
         pytest.param(

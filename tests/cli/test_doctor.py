@@ -169,10 +169,14 @@ def test_plugins_are_loaded_in_separate_processes(with_site: Callable[..., Any])
     assert {name: (look["state"], look["text"], look["mend"]) for name, look in plugins.items()} == {
         "acme-good 1.0": ("ok", "1 tool", ""),
         "acme-thief 1.0": (
-            *("broken", "claims acme.who, which acme-good 1.0 has (plugin.duplicate)", "pip uninstall acme-thief"),
+            *(
+                "broken",
+                "claims acme.who, which acme-good 1.0 already provides (plugin.duplicate)",
+                "pip uninstall acme-thief",
+            ),
         ),
         "acme-hang 1.0": (
-            *("broken", "has not been loaded after 3 seconds (plugin.hang)", "pip install --upgrade acme-hang"),
+            *("broken", "did not load within 3 seconds (plugin.hang)", "pip install --upgrade acme-hang"),
         ),
         "acme-exit 1.0": (
             "broken",
@@ -230,7 +234,7 @@ def test_local_plugins_are_loaded_in_separate_processes(config: Path, tmp_path: 
         "open.py": (
             *(
                 "broken",
-                f"it is not loaded: others than its owner may write to {other / 'open.py'}; 'chmod go-w' mends that",
+                f"it is not loaded: other users can write to {other / 'open.py'}; run 'chmod go-w' to fix this",
             ),
         ),
         "named.py": ("ok", "1 tool"),
@@ -275,9 +279,7 @@ def test_commands_fix_their_problems(config: Path, home: Path) -> None:
         "cache": "broken",
         "plugins": "optional",
     }
-    assert before["data"]["text"] == (
-        "$XDG_DATA_HOME/neuroscript: others than its owner may write to $XDG_DATA_HOME/neuroscript"
-    )
+    assert before["data"]["text"] == ("$XDG_DATA_HOME/neuroscript: other users can write to $XDG_DATA_HOME/neuroscript")
     assert before["cache"]["text"] == "$XDG_CACHE_HOME/neuroscript is not a directory"
     assert {look["state"] for look in doctor()["directories"].values()} == {"ok"}
 
@@ -304,7 +306,7 @@ def test_policy_in_use_is_checked(config: Path, home: Path) -> None:
     named = doctor("--policy", str(home / "nowhere.toml"), code=1)["policy"]["policy"]
 
     assert none["text"].startswith("no file: ")
-    assert (wrong["state"], wrong["text"]) == ("broken", "neuroscript.toml:1: nonsense: is not known")
+    assert (wrong["state"], wrong["text"]) == ("broken", "neuroscript.toml:1: nonsense: unknown key")
     assert wrong["mend"] == "neuroscript policy check --policy $XDG_CONFIG_HOME/neuroscript/neuroscript.toml"
     assert right["text"] == "$XDG_CONFIG_HOME/neuroscript/neuroscript.toml is in use"
     assert exposed["mend"] == "chmod go-w $XDG_CONFIG_HOME/neuroscript/neuroscript.toml"

@@ -92,11 +92,11 @@ def test_first_failed_call_sets_the_exit_code(calls: list[str], code: int) -> No
             b'{"id": "7", "id": "8"}',
             "",
             "arg.duplicate_key",
-            f"{NO_JSON} (the JSON text gives one key twice)",
+            f"{NO_JSON} (the JSON text contains a duplicate key)",
             id="one key twice",
         ),
         pytest.param(
-            b'{"arguments": NaN}', "", "coercion.nonfinite", f"{NO_JSON} (NaN is no JSON number)", id="no number"
+            b'{"arguments": NaN}', "", "coercion.nonfinite", f"{NO_JSON} (NaN is not a JSON number)", id="no number"
         ),
         pytest.param(b"[" * 100_000, "", "limit.depth", f"{NO_JSON} (the JSON text nests too deeply)", id="deep"),
         pytest.param(
@@ -211,7 +211,7 @@ standard input: calls, repairs, results and refusals
     result    {"names": ["a"], "sep": "-", "limit": 5}
  2  probe.tags                Gemini
     refused   names: expected list of string, got nothing; nams: expected only names, sep, limit,
-              got an unknown name with list (did you mean names?)
+              got an unknown name of type list (did you mean names?)
     retry     with corrected arguments
  3  probe.fails               Anthropic
     failed    it failed

@@ -121,12 +121,12 @@ def test_misspelled_argument_gets_a_suggestion(words: list[str], text: str) -> N
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("add", ("no tool is called add; did you mean math.add or git.add?",)),
-        ("math.plus", ("no tool is called math.plus; did you mean math.add?",)),
+        ("add", ("unknown tool add; did you mean math.add or git.add?",)),
+        ("math.plus", ("unknown tool math.plus; did you mean math.add?",)),
         (
             "math",
             (
-                "no tool is called math; did you mean math.add or math.abs or math.min?",
+                "unknown tool math; did you mean math.add or math.abs or math.min?",
                 "math is a group of tools: neuroscript list 'math.*'",
             ),
         ),
@@ -140,7 +140,7 @@ def test_similar_tools_match_by_last_part(before: tuple[str, ...], name: str, li
 def test_group_and_tool_as_two_words_get_a_hint() -> None:
     """Users of other command lines write them that way."""
     assert command("call", "math", "add", "1", "2", make_engine=None) == said(
-        "no tool is called math; did you mean math.add or math.abs or math.min?",
+        "unknown tool math; did you mean math.add or math.abs or math.min?",
         "write the group and the name as one word: neuroscript call math.add",
     )
 
@@ -180,7 +180,7 @@ def test_missing_distribution_of_a_tool_is_named(core: Path, before: tuple[str, 
     group = tool.partition(".")[0]
 
     assert in_core(core, *before, name) == said(
-        f"no tool is called {tool}",
+        f"unknown tool {tool}",
         f'neuroscript-{extra} provides the {group} tools and is not installed: pip install "neuroscript[{extra}]"',
     )
 
@@ -195,7 +195,7 @@ def test_empty_list_says_what_to_install(core: Path) -> None:
         'pip install "neuroscript[git]"',
         code=0,
     )
-    assert in_core(core, "call", "add") == said("no tool is called add", f"no tools are available; {first}")
+    assert in_core(core, "call", "add") == said("unknown tool add", f"no tools are available; {first}")
 
 
 def test_disabled_distribution_of_a_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_disabled_distribution_of_a_tool_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-fs")
 
     assert command("call", "math.add", "1", "2", make_engine=None) == said(
-        "no tool is called math.add",
+        "unknown tool math.add",
         "neuroscript-std provides the math tools and is installed but not loaded: neuroscript plugins list",
     )
 
@@ -260,24 +260,24 @@ def test_timeout_applies_to_each_call_of_a_file() -> None:
         ),
         (
             ["math.add", "1", "--num2", "2"],
-            "math.add: num2: expected float, got str (a text must be a decimal number, such as -1.5e3); "
+            "math.add: num2: expected float, got str (a string must be a decimal number, such as -1.5e3); "
             "expected at most 2 arguments, got 3",
             "--num2 is not an option of call, so it was passed as a value; write num2=VALUE",
         ),
         (
             ["math.add", "1", "--num2=2"],
-            "math.add: num2: expected float, got str (a text must be a decimal number, such as -1.5e3)",
+            "math.add: num2: expected float, got str (a string must be a decimal number, such as -1.5e3)",
             "--num2 is not an option of call, so it was passed as a value; write num2=VALUE",
         ),
         (
             ["math.add", '{"num1": 1, "num2": 2}'],
-            "math.add: num1: expected float, got str (a text must be a decimal number, such as -1.5e3); "
+            "math.add: num1: expected float, got str (a string must be a decimal number, such as -1.5e3); "
             "num2: expected float, got nothing",
             "to pass all arguments as JSON: neuroscript call math.add --input-json '{...}'",
         ),
         (
             ["math.add", "{'num1': 1, 'num2': 2}"],
-            "math.add: num1: expected float, got str (a text must be a decimal number, such as -1.5e3); "
+            "math.add: num1: expected float, got str (a string must be a decimal number, such as -1.5e3); "
             "num2: expected float, got nothing",
             "to pass all arguments as JSON: neuroscript call math.add --input-json '{...}'; "
             'JSON requires double quotes: \'{"name": "value"}\'',
@@ -327,7 +327,7 @@ def test_unknown_key_gets_a_hint(word: str, hint: str) -> None:
     ran = command("call", "math.add", "1", word, make_engine=None)
 
     assert ran == said(
-        "math.add: num2: expected float, got str (a text must be a decimal number, such as -1.5e3)", hint, code=3
+        "math.add: num2: expected float, got str (a string must be a decimal number, such as -1.5e3)", hint, code=3
     )
 
 

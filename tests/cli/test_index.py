@@ -164,5 +164,5 @@ def test_unusable_wheel_is_not_built(project: Path) -> None:
     built = build(project)
 
     assert built.returncode != 0
-    assert "Acme.Tools 1.0: entry point acme is no Toolset but a int" in built.stderr
+    assert "Acme.Tools 1.0: entry point acme is not a Toolset but a int" in built.stderr
     assert not [*project.glob("dist/*.whl")]

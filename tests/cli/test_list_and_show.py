@@ -142,7 +142,7 @@ def test_show_of_an_unknown_tool_suggests_similar_ones() -> None:
         Ran(
             2,
             "",
-            "neuroscript: no tool is called danger; did you mean probe.danger?\n",
+            "neuroscript: unknown tool danger; did you mean probe.danger?\n",
         )
         == ran
     )

@@ -234,7 +234,7 @@ def test_unusable_plugin_is_not_locked(site: Site) -> None:
         FAILED,
         "",
         "neuroscript: acme-weather 1.1: entry point weather cannot be loaded: SystemExit (acme_weather_module.py, line 5)\n"
-        "neuroscript: acme-good 1.0: entry point acme is no Toolset but a int\n"
+        "neuroscript: acme-good 1.0: entry point acme is not a Toolset but a int\n"
         "neuroscript: neuroscript.lock was not written\n",
     )
     assert [(each["distribution"], each["code"]) for each in data["errors"]] == [
@@ -276,7 +276,7 @@ def test_unreadable_lock_file_ends_the_command(site: Site, words: tuple[str, ...
         "neuroscript: neuroscript.lock: distributions.a.version: must be a text; "
         "distributions.a.tools: must be a JSON object\n",
     )
-    assert gone == Ran(USAGE, "", "neuroscript: neuroscript.lock: can not be read: no such file or directory\n")
+    assert gone == Ran(USAGE, "", "neuroscript: neuroscript.lock: cannot be read:  no such file or directory\n")
 
 
 def test_unwritable_lock_file_is_reported(site: Site) -> None:

@@ -307,7 +307,7 @@ def test_hostile_schemas_stop_no_other_command(world: World) -> None:
     (world.directory / "tools.json").write_text(json.dumps(tools))
     words = [sys.executable, str(RAW), str(world.directory / "tools.json")]
     world.write(f"[mcp.odd]\ncommand = {json.dumps(words)}\n", world.table())
-    problem = "endless: #: a $ref comes back to itself without coming to another value"
+    problem = "endless: #: a $ref leads back to itself without reaching another value"
     warning = f"neuroscript: warning: mcp.odd: {problem}\n"
     known = world.directory / "odd.mcp.json"
 
@@ -397,9 +397,7 @@ def test_file_that_other_users_can_change_starts_nothing(own: Path, world: World
     found = command("list", "far.*", make_engine=None)
 
     assert (found.out, world.told) == ("", [])
-    assert found.err.startswith(
-        f"neuroscript: warning: {own}: its MCP servers are not started: others than its owner may"
-    )
+    assert found.err.startswith(f"neuroscript: warning: {own}: its MCP servers are not started: other users can ")
 
 
 def test_invalid_own_file_ends_only_commands_that_call_tools(own: Path, world: World) -> None:

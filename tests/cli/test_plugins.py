@@ -183,7 +183,7 @@ def test_environment_accepts_bundles(with_site: Callable[..., Any]) -> None:
     assert {"acme", "fs", "math"} <= found
     assert not found & {"numbers", "shell", "http"}
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "neuroscript: flies: no bundle is called so; did you mean files?\n"
+    assert ran.err == "neuroscript: flies: unknown bundle; did you mean files?\n"
 
 
 def test_engine_ignores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_seconds_must_be_an_integer(word: str) -> None:
     ran = command("plugins", "check", f"--seconds={word}")
 
     assert ran.code == 2
-    assert "expected a whole number from 1 to 3600" in ran.err
+    assert "expected an integer from 1 to 3600" in ran.err
 
 
 # Separate processes
@@ -261,8 +261,8 @@ def checked(folder: Path, code: str, limit: float = SECONDS) -> Any:
 @pytest.mark.parametrize(
     ("code", "told", "reason"),
     [
-        ("import os; os._exit(3)", "plugin.exit", "ended its process while it was loaded (exit code 3)"),
-        ("import os; os.abort()", "plugin.exit", "ended its process while it was loaded (exit code -6)"),
+        ("import os; os._exit(3)", "plugin.exit", "ended its process while loading (exit code 3)"),
+        ("import os; os.abort()", "plugin.exit", "ended its process while loading (exit code -6)"),
         ("raise KeyboardInterrupt", "plugin.exit", "cannot be loaded: KeyboardInterrupt (odd_tools_module.py, line 1)"),
         (f"import sys; sys.stdout.close(); sys.path.clear()\n{TOOLSET.format(group='odd', name='odd')}", "", ""),
         (
@@ -289,7 +289,7 @@ def test_processes_of_a_hanging_plugin_are_killed(alone: Path, tmp_path: Path) -
 
     report = checked(alone, code, 2)
 
-    assert (report.code, report.reason) == ("plugin.hang", "has not been loaded after 2 seconds")
+    assert (report.code, report.reason) == ("plugin.hang", "did not load within 2 seconds")
     assert alive.exists()
     size = alive.stat().st_size
     time.sleep(0.3)

@@ -101,13 +101,13 @@ def test_own_policy_file_is_read(world: Path, config: Path) -> None:
 def test_invalid_or_unreadable_own_file_ends_the_command(world: Path, config: Path) -> None:
     """It might deny something."""
     write(config, "policy.grant = []")
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml:1: policy.grant: is not known; did you mean grants?\n")
+    assert put() == Ran(2, "", "neuroscript: neuroscript.toml:1: policy.grant: unknown key; did you mean grants?\n")
     config.unlink()
     config.symlink_to("nowhere")
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: can not be read: no such file or directory\n")
+    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read:  no such file or directory\n")
     config.unlink()
     config.mkdir()
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: can not be read: is a directory\n")
+    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read:  is a directory\n")
 
 
 @pytest.mark.parametrize("home", [".", "config", ""])
@@ -186,7 +186,7 @@ def test_each_error_of_a_file_has_its_own_line(world: Path) -> None:
     lines = ran.err.splitlines()
     assert (ran.code, ran.out, len(lines)) == (2, "", 21)
     assert lines[0] == "neuroscript: a.toml:2: policy.allow: must be an array of texts, in brackets"
-    assert lines[1:21:19] == ["neuroscript: a.toml:3: policy.x0: is not known", "neuroscript: a.toml: and 11 more"]
+    assert lines[1:21:19] == ["neuroscript: a.toml:3: policy.x0: unknown key", "neuroscript: a.toml: and 11 more"]
 
 
 def test_options_without_effect_produce_a_warning(world: Path) -> None:
@@ -219,7 +219,7 @@ def test_dry_run_prints_the_decision(world: Path) -> None:
         3, "p.put: invalid arguments: expected at most 2 arguments, got 4; path: expected one value, got 2 values\n"
     )
     assert call(*grant, "p.pot") == Ran(
-        2, "p.pot: would be refused: no tool is called p.pot; did you mean p.put? (tool.not_found)\n"
+        2, "p.pot: would be refused: unknown tool p.pot; did you mean p.put? (tool.not_found)\n"
     )
     assert not (world / "box").exists()
 
@@ -489,7 +489,7 @@ p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'
 def test_explain_of_an_unknown_tool_suggests_similar_ones() -> None:
     ran = command("policy", "explain", "probe.ecko")
 
-    assert ran == Ran(2, "", "neuroscript: no tool is called probe.ecko; did you mean probe.echo?\n")
+    assert ran == Ran(2, "", "neuroscript: unknown tool probe.ecko; did you mean probe.echo?\n")
 
 
 @pytest.mark.parametrize(

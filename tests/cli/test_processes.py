@@ -189,7 +189,7 @@ def test_limited_encoding_loses_nothing(settings: dict[str, str], written: str) 
 
     assert Ran(0, f"{written}\n" * 2) == text
     assert (0, "é日") == (data.code, json.loads(data.out)["value"])
-    assert Ran(2, "", f"neuroscript: no tool is called {written}\n") == error
+    assert Ran(2, "", f"neuroscript: unknown tool {written}\n") == error
 
 
 def test_invalid_unicode_arguments_are_refused() -> None:
@@ -201,7 +201,7 @@ def test_invalid_unicode_arguments_are_refused() -> None:
         capture_output=True,
     )
 
-    text = "neuroscript: probe.echo: text: expected string, got str (a text must be valid Unicode, without lone surrogates)\n"
+    text = "neuroscript: probe.echo: text: expected string, got str (a string must be valid Unicode, without lone surrogates)\n"
     assert (3, b"", text) == (done.returncode, done.stdout, done.stderr.decode())
 
 

@@ -155,9 +155,9 @@ def test_invalid_plan_reports_every_problem(tmp_path: Path) -> None:
         '[nodes.d]\ntool = "probe.trusted"\ninputs = { text = "x" }\n'
     )
     lines = [
-        "nodes.b.tool: no tool is called probe.ecko; did you mean probe.echo?",
+        "nodes.b.tool: unknown tool probe.ecko; did you mean probe.echo?",
         "nodes.c.inputs.names: expected list of string, got nothing",
-        "nodes.c.inputs.nams: expected only names, sep, limit, got an unknown name with list (did you mean names?)",
+        "nodes.c.inputs.nams: expected only names, sep, limit, got an unknown name of type list (did you mean names?)",
         "nodes.d.tool: probe.trusted: requires a trusted host",
     ]
 
@@ -212,8 +212,8 @@ INPUTS = (
             b"",
             Ran(
                 3,
-                err="plan.inputs: n: expected int, got str (a text must be decimal digits, such as 42); "
-                "m: expected only n, text, got an unknown name with str\n",
+                err="plan.inputs: n: expected int, got str (a string must be a decimal integer, such as 42); "
+                "m: expected only n, text, got an unknown name of type str\n",
             ),
             id="one does not fit, and one is none",
         ),
@@ -467,6 +467,6 @@ def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
 
     made = command(*asked_of(server, "plan", "Say it.", "--attempts", "2"))
 
-    told = "no valid plan: nodes.a.tool: no tool is called probe.ecko; did you mean probe.echo?"
+    told = "no valid plan: nodes.a.tool: unknown tool probe.ecko; did you mean probe.echo?"
     assert Ran(2, "", f"neuroscript: {told}\n") == made
     assert 2 == len(server.requests)

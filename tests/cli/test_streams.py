@@ -100,7 +100,11 @@ def until(path: str) -> None:
         ),
         pytest.param(
             ["s.up", "x"],
-            Ran(3, "", "neuroscript: s.up: most: expected int, got str (a text must be decimal digits, such as 42)\n"),
+            Ran(
+                3,
+                "",
+                "neuroscript: s.up: most: expected int, got str (a string must be a decimal integer, such as 42)\n",
+            ),
             id="wrong arguments",
         ),
         pytest.param(

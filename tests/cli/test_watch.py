@@ -117,8 +117,8 @@ def test_incomplete_file_changes_nothing(plugin: Path, watch: Callable[..., Watc
 
     assert [
         f"{plugin}: cannot be loaded: SyntaxError: '(' was never closed ({plugin.name}, line 1); its previous tools remain",
-        f"{plugin}: it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar); its previous tools remain",
-        f"{plugin}: there is no such file of Python, nor a package (a directory with __init__.py); its previous tools remain",
+        f"{plugin}: it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar); its previous tools remain",
+        f"{plugin}: no such Python file or package (a directory with __init__.py); its previous tools remain",
     ] == said
     assert (f"loaded {plugin} anew", "HELLO?") == (seen.said(), seen.result())
     assert INTERRUPTED == seen.interrupt()
@@ -141,7 +141,7 @@ def test_directory_is_watched_for_new_files(plugin: Path, watch: Callable[..., W
     (plugin.parent / "broken.py").write_text("1 +")
     seen = watch("--plugins-dir", str(plugin.parent), "yours.shout", "a")
     assert seen.said().startswith("warning: ")
-    assert "no tool is called yours.shout" == seen.said().partition(";")[0]
+    assert "unknown tool yours.shout" == seen.said().partition(";")[0]
     said = []
     for name, group in (("broken", "theirs"), ("new", "yours")):
         other = plugin.with_name(f"{name}.py")
@@ -151,7 +151,7 @@ def test_directory_is_watched_for_new_files(plugin: Path, watch: Callable[..., W
         put(other, text)
         said += [seen_before.partition("; ")[2], seen.said().partition(" ")[0]]
         if group == "theirs":
-            assert seen.said().startswith("no tool is called yours.shout")
+            assert seen.said().startswith("unknown tool yours.shout")
 
     assert ["its previous tools remain", "loaded"] * 2 == said
     assert "A?" == seen.result()
@@ -166,7 +166,7 @@ def test_file_that_other_users_can_change_is_not_loaded(plugin: Path, watch: Cal
     said = seen.said()
 
     assert "A!" == first
-    assert said.startswith(f"{new}: it is not loaded: others than its owner may write to {new}; ")
+    assert said.startswith(f"{new}: it is not loaded: other users can write to {new}; ")
 
 
 def test_error_of_the_tool_stops_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:

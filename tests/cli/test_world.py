@@ -130,11 +130,11 @@ def test_execute_has_the_same_options(plugin: str, tmp_path: Path) -> None:
         (["--grant", "fs:read"], "execution policy: a grant has a scope; write fs:read:* for the whole resource"),
         (["--grant", "what"], "execution policy: what is not a capability; "),
         (["--deny", ""], "execution policy: deny:  matches no tool"),
-        (["-p", "no/such/file.py"], "no/such/file.py: there is no such file of Python"),
-        (["-p", "README.md"], "README.md: there is no such file of Python"),
+        (["-p", "no/such/file.py"], "no/such/file.py: no such Python file or package"),
+        (["-p", "README.md"], "README.md: no such Python file or package"),
         (
             ["-p", "dev.py"],
-            "dev.py: it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar)",
+            "dev.py: it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar)",
         ),
         (["--sandbox", "README.md"], "sandbox: is not a directory"),
         (["--grant"], "argument --grant: expected one argument"),
@@ -184,7 +184,7 @@ def test_broken_plugin_of_a_directory_stops_nothing(tmp_path: Path) -> None:
     assert ran == Ran(0, "true\n", warning)
     assert command("list", f"--plugins-dir={plugins}", "p.*").out.count("p.") == 2
     missing = command("list", "--plugins-dir", str(tmp_path / "nowhere"), "p.*")
-    assert "nowhere: it can not be read (FileNotFoundError)" in missing.err
+    assert "nowhere: it cannot be read (FileNotFoundError)" in missing.err
 
 
 def test_own_plugins_are_loaded(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

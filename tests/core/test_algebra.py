@@ -204,15 +204,15 @@ def test_a_name_is_whole_or_a_word() -> None:
     ("change", "error", "text"),
     [
         (lambda t: t.renamed({"files.copy": "plain"}), RegistryError,
-         "toolset files: files.copy and files.plain would both be called files.plain"),
+         "toolset files: files.copy and files.plain would both be named files.plain"),
         (lambda t: t.renamed({"files.copy": "x", "files.plain": "x"}), RegistryError,
-         "toolset files: files.copy and files.plain would both be called files.x"),
+         "toolset files: files.copy and files.plain would both be named files.x"),
         (lambda t: t.renamed({"files.cp": "x"}), RegistryError, "toolset files has no tool called files.cp"),
-        (lambda t: t.renamed({"files.copy": "a b"}), SpecError, "files.copy: a b is no name of a tool"),
-        (lambda t: t.filtered("a b"), SpecError, "pattern: a b matches no tool; write a name, or a pattern such as fs.*"),
-        (lambda t: t.with_policy("fs.*", timeout=1), RegistryError, "toolset files has no tool that fs.* matches"),
-        (lambda t: t.with_policy("*.copy", tiemout=1), SpecError, "files.copy: tiemout: a ToolPolicy has no such field"),
-        (lambda t: t.with_policy("*.copy", timeout=-1), SpecError, "policy: timeout must be a finite number of seconds above 0, or None"),
+        (lambda t: t.renamed({"files.copy": "a b"}), SpecError, "files.copy: a b is not a valid tool name"),
+        (lambda t: t.filtered("a b"), SpecError, "pattern: a b is not a valid pattern; use a name, or a pattern such as fs.*"),
+        (lambda t: t.with_policy("fs.*", timeout=1), RegistryError, "toolset files has no tool that matches fs.*"),
+        (lambda t: t.with_policy("*.copy", tiemout=1), SpecError, "files.copy: tiemout: not a field of ToolPolicy"),
+        (lambda t: t.with_policy("*.copy", timeout=-1), SpecError, "policy: timeout must be a positive, finite number of seconds, or None"),
         (lambda t: t.with_policy("*.plain", capabilities=("fs:read:{path}",)), SpecError,
          "files.plain: policy: fs:read:{path}: {path} names no argument"),
         (lambda t: t.described("*", name="x"), SpecError, "files.copy: name: only description, when_to_use, return_help, "
@@ -221,9 +221,9 @@ def test_a_name_is_whole_or_a_word() -> None:
         (lambda t: t.hiding("files.copy", mood=1, mode=99, source=None), SpecError,
          "files.copy: it has no argument mood (did you mean mode?); source: expected string, got None; mode: expected int from 0 to 9, got int out of bounds"),
         (lambda t: t.alias("files.plain", "files.copy"), RegistryError,
-         "toolset files: files.plain means files.plain, and can not be an old name of files.copy"),
+         "toolset files: files.plain refers to files.plain and cannot be an old name of files.copy"),
         (lambda t: t.alias("files.cp", "files.nothing"), RegistryError, "toolset files has no tool called files.nothing"),
-        (lambda t: t.alias("cp", "files.copy"), SpecError, "toolset files: cp is no name of a tool"),
+        (lambda t: t.alias("cp", "files.copy"), SpecError, "toolset files: cp is not a valid tool name"),
     ],
 )  # fmt: skip
 def test_what_can_not_be_is_said(change: Callable[[Toolset], object], error: type[Exception], text: str) -> None:
@@ -322,7 +322,7 @@ def test_further_values_can_be_hidden() -> None:
         assert [each.args for each in engine.tools["g.join"].spec.examples] == [("-",)]
     with engine_of(tools.hiding("g.join", sep="+")) as engine:
         assert engine.call("g.join", ["a", "b"]) == "a+b"
-    with pytest.raises(SpecError, match="parts: at least one value is needed"):
+    with pytest.raises(SpecError, match="parts: at least one value is required"):
         tools.hiding("g.join", parts=[])
 
 
@@ -360,7 +360,7 @@ def test_an_argument_with_a_class_can_not_be_hidden() -> None:
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
 
-    with pytest.raises(SpecError, match=r"g\.t: at is made into a Point; it can not be hidden"):
+    with pytest.raises(SpecError, match=r"g\.t: at is converted to Point and cannot be hidden"):
         tools.hiding("g.t", at={"x": 1})
 
 
@@ -465,7 +465,7 @@ def test_old_names_follow_their_tools() -> None:
 
     assert tools.renamed({"files.plain": "say"}).aliases == {"files.repeat": "files.say"}
     assert tools.filtered("files.c*").aliases == {}
-    with pytest.raises(RegistryError, match=r"files\.repeat means files\.repeat, and can not be an old name"):
+    with pytest.raises(RegistryError, match=r"files\.repeat refers to files\.repeat and cannot be an old name"):
         tools.renamed({"files.copy": "repeat"})
 
     class Plugin:
@@ -486,9 +486,7 @@ def test_a_tool_that_goes_says_so(logged: Records) -> None:
     assert spec_from_data(json.loads(json.dumps(spec_to_data(spec)))) == spec
     assert spec_to_data(spec)["deprecated"] == "use g.new"
     assert "deprecated" not in spec_to_data(ToolSpec("new", "g"))
-    with pytest.raises(
-        SpecError, match="deprecated must be a string of valid Unicode, without lone surrogates, not bool"
-    ):
+    with pytest.raises(SpecError, match="deprecated must be a valid Unicode string, without lone surrogates, not bool"):
         ToolSpec("old", "g", deprecated=True)  # type: ignore[arg-type]
 
     tools = Toolset("g")

@@ -862,7 +862,7 @@ def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> Non
     path = suspended_in(tmp_path)
     path.chmod(mode)
 
-    assert f"others may use the file: its mode is {mode:04o}, and must be 0600" == fault(path)
+    assert f"other users can access the file: its mode is {mode:04o}, but must be 0600" == fault(path)
 
 
 def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
@@ -872,7 +872,7 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     assert "the file belongs to another user" == fault(path)
 
     path.chmod(0o644)
-    mode = "others may use the file: its mode is 0644, and must be 0600"
+    mode = "other users can access the file: its mode is 0644, but must be 0600"
     assert f"the file belongs to another user; {mode}" == fault(path)
 
 
@@ -882,8 +882,8 @@ def test_only_a_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe", 0o600)
 
-    assert "the file is a link; name the file itself" == fault(tmp_path / "link")
-    assert "it is no regular file" == fault(tmp_path / "pipe") == fault(tmp_path / "sub")
+    assert "the file is a symbolic link; pass the path of the file itself" == fault(tmp_path / "link")
+    assert "it is not a regular file" == fault(tmp_path / "pipe") == fault(tmp_path / "sub")
     with pytest.raises(FileNotFoundError):
         PendingApproval.load(tmp_path / "missing")
 
@@ -964,8 +964,8 @@ def test_a_file_in_which_something_is_missing_is_refused(tmp_path: Path, name: s
         (b"null", "expected an object, got None"),
         (b"\xff\xfe", "it is not UTF-8"),
         (b"\x00" * 100, "line 1, column 1 is not JSON"),
-        (b'{"version": 1, "version": 1}', "the JSON text gives one key twice"),
-        (b'{"version": NaN}', "NaN is no JSON number"),
+        (b'{"version": 1, "version": 1}', "the JSON text contains a duplicate key"),
+        (b'{"version": NaN}', "NaN is not a JSON number"),
         (b'{"version": ' + b"9" * 10_000 + b"}", "a number in the JSON text is too long"),
         (b"[" * 1_000_000, "the JSON text nests too deeply"),
     ],

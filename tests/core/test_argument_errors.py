@@ -49,12 +49,12 @@ NAMED = "key0, key1, " + ", ".join(f"key{index} (optional)" for index in range(2
 ERRORS: dict[str, tuple[ArgSpec, object, str]] = {
     "bounds and a wrong type": (SMALL, {}, "t: expected int from 1 to 3, got dict"),
     "bounds and a bad string": (
-        SMALL, "x", "t: expected int from 1 to 3, got str (a text must be decimal digits, such as 42)"
+        SMALL, "x", "t: expected int from 1 to 3, got str (a string must be a decimal integer, such as 42)"
     ),
     "bounds and None": (SMALL, None, "t: expected int from 1 to 3, got None"),
     "bounds and too much": (SMALL, 4, "t: expected int from 1 to 3, got int out of bounds"),
     "a least number": (POSITIVE, [], "t: expected float of at least 0.5, got list"),
-    "a greatest number": (LOW, "", "t: expected int of at most 3, got str (a text must be decimal digits, such as 42)"),
+    "a greatest number": (LOW, "", "t: expected int of at most 3, got str (a string must be a decimal integer, such as 42)"),
     "a length and a wrong type": (CODE, 5, "t: expected string of 3 to 8 characters, got int"),
     "a length that is too short": (CODE, "ab", "t: expected string of 3 to 8 characters, got 2 characters"),
     "an exact length": (EXACT, "", "t: expected string of 1 character, got 0 characters"),
@@ -93,7 +93,7 @@ ERRORS: dict[str, tuple[ArgSpec, object, str]] = {
     "a map and a wrong type": (PLACE, [], "t: expected map with keys town, zip (optional), got list"),
     "a map without a key": (PLACE, {"zip": 5}, "t['town']: expected string, got nothing"),
     "a map with an unknown key": (
-        PLACE, {"town": "x", "zpi": 5}, "t['zpi']: expected only town, zip, got an unknown name with int "
+        PLACE, {"town": "x", "zpi": 5}, "t['zpi']: expected only town, zip, got an unknown name of type int "
         "(did you mean zip?)"
     ),
     "a map with any other keys": (OPEN, 5, "t: expected map with at most 2 keys, with keys town and others, got int"),
@@ -103,16 +103,16 @@ ERRORS: dict[str, tuple[ArgSpec, object, str]] = {
     ),
     "a map of many keys": (WIDE_MAP, 5, f"t: expected map with keys {NAMED} and 10 more, got int"),
     "a typed map": (COUNTS, [], "t: expected map of int with at least 2 keys, got list"),
-    "a value of a typed map": (COUNTS, {"a": "x", "b": 1}, "t['a']: expected int, got str (a text must be decimal "
-        "digits, such as 42)"),
+    "a value of a typed map": (COUNTS, {"a": "x", "b": 1}, "t['a']: expected int, got str (a string must be a decimal integer, such as 42"
+        ")"),
     "a list of maps": (PLACES, 5, "t: expected list of map, each with keys sizes, got int"),
     "a map in a list": (PLACES, [5], "t[0]: expected map with keys sizes, got int"),
     "a list in a map in a list": (PLACES, [{"sizes": 5}], "t[0]['sizes']: expected list of int, each of at most 3, got int"),
     "an element at the bottom": (PLACES, [{"sizes": ["x"]}], "t[0]['sizes'][0]: expected int of at most 3, got str "
-        "(a text must be decimal digits, such as 42)"),
+        "(a string must be a decimal integer, such as 42)"),
     "an unknown key at the bottom": (
         PLACES, [{"sizes": [], "size": 1}],
-        "t[0]['size']: expected only sizes, got an unknown name with int (did you mean sizes?)",
+        "t[0]['size']: expected only sizes, got an unknown name of type int (did you mean sizes?)",
     ),
     "a vector": (VECTOR, "x", "t: expected list of numbers with 2 items, got str (write a JSON array, such as [0.5, 1.5])"),
     "an element of a vector": (VECTOR, [1, "x"], "t[1]: expected number, got str"),
@@ -229,8 +229,8 @@ NUMBERS = ArgSpec("numbers", ArgType.INT, minimum=1, maximum=3, required=False)
 @pytest.mark.parametrize(
     ("arg", "given", "text"),
     [
-        pytest.param(NUMBERS, [1, "x"], "numbers[1]: expected int from 1 to 3, got str (a text must be decimal digits, "
-                     "such as 42)", id="a wrong type"),
+        pytest.param(NUMBERS, [1, "x"], "numbers[1]: expected int from 1 to 3, got str (a string must be a decimal integer, such as 42"
+                     ")", id="a wrong type"),
         pytest.param(NUMBERS, [1, None], "numbers[1]: expected int from 1 to 3, got None", id="None"),
         pytest.param(NUMBERS, {"numbers": 5}, "numbers: expected list of int, each from 1 to 3, got int", id="no list"),
         pytest.param(NUMBERS, {"numbers": "x"}, "numbers: expected list of int, each from 1 to 3, got str (write a JSON "
@@ -241,7 +241,7 @@ NUMBERS = ArgSpec("numbers", ArgType.INT, minimum=1, maximum=3, required=False)
                      "got int out of bounds", id="an element of one of them"),
         pytest.param(ArgSpec("codes", ArgType.STRING, min_length=2), {"codes": 5}, "codes: expected list of string, each "
                      "of at least 2 characters, got int", id="a length"),
-        pytest.param(NUMBERS, {"numbers": [], "number": 1}, "number: expected only numbers, got an unknown name with int "
+        pytest.param(NUMBERS, {"numbers": [], "number": 1}, "number: expected only numbers, got an unknown name of type int "
                      "(did you mean numbers?)", id="an unknown name"),
     ],
 )  # fmt: skip

@@ -77,7 +77,7 @@ class TestMemory:
         with pytest.raises(SpecError) as caught:
             MemoryAudit(size)
 
-        assert f"MemoryAudit: size must be a whole number above 0{got}" == str(caught.value)
+        assert f"MemoryAudit: size must be a positive integer{got}" == str(caught.value)
 
 
 class TestFile:
@@ -493,7 +493,7 @@ class TestDatabase:
         with pytest.raises(SpecError) as caught:
             SqliteAudit(tmp_path / "trail.db", batch=batch)
 
-        assert f"SqliteAudit: batch must be a whole number above 0{got}" == str(caught.value)
+        assert f"SqliteAudit: batch must be a positive integer{got}" == str(caught.value)
         assert not [*tmp_path.iterdir()]
 
     def test_a_file_that_is_no_database_is_left_alone(self, tmp_path: Path) -> None:

@@ -98,28 +98,28 @@ def test_an_annotation_names_a_type(annotation: Any, kind: str, nullable: bool, 
 @pytest.mark.parametrize(
     ("annotation", "text"),
     [
-        (list, "list names no ArgType; write list[Any]"),
-        (tuple, "tuple names no ArgType; write list[Any], or list[T]"),
-        (dict, "dict names no ArgType; write dict[str, Any]"),
-        (object, "object names no ArgType; write Any"),
-        (tuple[int, ...], "tuple[int, ...] names no ArgType; write list[Any], or list[T]"),
-        (set[str], "set[str] names no ArgType; write list[Any], or list[T]"),
-        (type[int], "type[int] names no ArgType; write str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
+        (list, "list is not supported; use list[Any]"),
+        (tuple, "tuple is not supported; use list[Any], or list[T]"),
+        (dict, "dict is not supported; use dict[str, Any]"),
+        (object, "object is not supported; use Any"),
+        (tuple[int, ...], "tuple[int, ...] is not supported; use list[Any], or list[T]"),
+        (set[str], "set[str] is not supported; use list[Any], or list[T]"),
+        (type[int], "type[int] is not supported; use str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
          "Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None"),
-        (Sequence, "Sequence names no ArgType; write Sequence[Any]"),
-        (OLD_LIST, "List names no ArgType; write list[Any]"),
-        (Iterable[str], "Iterable[str] names no ArgType; write list[Any], or list[T]"),
-        (Path, "Path names no ArgType; write str, and make it inside"),
-        (Path | None, "Path names no ArgType; write str, and make it inside"),
-        (Sequence[list[int]], "list[list[int]] names no ArgType; write list[Any] and say in words what it holds"),
-        (list[Annotated[str, Arg(min_length=1)]], "of each item of a list a least and a greatest number can be said, and no more"),
+        (Sequence, "Sequence is not supported; use Sequence[Any]"),
+        (OLD_LIST, "List is not supported; use list[Any]"),
+        (Iterable[str], "Iterable[str] is not supported; use list[Any], or list[T]"),
+        (Path, "Path is not supported; use str and parse it in the function"),
+        (Path | None, "Path is not supported; use str and parse it in the function"),
+        (Sequence[list[int]], "list[list[int]] is not supported; use list[Any] and describe its items"),
+        (list[Annotated[str, Arg(min_length=1)]], "list items support only a minimum and a maximum"),
         (Mixed, "Mixed must have members whose values are of one type, str, int, float or bool"),
-        (Rights, "Rights is a Flag; write an Enum, or a list of one"),
-        (list[list[int]], "list[list[int]] names no ArgType; write list[Any] and say in words what it holds"),
-        (list[int | None], "list[int | None] names no ArgType; write list[Any] and say in words what it holds"),
-        (dict[int, str], "dict[int, str] names no ArgType; write dict[str, Any] and say in words what it holds"),
-        (dict[str, list[int]], "dict[str, list[int]] names no ArgType; write dict[str, Any] and say in words what it holds"),
-        (int | str, "int | str has several types; write one of them, or Any"),
+        (Rights, "Rights is a Flag; use an Enum, or a list of an Enum"),
+        (list[list[int]], "list[list[int]] is not supported; use list[Any] and describe its items"),
+        (list[int | None], "list[int | None] is not supported; use list[Any] and describe its items"),
+        (dict[int, str], "dict[int, str] is not supported; use dict[str, Any] and describe its keys and values"),
+        (dict[str, list[int]], "dict[str, list[int]] is not supported; use dict[str, Any] and describe its keys and values"),
+        (int | str, "int | str has several types; use one of them, or Any"),
         (Literal["a", 1], "Literal['a', 1] must hold values of one type, str, int or bool"),
     ],
 )  # fmt: skip
@@ -239,14 +239,14 @@ def instance_result(a: int) -> Point:
 @pytest.mark.parametrize(
     ("func", "problems"),
     [
-        (unannotated, ["a: has no annotation; write str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
+        (unannotated, ["a: has no annotation; use str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
                        "Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None",
-                       "the result has no annotation; write -> None where there is none"]),
-        (keyword, ["c: a tool takes no names but those of its spec; write each parameter, or one of dict[str, T]"]),
-        (misdescribed, ["the docstring describes b, which is no parameter"]),
-        (bad_default, ["a: the default does not fit: expected int, got str (a text must be decimal digits, such as 42)"]),
-        (unknown_name, ["its annotations can not be evaluated (NameError: name 'Nowhere' is not defined)"]),
-        (instance_result, ["the result: write the built-in that it is, such as dict[str, Any] or str"]),
+                       "the result has no annotation; use -> None if it returns nothing"]),
+        (keyword, ["c: arbitrary keyword arguments are not supported; declare each parameter, or one of type dict[str, T]"]),
+        (misdescribed, ["the docstring describes b, which is not a parameter"]),
+        (bad_default, ["a: the default does not fit: expected int, got str (a string must be a decimal integer, such as 42)"]),
+        (unknown_name, ["its annotations cannot be evaluated (NameError: name 'Nowhere' is not defined)"]),
+        (instance_result, ["the result: use a built-in type, such as dict[str, Any] or str"]),
         (functools.partial(keyword), None),
         (len, None),
     ],
@@ -369,4 +369,4 @@ def test_a_broken_docstring_is_refused() -> None:
     with pytest.raises(SpecError) as caught:
         tool(do, group="g")
 
-    assert str(caught.value) == "do: its docstring is broken; write a name in each :param name:"
+    assert str(caught.value) == "do: its docstring is invalid; write a name in each :param name:"

@@ -38,18 +38,18 @@ TEXTS = ToolSpec("texts", "g", (ArgSpec("glue", STRING), ArgSpec("texts", STRING
         (bind, PAIR, (), "g.pair: first: expected int, got nothing"),
         (bind, PAIR, (None,), "g.pair: first: expected int, got None"),
         (bind, PAIR, (1, "a", 2), "g.pair: expected at most 2 arguments, got 3"),
-        (bind, PAIR, ("x", 5), "g.pair: first: expected int, got str (a text must be decimal digits, such as 42); "
+        (bind, PAIR, ("x", 5), "g.pair: first: expected int, got str (a string must be a decimal integer, such as 42); "
          "second: expected string, got int"),
-        (bind, PAIR, {"first": 1}, "g.pair: expected a list or tuple of arguments, got dict (arguments by name go to "
-         "call_named)"),
+        (bind, PAIR, {"first": 1}, "g.pair: expected a list or tuple of arguments, got dict (use call_named for arguments by name"
+         ")"),
         (bind, PAIR, "12", "g.pair: expected a list or tuple of arguments, got str"),
-        (bind_named, PAIR, [1], "g.pair: expected a dict of arguments by name, got list (arguments in order go to call)"),
+        (bind_named, PAIR, [1], "g.pair: expected a dict of arguments by name, got list (use call for positional arguments)"),
         (bind_named, PAIR, {"frist": 1}, "g.pair: first: expected int, got nothing; frist: expected only first, second, "
-         "got an unknown name with int (did you mean first?)"),
-        (bind_named, PAIR, {"first": 1, 5: 2}, "g.pair: expected texts as keys, got int as a key"),
-        (bind_named, PAIR, {"first": 1, "\x1b[2J": 2}, "g.pair: \\x1b[2J: expected only first, second, got an unknown name "
-         "with int"),
-        (bind_named, ToolSpec("none", "g"), {"x": 1}, "g.none: x: expected nothing, got an unknown name with int"),
+         "got an unknown name of type int (did you mean first?)"),
+        (bind_named, PAIR, {"first": 1, 5: 2}, "g.pair: expected string keys, got a key of type int"),
+        (bind_named, PAIR, {"first": 1, "\x1b[2J": 2}, "g.pair: \\x1b[2J: expected only first, second, got an unknown name of type"
+         " int"),
+        (bind_named, ToolSpec("none", "g"), {"x": 1}, "g.none: x: expected nothing, got an unknown name of type int"),
         (bind, ToolSpec("none", "g"), (1,), "g.none: expected at most 0 arguments, got 1"),
         (bind, TEXTS, (",",), "g.texts: texts: expected at least one string, got nothing"),
         (bind, TEXTS, (",", "a", 5, None), "g.texts: texts[1]: expected string, got int; texts[2]: expected string, got "
@@ -72,7 +72,7 @@ def test_problems_are_data_too() -> None:
     with pytest.raises(ArgumentError) as caught:
         bind(ToolSpec("t", "g", (ArgSpec("xs", SLICE_INT), ArgSpec("n", INT))), ([1, "2.5"],))
 
-    hint = "a text must be decimal digits, such as 42"
+    hint = "a string must be a decimal integer, such as 42"
     assert caught.value.problems == (
         Problem("xs[1]", "coercion.format", "int", "str", hint),
         Problem("n", "arg.missing", "int", "nothing"),
@@ -218,7 +218,7 @@ def test_an_optional_variadic_tail_may_be_empty() -> None:
 @pytest.mark.parametrize(
     ("sizes", "given", "text"),
     [
-        (SizeLimits(depth=2), [[[1]]], "x[0][0]: expected at most 2 levels, so no value that holds itself, got more"),
+        (SizeLimits(depth=2), [[[1]]], "x[0][0]: expected at most 2 levels of nesting, without cycles, got more"),
         (SizeLimits(nodes=3), [1, 2, 3], "x: expected at most 3 values in one call, got more"),
         (SizeLimits(text=3), ["é", "é"], "x[1]: expected at most 3 bytes of text in one call, got more"),
         (SizeLimits(text=3), {"abcd": 1}, "x: expected at most 3 bytes of text in one call, got more"),

@@ -57,9 +57,9 @@ def test_an_engine_takes_a_bundle() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("codings", "codings: no bundle is called so; did you mean coding?"),
-        ("\x1b[2J", "\\x1b[2J: no bundle is called so; there are pure, files, coding, web, all"),
-        ("", ": no bundle is called so; there are pure, files, coding, web, all"),
+        ("codings", "codings: unknown bundle; did you mean coding?"),
+        ("\x1b[2J", "\\x1b[2J: unknown bundle; available bundles: pure, files, coding, web, all"),
+        ("", ": unknown bundle; available bundles: pure, files, coding, web, all"),
     ],
     ids=["alike", "unlike", "empty"],
 )
@@ -103,6 +103,9 @@ def test_a_member_that_is_not_installed_is_told_of_with_the_line_that_brings_it(
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [
-        [f'neuroscript-{extra}: is not installed; pip install "neuroscript[{extra}]" brings it', "plugin.missing"]
+        [
+            f'neuroscript-{extra}: is not installed; install it with: pip install "neuroscript[{extra}]"',
+            "plugin.missing",
+        ]
         for extra in ("std", "fs", "git", "shell")
     ]

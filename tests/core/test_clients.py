@@ -114,10 +114,10 @@ def test_a_tool_is_called_like_a_function(engine: Engine, call: Any, expected: l
         pytest.param(
             lambda tools: tools.a.b(numbr=2), ArgumentError,
             "a.b: number: expected int, got nothing; "
-            "numbr: expected only number, got an unknown name with int (did you mean number?)", id="an unknown name",
+            "numbr: expected only number, got an unknown name of type int (did you mean number?)", id="an unknown name",
         ),
-        pytest.param(lambda tools: tools.a.bb(1), ToolNotFound, "no tool is called a.bb; did you mean a.b?", id="an unknown tool"),
-        pytest.param(lambda tools: tools(1), ToolNotFound, "no tool is called ", id="no tool at all"),
+        pytest.param(lambda tools: tools.a.bb(1), ToolNotFound, "unknown tool a.bb; did you mean a.b?", id="an unknown tool"),
+        pytest.param(lambda tools: tools(1), ToolNotFound, "unknown tool ", id="no tool at all"),
         pytest.param(lambda tools: tools.a.one("x", nonsense=1), PolicyError, None, id="a refused tool tells nothing"),
         pytest.param(lambda tools: tools.a.secret(1), PolicyError, None, id="a need"),
     ],

@@ -121,7 +121,7 @@ def test_a_timeout_is_seconds_above_0(timeout: Any) -> None:
     if timeout is None:
         assert engine.call("g.t", timeout=None) == 1
     else:
-        with pytest.raises(ArgumentError, match="timeout: expected seconds above 0, got"):
+        with pytest.raises(ArgumentError, match="timeout: expected a positive number of seconds, got"):
             engine.call("g.t", timeout=timeout)
 
 

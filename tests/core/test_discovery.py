@@ -140,7 +140,9 @@ def test_a_module_object_may_hold_toolsets_and_other_objects_have_a_method() -> 
         assert f"SimpleNamespace: {NOTHING}" == str(caught.value)
 
 
-NOTHING = "it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar)"
+NOTHING = (
+    "it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar)"
+)
 HALF = "def register(registrar):\n    registrar.toolset('half').tool()(good)\n"
 SHAPE = "def good() -> int:\n    '''Give one.'''\n    return 1\n\n"
 
@@ -166,11 +168,11 @@ SHAPE = "def good() -> int:\n    '''Give one.'''\n    return 1\n\n"
         (
             f"{SHAPE}{HALF}    registrar.register(5)",
             "cannot be loaded: register: tools must be a Toolset or a ToolImplementation, not int; "
-            "a function becomes a tool by @toolset.tool, or by tool(function, group='my')",
+            "turn a function into a tool with @toolset.tool, or with tool(function, group='my')",
         ),
         (
             f"{SHAPE}{HALF}    registrar.toolset('A B')",
-            "cannot be loaded: toolset A B: its name is not that of a group",
+            "cannot be loaded: toolset A B: the name is not a valid group name",
         ),
     ],
 )
@@ -201,5 +203,5 @@ def test_a_plugin_that_claims_what_is_there_adds_nothing(tmp_path: Path) -> None
 def test_what_is_no_file_of_python_is_said(tmp_path: Path, name: str) -> None:
     """As it was given, cut and escaped."""
     written(tmp_path / "notes.txt", "not Python")
-    with Engine(plugins="none") as engine, pytest.raises(PluginError, match="there is no such file of Python"):
+    with Engine(plugins="none") as engine, pytest.raises(PluginError, match="no such Python file or package"):
         engine.load_plugin(tmp_path / name if name else tmp_path)

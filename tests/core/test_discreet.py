@@ -409,7 +409,7 @@ def test_a_result_is_redacted_as_a_whole() -> None:
     assert redacted == ToolResult(
         "canary-id", "g.t", [MARK], repairs=(Repair(f"a['{MARK}']", "str", "int"),), seconds=1.5
     )
-    assert (redacted_result(secrets, failed).tool, str(failed.error)) == (MARK, f"no tool is called {MARK}")
+    assert (redacted_result(secrets, failed).tool, str(failed.error)) == (MARK, f"unknown tool {MARK}")
 
 
 def test_a_model_that_takes_other_turns_gets_them_redacted(place: Place) -> None:

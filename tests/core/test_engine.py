@@ -71,12 +71,12 @@ def test_a_tool_is_found_under_every_spelling_of_its_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("g.ad", "no tool is called g.ad; did you mean g.add?"),
-        ("g__add", "no tool is called g__add; did you mean g.add?"),
-        ("x" * 100, f"no tool is called {'x' * 64}…"),
-        ("\x1b[2J", "no tool is called \\x1b[2J"),
-        (5, "no tool is called <int>"),
-        (["g.add"], "no tool is called <list>"),
+        ("g.ad", "unknown tool g.ad; did you mean g.add?"),
+        ("g__add", "unknown tool g__add; did you mean g.add?"),
+        ("x" * 100, f"unknown tool {'x' * 64}…"),
+        ("\x1b[2J", "unknown tool \\x1b[2J"),
+        (5, "unknown tool <int>"),
+        (["g.add"], "unknown tool <list>"),
     ],
 )
 def test_a_tool_that_is_not_there_is_named_with_its_neighbours(name: Any, text: str) -> None:
@@ -314,16 +314,16 @@ def test_each_conversion_is_a_repair(arguments: Any, repairs: list[tuple[str, st
 @pytest.mark.parametrize(
     ("call", "code", "retry", "text"),
     [
-        (ToolCall("g.nothing"), "tool.not_found", "model", "no tool is called g.nothing"),
+        (ToolCall("g.nothing"), "tool.not_found", "model", "unknown tool g.nothing"),
         (ToolCall("g.add", "{"), "arg.not_json", "model",
          "g.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)"),
         (ToolCall("g.add", '{"a": 1, "a": 2}'), "arg.duplicate_key", "model",
-         "g.add: expected arguments as JSON, got str (the JSON text gives one key twice)"),
+         "g.add: expected arguments as JSON, got str (the JSON text contains a duplicate key)"),
         (ToolCall("g.add", "5"), "arg.type", "model", "g.add: expected a JSON object or array of arguments, got int"),
         (ToolCall("g.add", 5), "arg.type", "model", "g.add: expected a list or tuple of arguments, got int"),  # type: ignore[arg-type]
         (ToolCall("g.add", ""), "arg.missing", "model",
          "g.add: a: expected float, got nothing; b: expected float, got nothing"),
-        (ToolCall(None), "tool.not_found", "model", "no tool is called <None>"),  # type: ignore[arg-type]
+        (ToolCall(None), "tool.not_found", "model", "unknown tool <None>"),  # type: ignore[arg-type]
         (ToolCall("g.fail"), "tool.failed", "never", "g.fail: the tool failed (ZeroDivisionError)"),
     ],
 )  # fmt: skip
@@ -359,7 +359,7 @@ def test_a_result_is_written_as_plain_data() -> None:
         "code": "arg.invalid",
         "number": 4,
         "retry": "model",
-        "message": "g.add: a: expected float, got str (a text must be a decimal number, such as -1.5e3); "
+        "message": "g.add: a: expected float, got str (a string must be a decimal number, such as -1.5e3); "
         "b: expected float, got nothing",
         "problems": [
             {
@@ -367,7 +367,7 @@ def test_a_result_is_written_as_plain_data() -> None:
                 "code": "coercion.format",
                 "expected": "float",
                 "got": "str",
-                "hint": "a text must be a decimal number, such as -1.5e3",
+                "hint": "a string must be a decimal number, such as -1.5e3",
             },
             {"where": "b", "code": "arg.missing", "expected": "float", "got": "nothing", "hint": ""},
         ],

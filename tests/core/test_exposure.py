@@ -54,7 +54,7 @@ def test_a_directory_that_others_may_write_to_is_not_loaded(plugins: Path, mode:
     """Whether they may rename what is there, or only add to it."""
     plugins.chmod(mode)
 
-    said = f"{plugins}: it is not loaded: others than its owner may write to {plugins}; 'chmod go-w' mends that"
+    said = f"{plugins}: it is not loaded: other users can write to {plugins}; run 'chmod go-w' to fix this"
     assert loaded(plugins) == (set(), [said])
 
 
@@ -62,7 +62,7 @@ def test_nor_one_that_others_could_put_another_in_the_place_of(plugins: Path) ->
     """They may rename it, for they may write to where it stands."""
     plugins.parent.chmod(0o777)
 
-    said = f"{plugins}: it is not loaded: others than its owner may write to {plugins.parent}; 'chmod go-w' mends that"
+    said = f"{plugins}: it is not loaded: other users can write to {plugins.parent}; run 'chmod go-w' to fix this"
     assert loaded(plugins) == (set(), [said])
 
 
@@ -75,7 +75,7 @@ def test_a_plugin_that_others_may_change_stops_no_other(plugins: Path, part: str
     (plugins / part).chmod(0o777 if part == "package" else 0o666)
 
     plugin = plugins / ("package" if stopped == "package" else "file.py")
-    said = f"{plugin}: it is not loaded: others than its owner may write to {plugins / part}; 'chmod go-w' mends that"
+    said = f"{plugin}: it is not loaded: other users can write to {plugins / part}; run 'chmod go-w' to fix this"
     assert loaded(plugins) == (ALL - {f"{stopped}.name"}, [said])
 
 

@@ -201,8 +201,8 @@ def test_what_a_partial_has_fixed_can_not_be_set_or_seen() -> None:
             engine.call_named("g.fetch", {"url": "x", "key": "mine", "user": "me"})
     assert "31337" not in repr(made.spec)
     assert str(caught.value) == (
-        "g.fetch: key: expected only url, got an unknown name with str; user: expected only url, "
-        "got an unknown name with str"
+        "g.fetch: key: expected only url, got an unknown name of type str; user: expected only url, "
+        "got an unknown name of type str"
     )
 
 
@@ -284,17 +284,17 @@ def anonymous() -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("func", "text"),
     [
-        (Shelf, "Shelf: is a class; write a function that makes it"),
+        (Shelf, "Shelf: is a class; use a function that creates an instance"),
         (5, "tool: func must be a function, not int"),
         (vars(Shelf)["of_class"], "tool: func must be a function, not classmethod"),
-        (Shelf.method, "method: self: this is a method of a class; give that of an instance, as in tool(thing.method)"),
-        (anonymous(), '<lambda>: this is no name of a tool; give one, as in name="count"'),
-        (yielding, "yielding: the result: it yields; write Iterator[T], or AsyncIterator[T]"),
-        (late_rt, "late_rt: rt: is the Runtime; put it first"),
-        (bare_stream, "bare_stream: the result: Iterator does not say of what; write Iterator[T]; the result: it yields; "
-         "write Iterator[T], or AsyncIterator[T]"),
-        (old_stream, "old_stream: the result: AsyncIterator does not say of what; write AsyncIterator[T]"),
-        (bounded_result, "bounded_result: the result: write the built-in that it is, such as dict[str, Any] or str"),
+        (Shelf.method, "method: self: this is an unbound method; pass a bound one, such as tool(thing.method)"),
+        (anonymous(), '<lambda>: this is not a valid tool name; give one, as in name="count"'),
+        (yielding, "yielding: the result: the function yields; use Iterator[T] or AsyncIterator[T]"),
+        (late_rt, "late_rt: rt: is the Runtime; make it the first parameter"),
+        (bare_stream, "bare_stream: the result: Iterator has no item type; use Iterator[T]; the result: the function yields; use Iterator[T] or AsyncIterator[T]"
+         ""),
+        (old_stream, "old_stream: the result: AsyncIterator has no item type; use AsyncIterator[T]"),
+        (bounded_result, "bounded_result: the result: use a built-in type, such as dict[str, Any] or str"),
     ],
     ids=lambda each: each.split(":")[0] if isinstance(each, str) else "",
 )  # fmt: skip
@@ -350,7 +350,7 @@ def test_a_decorator_needs_no_parentheses() -> None:
         (lambda tools: tools.tool(name=5), "toolset text: name must be a string, or None, not int"),
         (
             lambda tools: tools.tool(policy={}),
-            "toolset text: policy must be a ToolPolicy, not dict; write ToolPolicy(...)",
+            "toolset text: policy must be a ToolPolicy, not dict; use ToolPolicy(...)",
         ),
     ],
     ids=["a name without its keyword", "a name of another type", "a policy as a dict"],
@@ -395,7 +395,10 @@ def test_without_the_extra_a_docstring_of_another_style_is_refused() -> None:
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout == 'do: its docstring is not in Google\'s style; pip install "neuroscript[functions]" reads it\n'
+    assert (
+        done.stdout
+        == 'do: its docstring is not in Google style; to read other styles: pip install "neuroscript[functions]"\n'
+    )
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -538,23 +538,23 @@ class Hostile:
         raise RuntimeError("secret")
 
 
-WRAPPER = "is a wrapper, which could swallow what another plugin refuses; write a plain function"
+WRAPPER = "is a wrapper, which could override another plugin's refusal; use a plain function"
 
 
 @pytest.mark.parametrize(
     ("plugin", "text"),
     [
-        pytest.param(object(), "object: it has no hook; @hookimpl marks one", id="an object"),
-        pytest.param(None, "None: it has no hook; @hookimpl marks one", id="None"),
+        pytest.param(object(), "object: it has no hooks; mark one with @hookimpl", id="an object"),
+        pytest.param(None, "None: it has no hooks; mark one with @hookimpl", id="None"),
         pytest.param(
             Unmarked(),
-            "Unmarked: neuroscript_decide is no function that @hookimpl marks; it has no hook; @hookimpl marks one",
+            "Unmarked: neuroscript_decide is not marked with @hookimpl; it has no hooks; mark one with @hookimpl",
             id="a gate that would never be asked",
         ),
         pytest.param(
             Misspelt(),
-            "Misspelt: neuroscript_help is no function that @hookimpl marks; "
-            "no hook is called neuroscript_descide; did you mean neuroscript_decide?",
+            "Misspelt: neuroscript_help is not marked with @hookimpl; "
+            "unknown hook neuroscript_descide; did you mean neuroscript_decide?",
             id="another name",
         ),
         pytest.param(
@@ -562,9 +562,9 @@ WRAPPER = "is a wrapper, which could swallow what another plugin refuses; write 
         ),
         pytest.param(
             Waiting(),
-            "Waiting: neuroscript_call_started is a generator function, of which nothing would run; "
-            "write a plain function; neuroscript_decide is a coroutine function, and nobody awaits a hook; "
-            "write a plain function",
+            "Waiting: neuroscript_call_started is a generator function, whose body would never run; use a plain function"
+            "; neuroscript_decide is a coroutine function, but hooks are not awaited; use a plain function"
+            "",
             id="functions that would not run",
         ),
         pytest.param(
@@ -577,11 +577,11 @@ WRAPPER = "is a wrapper, which could swallow what another plugin refuses; write 
         ),
         pytest.param(Answering, "Answering: neuroscript_decide may take (call), not (self, call)", id="a class"),
         pytest.param(Twice(), "Twice: it has neuroscript_decide twice", id="one hook twice"),
-        pytest.param(Hostile(), "Hostile: its hooks can not be looked at (RuntimeError)", id="it can not be looked at"),
+        pytest.param(Hostile(), "Hostile: its hooks cannot be inspected (RuntimeError)", id="it can not be looked at"),
         pytest.param(
             SimpleNamespace(neuroscript_decide=5),
-            "SimpleNamespace: neuroscript_decide is no function that @hookimpl marks; "
-            "it has no hook; @hookimpl marks one",
+            "SimpleNamespace: neuroscript_decide is not marked with @hookimpl; "
+            "it has no hooks; mark one with @hookimpl",
             id="a number",
         ),
     ],
@@ -636,7 +636,7 @@ def test_a_plugin_is_given_once(other: bool) -> None:
     with pytest.raises(PluginError) as caught:
         Hooks([plugin, Equal() if other else plugin])
 
-    assert "Equal 2: it is given twice" == str(caught.value)
+    assert "Equal 2: it was passed twice" == str(caught.value)
 
 
 @pytest.mark.parametrize("plugins", ["acme", 5, Answering(None)], ids=["a text", "a number", "a plugin alone"])

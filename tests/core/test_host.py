@@ -78,7 +78,7 @@ def test_everything_wrong_with_a_host_is_said_at_once() -> None:
 
     assert caught.value.problems == (
         "variables['a']: expected a JSON-like value, got object",
-        "constants must be a mapping with strings as keys, not list",
+        "constants must be a mapping with string keys, not list",
         "secrets['key'] must be a string, not bytes",
         "clock must be a function, not int",
         "progress must be a function, or None, not str",

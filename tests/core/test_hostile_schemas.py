@@ -180,10 +180,10 @@ def wrapped(depth: int, wrap: Callable[[Schema], Schema]) -> Schema:
     return tool(schema)
 
 
-LONG_CHAIN = f"#: more than {MAX_CHAIN_SCHEMAS} schemas of one value follow each other by $ref, anyOf and the like"
-ENDLESS = "#: a $ref comes back to itself without coming to another value"
-TOO_MANY = f"#: more than {UNFOLDED} schemas when its references are replaced by what they name"
-TOO_MANY_OF_ONE = f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas of one value in a schema that refers to itself"
+LONG_CHAIN = f"#: more than {MAX_CHAIN_SCHEMAS} schemas in one chain of $ref, anyOf and similar keywords"
+ENDLESS = "#: a $ref leads back to itself without reaching another value"
+TOO_MANY = f"#: more than {UNFOLDED} schemas after its references are expanded"
+TOO_MANY_OF_ONE = f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas for one value in a schema that refers to itself"
 TOO_DEEP = "#: nests deeper than 64 levels"
 
 
@@ -341,7 +341,7 @@ def test_number_of_too_many_digits_is_refused(keyword: str, number: int) -> None
     with pytest.raises(SpecError) as caught:
         spec_from_schema("g.t", tool({keyword: number}))
 
-    assert str(caught.value) == "g.t: #: holds a number of more than 1000 digits"
+    assert str(caught.value) == "g.t: #: contains a number with more than 1000 digits"
 
 
 def test_repeated_types_are_refused_by_their_number() -> None:

@@ -242,7 +242,7 @@ def test_a_tool_that_needs_something_else_is_refused(site: Path) -> None:
         assert codes(made) == ["plugin.index"]
     assert ("plugin.index", "host", "acme.who") == (caught.value.code, caught.value.retry, caught.value.tool)
     assert "acme.who: cannot be loaded (plugin.index)" == str(caught.value)
-    reason = "acme.who is not what its index says; make that anew with neuroscript index"
+    reason = "acme.who does not match its index; rebuild the index with neuroscript index"
     assert f"acme-tools 1.0: {reason}" == str(caught.value.__cause__)
 
 
@@ -279,7 +279,7 @@ def test_a_tool_of_which_the_index_tells_nonsense_is_refused(site: Path, what: d
     with engine(policy=ExecutionPolicy(allow=["acme.*"])) as made:
         assert "acme.who" not in made.infos
         assert made.idle_rules == ()
-        with pytest.raises(Exception, match=r"acme\.who is not what its index says"):
+        with pytest.raises(Exception, match=r"acme\.who does not match its index"):
             made.tools["acme.who"]
         assert codes(made) == ["plugin.index"]
 

@@ -193,24 +193,24 @@ def test_what_can_not_be_injected_is_said_at_once() -> None:
         tool.injecting(tenent=Variable("t"), limit=Value(100), name="x", tenant=Resolver(later))
     assert str(caught.value) == (
         "crm.find: it has no argument tenent (did you mean tenant?); "
-        "tenant: a resolver that is awaited is for a tool whose function is a coroutine function; "
+        "tenant: an async resolver requires a tool with an async function; "
         "name: expected a source, such as Value(…) or Variable(…), got str; "
         "limit: expected int from 1 to 99, got int out of bounds"
     )
     with pytest.raises(SpecError) as caught:
         tool.injecting(tenant=Variable("t")).injecting(tenant=Variable("u"))
-    assert str(caught.value) == "crm.find: tenant is injected already; restore it first"
+    assert str(caught.value) == "crm.find: tenant is already injected; restore it first"
 
 
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Variable(""), "Variable: name must be a string that is not empty"),
-        (lambda: Secret(5), "Secret: name must be a string that is not empty, not int"),  # type: ignore[arg-type]
-        (lambda: State({}, "a..b"), "State: key must be names with dots between them, as in config.api.key"),
+        (lambda: Variable(""), "Variable: name must be a non-empty string"),
+        (lambda: Secret(5), "Secret: name must be a non-empty string, not int"),  # type: ignore[arg-type]
+        (lambda: State({}, "a..b"), "State: key must be names separated by dots, such as config.api.key"),
         (
             lambda: State([], "a"),
-            "State: mapping must be a mapping with strings as keys, or a function that returns one, not list",
+            "State: mapping must be a mapping with string keys, or a function that returns one, not list",
         ),  # type: ignore[arg-type]
         (lambda: Resolver("x"), "Resolver: resolve must be a function, not str"),  # type: ignore[arg-type]
     ],
@@ -232,7 +232,7 @@ def test_an_argument_with_a_class_can_not_be_injected() -> None:
 
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
-    with pytest.raises(SpecError, match=r"g\.t: at is made into a Point; it can not be hidden"):
+    with pytest.raises(SpecError, match=r"g\.t: at is converted to Point and cannot be hidden"):
         tools.injecting("g.t", at=Variable("at"))
 
 
@@ -250,9 +250,9 @@ def test_nothing_injected_is_the_same_tool() -> None:
 @pytest.mark.parametrize(
     ("source", "code", "text"),
     [
-        (Variable("gone"), "inject.missing", "expected string of at least 2 characters, got nothing, for the session has no variable gone"),
-        (State({"config": {"x": 1}}, "config.api.key"), "inject.missing", "expected string of at least 2 characters, got nothing, for the state has no config.api"),
-        (State({"config": 5}, "config.api"), "inject.missing", "expected string of at least 2 characters, got nothing, for the state has no config.api"),
+        (Variable("gone"), "inject.missing", "expected string of at least 2 characters, got nothing: the session has no variable gone"),
+        (State({"config": {"x": 1}}, "config.api.key"), "inject.missing", "expected string of at least 2 characters, got nothing: the state has no config.api"),
+        (State({"config": 5}, "config.api"), "inject.missing", "expected string of at least 2 characters, got nothing: the state has no config.api"),
         (Variable("number"), "inject.invalid", "expected string of at least 2 characters, got int"),
         (Variable("short"), "inject.invalid", "expected string of at least 2 characters, got 1 character"),
         (Variable("nil"), "inject.invalid", "expected string of at least 2 characters, got None"),
@@ -268,7 +268,7 @@ def test_what_the_host_owes_is_the_hosts_fault(way: Any, source: Any, code: str,
     with engine_of(sample().injecting("crm.find", tenant=source), host=host) as engine:
         error = refused_by(lambda: way(engine, "crm.find", ["x"]))
 
-    assert str(error) == f"crm.find: tenant: {text} (its host gives this argument)"
+    assert str(error) == f"crm.find: tenant: {text} (the host supplies this argument)"
     assert (type(error), error.code, error.retry) == (ToolFailed, code, "host")
 
 
@@ -282,9 +282,9 @@ def test_all_that_is_wrong_is_told_at_once_and_no_key_of_the_host() -> None:
         error = refused_by(lambda: engine.call("g.t"))
 
     assert str(error) == (
-        "g.t: a: expected int, got str (its host gives this argument); "
-        "b: expected int, got str (its host gives this argument); "
-        "c: expected bool, got nothing, for the session has no variable c (its host gives this argument)"
+        "g.t: a: expected int, got str (the host supplies this argument); "
+        "b: expected int, got str (the host supplies this argument); "
+        "c: expected bool, got nothing: the session has no variable c (the host supplies this argument)"
     )
     assert (error.code, error.retry) == ("inject.missing", "host")
 
@@ -349,12 +349,12 @@ def test_a_resolver_may_be_awaited_for_a_coroutine_tool() -> None:
             assert asyncio.run(engine.acall("crm.awaited", ["x"])) == "acme/x"
     with engine_of(sample().injecting("crm.awaited", tenant=Resolver(failing))) as engine:
         error = refused_by(lambda: engine.call("crm.awaited", ["x"]))
-        assert str(error) == "crm.awaited: tenant: its source failed (ValueError) (its host gives this argument)"
+        assert str(error) == "crm.awaited: tenant: its source failed (ValueError) (the host supplies this argument)"
     with engine_of(sample().injecting("crm.find", tenant=Resolver(lambda rt: later(rt)))) as engine:
         error = refused_by(lambda: engine.call("crm.find", ["x"]))
         assert (
             str(error)
-            == "crm.find: tenant: expected string of at least 2 characters, got coroutine (its host gives this argument)"
+            == "crm.find: tenant: expected string of at least 2 characters, got coroutine (the host supplies this argument)"
         )
 
 
@@ -372,7 +372,7 @@ def test_further_values_can_come_from_the_host() -> None:
         assert engine.call("g.join", ["a", "b"]) == "a+b"
     with engine_of(tools.injecting("g.join", parts=Variable("p")), host=with_variables(p=[])) as engine:
         error = refused_by(lambda: engine.call("g.join", ["-"]))
-        assert str(error) == "g.join: parts: at least one value is needed (its host gives this argument)"
+        assert str(error) == "g.join: parts: at least one value is required (the host supplies this argument)"
 
 
 # Whose values they are
@@ -480,7 +480,7 @@ def test_only_what_is_injected_can_be_restored() -> None:
     for names, text in (
         (("tenent",), "crm.find: tenent is not injected (did you mean tenant?)"),
         (("limit", "tenant"), "crm.find: limit is not injected"),
-        ((), "crm.find: name the arguments that callers are to set again"),
+        ((), "crm.find: name the arguments to restore"),
     ):
         with pytest.raises(SpecError) as caught:
             tool.restoring(*names)
@@ -565,7 +565,7 @@ def test_a_need_is_held_to_the_policy_in_the_call(way: Any) -> None:
         assert (error.code, error.retry) == ("inject.invalid", "host")
         assert str(error) == (
             "net.get: url: expected a URL with a host in ASCII and a port that is given or known, got str "
-            "(its host gives this argument)"
+            "(the host supplies this argument)"
         )
 
 

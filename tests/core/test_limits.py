@@ -57,7 +57,7 @@ def test_a_count_is_a_whole_number_from_0(name: str, value: Any, told: str) -> N
     with pytest.raises(SpecError) as caught:
         Limits(**{name: value})
 
-    assert f"limits: {name} must be a whole number, 0 or more, not {told}" == str(caught.value)
+    assert f"limits: {name} must be a non-negative integer, not {told}" == str(caught.value)
     assert getattr(Limits(**{name: 0}), name) == 0
     assert getattr(Limits(**{name: 10**18 - 1}), name) == 10**18 - 1
 
@@ -68,14 +68,14 @@ def test_at_least_one_call_may_run_and_be_made_once(name: str) -> None:
     with pytest.raises(SpecError) as caught:
         Limits(**{name: 0})
 
-    assert f"limits: {name} must be a whole number, 1 or more, not 0" == str(caught.value)
+    assert f"limits: {name} must be a positive integer, not 0" == str(caught.value)
     assert getattr(Limits(**{name: 1}), name) == 1
 
 
 @pytest.mark.parametrize("depth", [0, 65, -1, 2.0, True, None, float("nan")])
 def test_a_depth_is_1_to_64(depth: Any) -> None:
     """There is always one, for each level takes some of the stack."""
-    with pytest.raises(SpecError, match="limits: depth must be a whole number from 1 to 64, not "):
+    with pytest.raises(SpecError, match="limits: depth must be an integer from 1 to 64, not "):
         Limits(depth=depth)
 
 
@@ -126,12 +126,12 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
     [
         ({"tool_calls": {"http.*": 1}}, "tool_calls: http.* is not the name of a tool; a pattern goes to rates"),
         ({"tool_calls": {"": 1}}, "tool_calls:  is not the name of a tool; a pattern goes to rates"),
-        ({"tool_calls": {5: 1}}, "tool_calls must be a mapping with strings as keys, not dict"),
-        ({"tool_calls": {"a.b": -1}}, "tool_calls['a.b'] must be a whole number, 0 or more, not -1"),
-        ({"tool_calls": {"a.b": float("nan")}}, "tool_calls['a.b'] must be a whole number, 0 or more, not nan"),
-        ({"tool_calls": {"a.b": 10**18}}, "tool_calls['a.b'] must be a whole number, 0 or more, not one of more than 18 "
+        ({"tool_calls": {5: 1}}, "tool_calls must be a mapping with string keys, not dict"),
+        ({"tool_calls": {"a.b": -1}}, "tool_calls['a.b'] must be a non-negative integer, not -1"),
+        ({"tool_calls": {"a.b": float("nan")}}, "tool_calls['a.b'] must be a non-negative integer, not nan"),
+        ({"tool_calls": {"a.b": 10**18}}, "tool_calls['a.b'] must be a non-negative integer, not one of more than 18 "
          "digits"),
-        ({"tool_calls": 3}, "tool_calls must be a mapping with strings as keys, not int"),
+        ({"tool_calls": 3}, "tool_calls must be a mapping with string keys, not int"),
         ({"rates": {"a/b": "1/minute"}}, "rates: a/b matches no tool; write a name, or a pattern such as http.*"),
         ({"rates": {"a.b": "1/week"}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, minute, "
          "hour or day"),
@@ -143,13 +143,13 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
          "spelling"),
         ({"money": {"eur": 1}}, "money: eur is no currency; write three capitals, such as EUR"),
         ({"money_per_call": {"EUR": -1}}, "money_per_call['EUR'] must be a number, 0 or more, not -1"),
-        ({"money": None}, "money must be a mapping with strings as keys, not None"),
+        ({"money": None}, "money must be a mapping with string keys, not None"),
         ({"seconds": 0}, "seconds must be a number above 0, not 0"),
         ({"seconds": float("nan")}, "seconds must be a number above 0, not nan"),
         ({"seconds": 10**400}, "seconds must be a number above 0, not one of more than 18 digits"),
         ({"sleep": -0.5}, "sleep must be a number of 0 or more, not -0.5"),
-        ({"calls": -1, "depth": 0, "sleep": "x"}, "calls must be a whole number, 0 or more, not -1; depth must be a whole "
-         "number from 1 to 64, not 0; sleep must be a number of 0 or more, not x"),
+        ({"calls": -1, "depth": 0, "sleep": "x"}, "calls must be a non-negative integer, not -1; depth must be an integer "
+         "from 1 to 64, not 0; sleep must be a number of 0 or more, not x"),
     ],
 )  # fmt: skip
 def test_bad_limits_can_not_be_made(settings: dict[str, Any], text: str) -> None:

@@ -201,7 +201,7 @@ def giving(result: object) -> Any:
     ("kind", "returned", "text"),
     [
         (ArgType.INT, "5", "g.t: result: expected int, got str"),
-        (ArgType.INT, 2**63, "g.t: result: expected int, got int (the number must lie from -2**63 to 2**63-1)"),
+        (ArgType.INT, 2**63, "g.t: result: expected int, got int (the number must be from -2**63 to 2**63-1)"),
         (ArgType.FLOAT, float("inf"), "g.t: result: expected float, got float (the number must be finite)"),
         (ArgType.STRING, None, "g.t: result: expected string, got None"),
         (ArgType.SLICE_INT, [1, "2", None], "g.t: result[1]: expected int, got str; result[2]: expected int, got None"),
@@ -430,7 +430,7 @@ def test_a_class_that_refuses_its_fields_is_an_argument_error() -> None:
     with pytest.raises(ArgumentError) as caught:
         engine.call("g.t", ({"name": ""},))
 
-    assert "g.t: p: expected what Person accepts, got dict" == str(caught.value)
+    assert "g.t: p: expected a value that Person accepts, got dict" == str(caught.value)
     assert caught.value.tool == "g.t"
 
 

@@ -228,16 +228,16 @@ def test_a_broken_distribution_is_named_and_stops_no_other(site: Path, broken: B
             "import",
             "entry point b cannot be loaded: AttributeError: module 'b_module' has no attribute 'toolset'",
         ),
-        (Published("b", "", target="a b"), "object", "entry point b is not written as module:object"),
+        (Published("b", "", target="a b"), "object", "entry point b must have the form module:object"),
         (
             Published("b", "", target="", group="plugins"),
             "hook",
-            "entry point b cannot be used: it has no hook; @hookimpl marks one",
+            "entry point b cannot be used: it has no hooks; mark one with @hookimpl",
         ),
         (
             Published("b", COMPUTED.replace("[numbers()]", "[5]"), target="", group="plugins"),
             "hook",
-            "entry point b cannot be used: neuroscript_toolsets gave no Toolset but a int",
+            "entry point b cannot be used: neuroscript_toolsets returned int instead of a Toolset",
         ),
         (
             Published("b", f"runtime_api = (1, 1)\n{COMPUTED}", target="", group="plugins"),
@@ -247,7 +247,7 @@ def test_a_broken_distribution_is_named_and_stops_no_other(site: Path, broken: B
         (
             Published("b", f"runtime_api = '1.0'\n{COMPUTED}", target="", group="plugins"),
             "api",
-            "entry point b declares a runtime_api that is not two whole numbers",
+            "entry point b declares a runtime_api that is not two integers",
         ),
         (
             Published("b", COMPUTED.replace('("one", 1)', '("two", 1)'), target="", group="plugins"),
@@ -258,7 +258,7 @@ def test_a_broken_distribution_is_named_and_stops_no_other(site: Path, broken: B
         (
             Published("b", COMPUTED.replace("[numbers()]", "[numbers(), numbers()]"), target="", group="plugins"),
             "duplicate",
-            "claims numbers.one, which b 1.0 has",
+            "claims numbers.one, which b 1.0 already provides",
         ),
         (
             Published(
@@ -366,7 +366,7 @@ def test_the_hosts_own_tools_come_first(site: Path) -> None:
 
     with Engine(toolsets=[mine], plugins=["thief"]) as engine:
         assert engine.call("acme.who") == "host"
-        assert ["thief 1.0: claims acme.who, which host has"] == told(engine)
+        assert ["thief 1.0: claims acme.who, which host already provides"] == told(engine)
 
 
 def test_our_own_distributions_use_the_names_that_are_kept_for_them() -> None:
@@ -403,7 +403,7 @@ def test_a_version_of_the_runtime_is_two_whole_numbers(api: object) -> None:
         Toolset("g", runtime_api=api)  # type: ignore[arg-type]
 
     got = "" if type(api) is tuple else f", not {type_name(api)}"
-    assert str(caught.value) == f"toolset: runtime_api must be two whole numbers, as in (1, 0){got}"
+    assert str(caught.value) == f"toolset: runtime_api must be two integers, such as (1, 0){got}"
 
 
 # Tools that plugins of the host bring

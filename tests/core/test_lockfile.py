@@ -141,8 +141,8 @@ SPEC = pinned_tool("acme.b").data["spec"]
         ("", ["line 1, column 1 is not JSON"]),
         ("{", ["line 1, column 2 is not JSON"]),
         ("[" * 100_000, ["the JSON text nests too deeply"]),
-        ('{"lock": 1, "lock": 1}', ["the JSON text gives one key twice"]),
-        ('{"lock": NaN}', ["NaN is no JSON number"]),
+        ('{"lock": 1, "lock": 1}', ["the JSON text contains a duplicate key"]),
+        ('{"lock": NaN}', ["NaN is not a JSON number"]),
         ("[]", ["must be a JSON object, and is list"]),
         ({"distributions": {}}, ["lock: must be 1, the version of the format that is read here"]),
         ({"lock": 2, "future": 1}, ["lock: must be 1, the version of the format that is read here"]),
@@ -150,7 +150,7 @@ SPEC = pinned_tool("acme.b").data["spec"]
         ({"lock": 1}, ["distributions: must be a JSON object"]),
         (
             {"lock": 1, "distribution": {}, "distributions": {}},
-            ["distribution: is not known; did you mean distributions?"],
+            ["distribution: unknown key; did you mean distributions?"],
         ),
         (
             {"lock": 1, "distributions": {"acme": 5}},
@@ -160,7 +160,7 @@ SPEC = pinned_tool("acme.b").data["spec"]
                 "distributions.acme.tools: must be a JSON object",
             ],
         ),
-        (locked(hook=[]), ["distributions.acme.hook: is not known; did you mean hooks?"]),
+        (locked(hook=[]), ["distributions.acme.hook: unknown key; did you mean hooks?"]),
         (locked(version=1.0), ["distributions.acme.version: must be a text"]),
         (locked(hooks=["a", "a"]), ["distributions.acme.hooks: must be an array of texts, each once"]),
         (locked(hooks=[{}]), ["distributions.acme.hooks: must be an array of texts, each once"]),
@@ -186,7 +186,7 @@ SPEC = pinned_tool("acme.b").data["spec"]
         ),
         (with_tool(spec={**SPEC, "argss": []}), ['distributions.acme.tools."acme.b": unknown keys argss @ ToolSpec']),
         (with_tool(policy=None), ['distributions.acme.tools."acme.b": expected dict, got None @ ToolPolicy']),
-        (with_tool(extra=1), ['distributions.acme.tools."acme.b".extra: is not known']),
+        (with_tool(extra=1), ['distributions.acme.tools."acme.b".extra: unknown key']),
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(data: Any, expected: list[str]) -> None:
@@ -251,7 +251,7 @@ def test_no_damage_is_a_crash(data: st.DataObject) -> None:
 def test_a_file_that_is_not_there_or_too_large_is_said_to_be_so(tmp_path: Path) -> None:
     """By the name that was given."""
     file = tmp_path / "neuroscript.lock"
-    with pytest.raises(SpecError, match=r"neuroscript\.lock: can not be read: no such file or directory$"):
+    with pytest.raises(SpecError, match=r"neuroscript\.lock: cannot be read:  no such file or directory$"):
         Lock.read(file)
     file.write_bytes(b" " * (LONGEST + 1))
     with pytest.raises(SpecError, match=rf"has more than {LONGEST} bytes$"):

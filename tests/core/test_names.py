@@ -117,4 +117,4 @@ def test_a_spec_has_a_name_of_limited_length() -> None:
     with pytest.raises(SpecError) as caught:
         ToolSpec("c" * 3, "b" * (MAX_NAME_CHARS - 3))
 
-    assert caught.value.problems == ("a name has at most 512 characters, its group included",)
+    assert caught.value.problems == ("a name, with its group, has at most 512 characters",)

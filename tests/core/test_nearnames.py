@@ -162,5 +162,5 @@ def test_tools_that_need_nothing_are_offered_first() -> None:
     with Engine(toolsets=tools, plugins="none") as engine:
         error = unknown(engine, "add")
 
-    assert str(error) == "no tool is called add; did you mean math.add or git.add?"
+    assert str(error) == "unknown tool add; did you mean math.add or git.add?"
     assert (error.code, error.retry, error.near) == ("tool.not_found", "model", ("math.add", "git.add"))

@@ -114,10 +114,10 @@ def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval
     [
         ({"allow": "fs.*"}, "allow must be a collection of strings, not str"),
         ({"deny": (5,)}, "deny[0] must be a string, not int"),
-        ({"allow": ("",)}, "allow:  matches no tool; write a name, or a pattern such as fs.*"),
-        ({"deny": ("fs.[ab]", "fs/*")}, "deny: fs.[ab] matches no tool; write a name, or a pattern such as fs.*; deny: fs/* "
-         "matches no tool; write a name, or a pattern such as fs.*"),
-        ({"deny": ("fs:delete:*",)}, "deny: fs:delete:* matches no tool; write a name, or a pattern such as fs.*"),
+        ({"allow": ("",)}, "allow:  is not a valid pattern; use a name, or a pattern such as fs.*"),
+        ({"deny": ("fs.[ab]", "fs/*")}, "deny: fs.[ab] is not a valid pattern; use a name, or a pattern such as fs.*; deny: fs/* "
+         "is not a valid pattern; use a name, or a pattern such as fs.*"),
+        ({"deny": ("fs:delete:*",)}, "deny: fs:delete:* is not a valid pattern; use a name, or a pattern such as fs.*"),
         ({"grants": "fs:read:*"}, "grants must be a collection of strings or Grants, not str"),
         ({"grants": (Capability.parse("fs:read"),)}, "grants[0] must be a string or a Grant, not Capability"),
         ({"grants": ("fs:read",)}, "a grant has a scope; write fs:read:* for the whole resource"),

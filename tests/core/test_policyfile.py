@@ -105,22 +105,22 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[policy]\n\nalow = []", ["3: policy.alow: is not known; did you mean allow?"]),
-        ("[polcy]", ["1: polcy: is not known; did you mean policy?"]),
-        ("x = 1", ["1: x: is not known"]),
+        ("[policy]\n\nalow = []", ["3: policy.alow: unknown key; did you mean allow?"]),
+        ("[polcy]", ["1: polcy: unknown key; did you mean policy?"]),
+        ("x = 1", ["1: x: unknown key"]),
         ("policy = 1", ["1: policy: must be a table, [policy]"]),
         ("[[policy]]", ["1: policy: must be a table, [policy]"]),
         ("[policy]\ncalls = 3", ["2: policy.calls: is a limit; write it under [policy.limits]"]),
         ("[policy]\nlimits = 3", ["2: policy.limits: must be a table, [policy.limits]"]),
-        ("[policy.limit]", ["1: policy.limit: is not known; did you mean limits?"]),
+        ("[policy.limit]", ["1: policy.limit: unknown key; did you mean limits?"]),
         ("[policy]\nallow = 'fs.*'", ["2: policy.allow: must be an array of texts, in brackets"]),
         ("[policy]\nallow = {a = 1}", ["2: policy.allow: must be an array of texts, in brackets"]),
         (
             '[policy]\ndeny = [\n  "fs.*", # ["\n  "a b",\n  7,\n\n  """\nx[y]""",\n]',
             [
-                "4: policy.deny[1]: a b matches no tool; write a name, or a pattern such as fs.*",
+                "4: policy.deny[1]: a b is not a valid pattern; use a name, or a pattern such as fs.*",
                 "5: policy.deny[2]: must be a text, in quotes",
-                "7: policy.deny[3]: x[y] matches no tool; write a name, or a pattern such as fs.*",
+                "7: policy.deny[3]: x[y] is not a valid pattern; use a name, or a pattern such as fs.*",
             ],
         ),
         (
@@ -137,12 +137,12 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
         ),
         ('[policy]\ntrusted = "yes"', ["2: policy.trusted: must be true or false"]),
         ("[policy]\ntrusted = 1", ["2: policy.trusted: must be true or false"]),
-        ("[policy.limits]\n\ncalls = 1.5", ["3: policy.limits.calls: must be a whole number, 0 or more, not 1.5"]),
-        ("[policy.limits]\ncalls = true", ["2: policy.limits.calls: must be a whole number, 0 or more, not True"]),
-        ("[policy.limits]\ncalls = []", ["2: policy.limits.calls: must be a whole number, 0 or more, not list"]),
-        ("[policy.limits]\ncalls = -1", ["2: policy.limits.calls: must be a whole number, 0 or more, not -1"]),
-        ("[policy.limits]\ncals = 1", ["2: policy.limits.cals: is not known; did you mean calls?"]),
-        ("[policy.limits]\ndepth = 0", ["2: policy.limits.depth: must be a whole number from 1 to 64, not 0"]),
+        ("[policy.limits]\n\ncalls = 1.5", ["3: policy.limits.calls: must be a non-negative integer, not 1.5"]),
+        ("[policy.limits]\ncalls = true", ["2: policy.limits.calls: must be a non-negative integer, not True"]),
+        ("[policy.limits]\ncalls = []", ["2: policy.limits.calls: must be a non-negative integer, not list"]),
+        ("[policy.limits]\ncalls = -1", ["2: policy.limits.calls: must be a non-negative integer, not -1"]),
+        ("[policy.limits]\ncals = 1", ["2: policy.limits.cals: unknown key; did you mean calls?"]),
+        ("[policy.limits]\ndepth = 0", ["2: policy.limits.depth: must be an integer from 1 to 64, not 0"]),
         ("[policy.limits]\nseconds = nan", ["2: policy.limits.seconds: must be a number above 0, not NaN"]),
         ("[policy.limits]\nsleep = inf", ["2: policy.limits.sleep: must be a number of 0 or more, not Infinity"]),
         ("[policy.limits]\nrates = 3", ["2: policy.limits.rates: must be a table, [policy.limits.rates]"]),
@@ -158,7 +158,7 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
             [
                 '3: policy.limits.tool_calls.fs: holds names itself; a name with a dot stands in quotes, "fs.delete"',
                 '4: policy.limits.tool_calls."fs.*": fs.* is not the name of a tool; a pattern goes to rates',
-                '5: policy.limits.tool_calls."fs.read": must be a whole number, 0 or more, not 2',
+                '5: policy.limits.tool_calls."fs.read": must be a non-negative integer, not 2',
             ],
         ),
         (
@@ -171,15 +171,15 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
         (
             "[policy.profiles.a]\ndeni = []\n[policy.profiles.a.limits]\ncalls = 'x'\n[policy.profiles.b.profiles]",
             [
-                "2: policy.profiles.a.deni: is not known; did you mean deny?",
-                "4: policy.profiles.a.limits.calls: must be a whole number, 0 or more, not x",
-                "5: policy.profiles.b.profiles: is not known",
+                "2: policy.profiles.a.deni: unknown key; did you mean deny?",
+                "4: policy.profiles.a.limits.calls: must be a non-negative integer, not x",
+                "5: policy.profiles.b.profiles: unknown key",
             ],
         ),
         ("[policy]\nprofiles = []", ["2: policy.profiles: must be a table, [policy.profiles]"]),
         ("[policy.profiles]\na = 1", ["2: policy.profiles.a: must be a table, [policy.profiles.a]"]),
         ("[policy]\nallow = [\n'a'\n'b']", ["4: unclosed array, at column 1"]),
-        ('[policy]\n"\\u001b[2J\\u202e" = 1', ['2: policy."\\x1b[2J\\u202e": is not known']),
+        ('[policy]\n"\\u001b[2J\\u202e" = 1', ['2: policy."\\x1b[2J\\u202e": unknown key']),
     ],
 )
 def test_each_fault_has_its_line_and_its_name(text: str, expected: list[str]) -> None:
@@ -192,9 +192,9 @@ def test_all_faults_of_all_tables_are_told_at_once() -> None:
     text = "[other]\n[policy]\ntrusted = 0\n[policy.limits]\ncalls = 'x'\n[policy.profiles.careful]\nallow = 3\n"
 
     assert [
-        "neuroscript.toml:1: other: is not known",
+        "neuroscript.toml:1: other: unknown key",
         "neuroscript.toml:3: policy.trusted: must be true or false",
-        "neuroscript.toml:5: policy.limits.calls: must be a whole number, 0 or more, not x",
+        "neuroscript.toml:5: policy.limits.calls: must be a non-negative integer, not x",
         "neuroscript.toml:6: policy.profiles.carful: there is no such profile; did you mean careful?",
         "neuroscript.toml:7: policy.profiles.careful.allow: must be an array of texts, in brackets",
     ] == sorted(faults(text, "carful"))
@@ -222,10 +222,10 @@ def test_the_error_holds_its_parts() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda path: None, "p.toml: can not be read: no such file or directory"),
-        (lambda path: path.mkdir(), "p.toml: can not be read: is a directory"),
-        (lambda path: os.mkfifo(path), "p.toml: can not be read: it is no file"),
-        (lambda path: path.symlink_to(path), "p.toml: can not be read: too many levels of symbolic links"),
+        (lambda path: None, "p.toml: cannot be read:  no such file or directory"),
+        (lambda path: path.mkdir(), "p.toml: cannot be read:  is a directory"),
+        (lambda path: os.mkfifo(path), "p.toml: cannot be read:  it is not a regular file"),
+        (lambda path: path.symlink_to(path), "p.toml: cannot be read:  too many levels of symbolic links"),
         (lambda path: path.symlink_to("/dev/zero"), "p.toml: has more than 1048576 bytes"),
         (lambda path: path.write_bytes(b"#" * (LONGEST + 1)), "p.toml: has more than 1048576 bytes"),
         (lambda path: path.write_bytes(b"[policy]\n# \xff"), "p.toml:2: is not UTF-8 text"),
@@ -255,7 +255,7 @@ def test_nobody_is_waited_for() -> None:
     """A terminal at which nobody types gives nothing, at once."""
     ours, theirs = os.openpty()
     try:
-        with pytest.raises(SpecError, match=r": can not be read: nothing can be read yet$"):
+        with pytest.raises(SpecError, match=r": cannot be read:  no data is available yet$"):
             load_policy(os.ttyname(theirs))
     finally:
         os.close(ours)
@@ -267,7 +267,7 @@ def test_many_faults_are_listed_up_to_a_hundred() -> None:
     text = "[policy]\n" + "".join(f"alow{index} = 1\n" for index in range(5_000))
 
     assert len(faults(text)) == 101
-    assert faults(text)[-2].startswith("neuroscript.toml:101: policy.alow99: is not known")
+    assert faults(text)[-2].startswith("neuroscript.toml:101: policy.alow99: unknown key")
     assert faults(text)[-1] == "neuroscript.toml: and 4900 more"
 
 

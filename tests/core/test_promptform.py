@@ -59,14 +59,14 @@ shop.pick(kind: string, options?: map | None, *notes: string) -> list of string
   When to use: In summer.
   Arguments:
     kind: string, one of 'tea', 'mint', required. What to pick.
-    options: map, may be left out, may be null, any other keys too.
+    options: map, optional, may be null, other keys allowed.
     options.size: int from 1 to 9, default 1. How large.
-    notes: string, any number of them, secret.
+    notes: string, any number of values, secret.
   Returns: list of string. What was picked.
   Errors: shop.closed.
-  Example: {"name": "shop.pick", "arguments": {"kind": "tea", "options": {"size": 2}, "notes": ["a", "b"]}} gives ["tea"] (two of them)
+  Example: {"name": "shop.pick", "arguments": {"kind": "tea", "options": {"size": 2}, "notes": ["a", "b"]}} returns ["tea"] (two of them)
   Example: {"name": "shop.pick", "arguments": {"kind": "mint"}}
-  Example: {"name": "shop.pick", "arguments": {"kind": "oak"}} fails: coercion.choice"""
+  Example: {"name": "shop.pick", "arguments": {"kind": "oak"}} fails with coercion.choice"""
 
 
 def test_a_tool_is_told_with_all_that_is_known_of_it() -> None:

@@ -295,7 +295,7 @@ def make_notes(path: Path) -> None:
     ("make", "reason"),
     [
         (Path.mkdir, "is a directory"),
-        (make_pipe, "it is no file"),
+        (make_pipe, "it is not a regular file"),
         (make_link, "it is a symbolic link; name the file itself"),
         (make_open, "others can open it; take another name, or chmod 600"),
         (make_notes, "it holds something else than a recording"),
@@ -318,7 +318,7 @@ def test_what_is_no_recording_is_left_as_it_is(path: Path, make: Callable[[Path]
     ("name", "text"),
     [
         ("nowhere/calls.jsonl", "^recording .*no such file or directory$"),
-        ("a\0b", "^Recording: path must be a path that "),
+        ("a\0b", "^Recording: path must be a path without "),
     ],
     ids=["no directory", "no name"],
 )
@@ -591,12 +591,12 @@ PURELY = {**GOOD, "effects": ["pure"]}
         pytest.param(b"\x89PNG\r", "is no text", id="a picture"),
         pytest.param(b"\0" * 50, "is no JSON", id="zeros"),
         pytest.param(b"nonsense", "is no JSON", id="words"),
-        pytest.param(b"[" * 100_000, "can not be read: the JSON text nests too deeply", id="brackets without an end"),
+        pytest.param(b"[" * 100_000, "cannot be read:  the JSON text nests too deeply", id="brackets without an end"),
         pytest.param(
-            b"9" * 5_000, "can not be read: a number in the JSON text is too long", id="digits without an end"
+            b"9" * 5_000, "cannot be read:  a number in the JSON text is too long", id="digits without an end"
         ),
-        pytest.param(b'{"a": 1, "a": 2}', "can not be read: the JSON text gives one key twice", id="a key twice"),
-        pytest.param(b'{"a": NaN}', "can not be read: NaN is no JSON number", id="no number"),
+        pytest.param(b'{"a": 1, "a": 2}', "cannot be read:  the JSON text contains a duplicate key", id="a key twice"),
+        pytest.param(b'{"a": NaN}', "cannot be read:  NaN is not a JSON number", id="no number"),
         pytest.param(b"[]", "is no recorded call", id="a list"),
         pytest.param({"a": 1}, "is no recorded call", id="another object"),
         pytest.param({**GOOD, "recording": 2}, "is of the form 2, and 1 can be read", id="a later form"),
@@ -608,7 +608,7 @@ PURELY = {**GOOD, "effects": ["pure"]}
         pytest.param({**GOOD, "effects": "pure"}, "is no recorded call", id="effects as a text"),
         pytest.param({**GOOD, "fingerprint": None}, "is no recorded call", id="no fingerprint"),
         pytest.param({"recording": 1, "tool": "a", "left_out": "secret", "args": []}, "is no recorded call", id="both"),
-        pytest.param({**PURELY, "args": [{"$base64": "?"}]}, "holds a value that can not be read", id="no base64"),
+        pytest.param({**PURELY, "args": [{"$base64": "?"}]}, "holds a value that can not be read", id="not base64"),
         pytest.param({**PURELY, "result": {"$floats": [1e99]}}, "holds a value that can not be read", id="no floats"),
         pytest.param(b"x" * (LONGEST + 5), f"has more than {LONGEST} bytes", id="a line without an end"),
     ],

@@ -427,7 +427,7 @@ def errors() -> Iterator[tuple[Any, str]]:
     problem = Problem("map['canary']", "arg.type", "one of canary", "canary", "such as canary")
     told = f"map['{MARK}']: expected one of {MARK}, got {MARK} (such as {MARK})"
     yield ToolFailed("a canary", tool="g.t", code="x.y", retry="later"), f"g.t: a {MARK}"
-    yield ToolNotFound("canary", ["canary.a"]), f"no tool is called {MARK}; did you mean {MARK}.a?"
+    yield ToolNotFound("canary", ["canary.a"]), f"unknown tool {MARK}; did you mean {MARK}.a?"
     yield ArgumentError([problem], "g.t", found=3), f"g.t: {told}; and 2 more"
     yield ArgumentError(lambda: [problem], "g.t"), f"g.t: {told}"
     yield PolicyError("needs canary", tool="g.t", need="fs:read:canary", rule="canary*"), f"g.t: needs {MARK}"
@@ -611,7 +611,7 @@ def test_arguments_that_do_not_fit_tell_no_secret(door: str, watched: bool) -> N
     }
 
     error = doors[door]().error if door == "execute" else refusal(doors[door])
-    assert str(error) == f"g.t: {MARK}: expected only counts, got an unknown name with int"
+    assert str(error) == f"g.t: {MARK}: expected only counts, got an unknown name of type int"
 
 
 def test_what_would_become_of_a_call_tells_no_secret() -> None:
@@ -629,7 +629,7 @@ def test_what_would_become_of_a_call_tells_no_secret() -> None:
     short, needed, unknown, unfit = engine.check(calls)
 
     assert (short.need, needed.need, needed.tool) == ("fs:read", "fs:read", "g.t")
-    assert (unknown.tool, unknown.text) == (MARK, f"no tool is called {MARK}")
+    assert (unknown.tool, unknown.text) == (MARK, f"unknown tool {MARK}")
     assert "canary_0123456789" not in repr(unfit) and MARK in unfit.text
 
 

@@ -212,9 +212,9 @@ def test_a_watched_tool_is_told_with_its_new_definition(tmp_path: Path) -> None:
         ("raise SystemExit", "cannot be loaded: SystemExit (a.py, line 1)"),
         (
             "x = 1",
-            "it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar)",
+            "it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar)",
         ),
-        (None, "there is no such file of Python, nor a package (a directory with __init__.py)"),
+        (None, "no such Python file or package (a directory with __init__.py)"),
     ],
 )
 def test_a_reload_that_fails_leaves_the_old_tools(
@@ -351,4 +351,4 @@ def test_a_directory_of_plugins_is_loaded_and_a_broken_one_is_named(engine: Engi
     ]
     assert engine.plugin_errors == errors
     (missing,) = engine.load_plugins(tmp_path / "nowhere")
-    assert missing.reason == "it can not be read (FileNotFoundError)"
+    assert missing.reason == "it cannot be read (FileNotFoundError)"

@@ -272,7 +272,7 @@ def test_a_schema_is_shared_and_can_not_be_changed() -> None:
         lambda: schema["properties"]["a"]["items"]["enum"].append("y"),
         lambda: schema["required"].__iadd__(["b"]),
     ):
-        with pytest.raises(TypeError, match="can not be changed"):
+        with pytest.raises(TypeError, match="read-only"):
             change()
     for copied in (copy.deepcopy(schema), pickle.loads(pickle.dumps(schema)), json.loads(json.dumps(schema))):
         copied["properties"]["a"]["items"]["enum"].append("y")
@@ -290,7 +290,7 @@ def test_an_example_that_json_can_not_say_is_refused() -> None:
 
     with pytest.raises(SpecError) as caught:
         spec_to_schema(spec)
-    assert str(caught.value) == "g.t: an example holds set, for which JSON has no word"
+    assert str(caught.value) == "g.t: an example contains set, which JSON cannot represent"
 
 
 FOREIGN: dict[str, Any] = {
@@ -337,20 +337,20 @@ def test_what_a_schema_says_beyond_a_spec_is_kept_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("given_by_name", "text"),
     [
-        ({"code": "a"}, "shop.order: code: expected a text that matches ^[A-Z]+$, got str of length 1"),
+        ({"code": "a"}, "shop.order: code: expected a string that matches ^[A-Z]+$, got str of length 1"),
         ({"code": "B", "odd": "4"}, "shop.order: odd: expected a multiple of 3, got int"),
-        ({"code": "B", "tags": '["a", "a"]'}, "shop.order: tags: expected each item once, got list of length 2"),
+        ({"code": "B", "tags": '["a", "a"]'}, "shop.order: tags: expected unique items, got list of length 2"),
         (
             {"code": "B", "tags": [], "mail": "canary"},
-            "shop.order: mail: expected a text in the format email, got str of length 6",
+            "shop.order: mail: expected a string in the format email, got str of length 6",
         ),
         (
             {"code": "B", "mail": "a@b.example"},
-            "shop.order: expected the keys that go with those that were given, got dict of length 2",
+            "shop.order: expected the keys that other keys require, got dict of length 2",
         ),
         (
             {"code": "B", "either": 1.5},
-            "shop.order: either: expected exactly one of several things that the schema describes, got float",
+            "shop.order: either: expected a value that matches exactly one of the schemas in oneOf, got float",
         ),
         ({"code": "A"}, "shop.order: expected the key odd, got dict of length 1"),
         (
@@ -477,7 +477,7 @@ def test_a_schema_that_holds_itself_is_asked_at_every_level() -> None:
     assert bind_named(spec, {"node": {"value": 1, "next": {"value": 2, "next": {"value": 3}}}})
     with pytest.raises(ArgumentError) as caught:
         bind_named(spec, {"node": {"value": 1, "next": {"value": 2, "next": {"value": 0}}}})
-    assert str(caught.value) == "g.tree: expected what the schema asks, got dict"
+    assert str(caught.value) == "g.tree: expected a value that matches the schema, got dict"
     assert spec_to_schema(spec) == TREE
 
 
@@ -504,30 +504,30 @@ ROOT: dict[str, Any] = {"type": "object"}
         (nested(5000), ["#: nests deeper than 64 levels"]),
         ({**ROOT, "description": "x" * 10_000_000}, ["#: more than 50000 values or 1048576 characters"]),
         ({**ROOT, "enum": [0] * 60_000}, ["#: more than 50000 values or 1048576 characters"]),
-        (laughs(9), ["#: more than 20000 schemas when its references are replaced by what they name"]),
+        (laughs(9), ["#: more than 20000 schemas after its references are expanded"]),
         (
             {**ROOT, "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}]}}},
-            ["#: a $ref comes back to itself without coming to another value"],
+            ["#: a $ref leads back to itself without reaching another value"],
         ),
         (
             {**ROOT, "$ref": "#"},
-            ["#: a $ref comes back to itself without coming to another value"],
+            ["#: a $ref leads back to itself without reaching another value"],
         ),
         (
             {**ROOT, "properties": {"a": {"$ref": "http://127.0.0.1:9/a.json"}, "b": {"$ref": "#/nothing"}}},
             [
-                "#/properties/b/$ref: names no schema in here",
-                "#/properties/a/$ref: only references into the schema itself are followed, as in #/$defs/name",
+                "#/properties/b/$ref: no such schema in this document",
+                "#/properties/a/$ref: only references within the schema are supported, such as #/$defs/name",
             ],
         ),
-        ({"type": "array"}, ["#: a tool takes an object; write type: object"]),
+        ({"type": "array"}, ["#: the arguments of a tool are an object; write type: object"]),
         (
             {**ROOT, "properties": {"a": {"type": "strin"}}},
-            ["#/properties/a/type: is not what JSON Schema allows there"],
+            ["#/properties/a/type: not valid JSON Schema"],
         ),
         (
             {**ROOT, "properties": {"a": {"type": "string", "pattern": "(a"}}},
-            ["#/properties/a/pattern: is not what JSON Schema allows there"],
+            ["#/properties/a/pattern: not valid JSON Schema"],
         ),
         ({**ROOT, "$schema": "https://json-schema.org/draft-04/schema"}, None),
         ({**ROOT, "properties": {"a b": {}}}, None),
@@ -539,9 +539,12 @@ ROOT: dict[str, Any] = {"type": "object"}
         ({**ROOT, "x-neuroscript": {"examples": [{"args": {"bytes": "?"}}]}}, None),
         ({**ROOT, "x-neuroscript": {"spec": {}}}, None),
         ({**ROOT, "x-neuroscript": {"examples": [{"args": {"embedding": [10**400]}}]}}, None),
-        ({**ROOT, "properties": {"a": {"type": [{}]}}}, ["#/properties/a/type: expected a word, or a list of words"]),
-        ({**ROOT, "minimum": float("nan")}, ["#: holds something that JSON has no word for"]),
-        ([], ["#: a tool takes an object; write type: object"]),
+        (
+            {**ROOT, "properties": {"a": {"type": [{}]}}},
+            ["#/properties/a/type: expected a type name or a list of type names"],
+        ),
+        ({**ROOT, "minimum": float("nan")}, ["#: contains a value that JSON cannot represent"]),
+        ([], ["#: the arguments of a tool are an object; write type: object"]),
     ],
     ids=range(23),
 )
@@ -632,7 +635,8 @@ def test_without_the_extra_a_schema_that_asks_more_is_refused(monkeypatch: pytes
     with pytest.raises(SpecError) as caught:
         spec_from_schema("g.t", asked)
     assert str(caught.value) == (
-        'g.t: the schema asks more than a spec can say; pip install "neuroscript[schema]" brings what holds values to it'
+        "g.t: the schema has constraints that a spec cannot express; "
+        'install the validator with: pip install "neuroscript[schema]"'
     )
 
 
@@ -642,7 +646,7 @@ def test_a_spec_may_not_have_a_schema_of_other_arguments() -> None:
 
     with pytest.raises(SpecError) as caught:
         attrs.evolve(spec, args=spec.args[1:])
-    assert str(caught.value) == "shop.order: the schema has other properties than the tool has arguments"
+    assert str(caught.value) == "shop.order: the properties of the schema differ from the arguments of the tool"
 
 
 def test_an_argument_of_a_schema_can_be_hidden() -> None:
@@ -671,9 +675,7 @@ def test_an_argument_that_others_depend_on_can_not_be_hidden() -> None:
 
     with pytest.raises(SpecError) as caught:
         tools.hiding("shop.order", code="A")
-    assert (
-        str(caught.value) == "shop.order: its schema asks something of several arguments together; none can be injected"
-    )
+    assert str(caught.value) == "shop.order: its schema constrains several arguments together, so none can be injected"
 
 
 def test_what_was_changed_after_the_import_comes_back_too() -> None:

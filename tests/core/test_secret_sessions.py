@@ -426,7 +426,7 @@ def test_a_resumed_call_that_no_longer_fits_shows_no_secret(engine: Engine) -> N
 
     assert str(result.error) == (
         f"t.echo: value: expected a JSON-like value, got nothing; "
-        f"{MARK}: expected only value, got an unknown name with int"
+        f"{MARK}: expected only value, got an unknown name of type int"
     )
 
 

@@ -88,7 +88,7 @@ FAULTS = [
         "[mcp.files]\ncommand = 'rm -rf'\nurls = 'x'",
         [
             "2: mcp.files.command: must be an array of texts, the program and its arguments",
-            "3: mcp.files.urls: is not known; did you mean url?",
+            "3: mcp.files.urls: unknown key; did you mean url?",
         ],
     ),
     ("[mcp.a]\ncommand = []", ["2: mcp.a.command: must be an array of texts, the program and its arguments"]),
@@ -120,7 +120,7 @@ FAULTS = [
     (
         "[mcp.a]\ncommand = ['x']\ntimeout = 0\ntrusted = 'yes'\nskip = 1\ncwd = ''\ngroup = 'a b'\naccepted = 3",
         [
-            "3: mcp.a.timeout: must be a finite number of seconds above 0",
+            "3: mcp.a.timeout: must be a positive, finite number of seconds",
             "4: mcp.a.trusted: must be true or false",
             "5: mcp.a.skip: must be true or false",
             "6: mcp.a.cwd: must be the path of a directory, in quotes",
@@ -128,8 +128,8 @@ FAULTS = [
             "8: mcp.a.accepted: must be the path of a file, in quotes",
         ],
     ),
-    ("[mcp.a]\ncommand = ['x']\ntimeout = inf", ["3: mcp.a.timeout: must be a finite number of seconds above 0"]),
-    ("[mcp.a]\ncommand = ['x']\ntimeout = true", ["3: mcp.a.timeout: must be a finite number of seconds above 0"]),
+    ("[mcp.a]\ncommand = ['x']\ntimeout = inf", ["3: mcp.a.timeout: must be a positive, finite number of seconds"]),
+    ("[mcp.a]\ncommand = ['x']\ntimeout = true", ["3: mcp.a.timeout: must be a positive, finite number of seconds"]),
     (
         "[mcp.a]\ncommand = ['x']\nselect = ['a.*', 'a b', 3]",
         [
@@ -153,9 +153,9 @@ FAULTS = [
     (
         "[policy]\nalow = []\n[mcp.a]\ncomand = []",
         [
-            "2: policy.alow: is not known; did you mean allow?",
+            "2: policy.alow: unknown key; did you mean allow?",
             "3: mcp.a: give a command or a url, one of the two",
-            "4: mcp.a.comand: is not known; did you mean command?",
+            "4: mcp.a.comand: unknown key; did you mean command?",
         ],
     ),
 ]  # fmt: skip

@@ -109,19 +109,19 @@ def test_a_traceback_shows_the_line_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("text", "name", "problem"),
     [
-        ("x = 1", None, "no callable found; write a function, as in def count(text: str) -> int"),
-        ("", None, "no callable found; write a function, as in def count(text: str) -> int"),
+        ("x = 1", None, "no callable found; define a function, such as def count(text: str) -> int"),
+        ("", None, "no callable found; define a function, such as def count(text: str) -> int"),
         ("class A: ...\nfrom math import floor\ndef _f() -> int: return 1", None,
-         "no callable found; write a function, as in def count(text: str) -> int"),
+         "no callable found; define a function, such as def count(text: str) -> int"),
         ("def f() -> int: return 1\ndef g() -> int: return 1", None,
-         "multiple callables found: f, g; say which one is meant by func_name"),
+         "multiple callables found: f, g; choose one with func_name"),
         ("def f() -> int: return 1\ndef g() -> int: return 1", "zz", "no callable named zz; there is f, g"),
         ("f = 5", "f", "no callable named f; there is none"),
         ("", "given", "no callable named given; there is none"),
         ("class A: ...", "A", "no callable named A; there is none"),
-        ("\ndef f(", None, "the text is no Python: '(' was never closed, line 2"),
-        ("1 / 0", None, "the text raised ZeroDivisionError"),
-        ("raise SystemExit(3)", None, "the text raised SystemExit"),
+        ("\ndef f(", None, "the source is not valid Python: '(' was never closed, line 2"),
+        ("1 / 0", None, "the source raised ZeroDivisionError"),
+        ("raise SystemExit(3)", None, "the source raised SystemExit"),
         (b"def f() -> int: return 1", None, "text must be a string, not bytes"),
     ],
 )  # fmt: skip
@@ -142,7 +142,7 @@ def test_a_function_that_can_be_no_tool_is_told_like_others() -> None:
     with pytest.raises(SpecError) as caught:
         from_code("def f(a: list) -> int: return 1", group="g")
 
-    assert (str(caught.value), remains()) == ("f: a: list names no ArgType; write list[Any]", before)
+    assert (str(caught.value), remains()) == ("f: a: list is not supported; use list[Any]", before)
 
 
 def test_an_interrupt_leaves_nothing_and_passes() -> None:

@@ -30,7 +30,7 @@ from neuroscript import (
 )
 
 INT, STRING, MAP = ArgType.INT, ArgType.STRING, ArgType.MAP
-NAME = "name must be 1 to 128 printable characters without blanks, braces, brackets and quotes"
+NAME = "name must be 1 to 128 printable characters without whitespace, braces, brackets and quotes"
 BOUNDS = "minimum must be a finite number"
 
 
@@ -57,59 +57,59 @@ class Loose:
         (lambda: ArgSpec("a\n", INT), f"argument a\\n: {NAME}"),
         (lambda: ArgSpec("x" * 129, INT), f"argument {'x' * 64}…: {NAME}"),
         (lambda: ArgSpec(5, INT), f"argument ?: {NAME}, not int"),
-        (lambda: ArgSpec("a", ArgType.VOID), "argument a: void is a type of results alone"),
+        (lambda: ArgSpec("a", ArgType.VOID), "argument a: void is valid for results only"),
         (lambda: ArgSpec("a", INT, default="x"), "argument a: the default does not fit: expected int, got str "
-         "(a text must be decimal digits, such as 42)"),
+         "(a string must be a decimal integer, such as 42)"),
         (lambda: ArgSpec("a", INT, required=True, default=1), "argument a: a required argument has no default"),
         (lambda: ArgSpec("a", INT, required="yes"), "argument a: required must be True or False, not str"),
         (lambda: ArgSpec("a", INT, choices=(1, "2")), "argument a: each choice must be of type int"),
         (lambda: ArgSpec("a", INT, choices=(True,)), "argument a: each choice must be of type int"),
-        (lambda: ArgSpec("a", MAP, choices=({},)), "argument a: choices belong to texts, numbers, truth values and "
-         "slices of them, not to map"),
+        (lambda: ArgSpec("a", MAP, choices=({},)), "argument a: choices are valid for strings, numbers, booleans and slices of them, not for"
+         " map"),
         (lambda: ArgSpec("a", INT, choices=(1, 2), default=3), "argument a: the default does not fit: expected int, one "
          "of 1, 2, got another int"),
         (lambda: ArgSpec("a", INT, minimum=2, maximum=1), "argument a: minimum is above maximum"),
         (lambda: ArgSpec("a", INT, minimum=float("nan")), f"argument a: {BOUNDS}"),
         (lambda: ArgSpec("a", INT, minimum=True), f"argument a: {BOUNDS}, not bool"),
-        (lambda: ArgSpec("a", STRING, minimum=1), "argument a: minimum and maximum do not belong to string"),
-        (lambda: ArgSpec("a", INT, min_length=1), "argument a: min_length and max_length do not belong to int"),
-        (lambda: ArgSpec("a", STRING, max_length=-1), "argument a: max_length must be a whole number, 0 or more"),
-        (lambda: ArgSpec("a", INT, keys=(ArgSpec("k", INT),)), "argument a: keys, extra_keys and cls belong to map and "
-         "slice_map, not to int"),
+        (lambda: ArgSpec("a", STRING, minimum=1), "argument a: minimum and maximum are not valid for string"),
+        (lambda: ArgSpec("a", INT, min_length=1), "argument a: min_length and max_length are not valid for int"),
+        (lambda: ArgSpec("a", STRING, max_length=-1), "argument a: max_length must be a non-negative integer"),
+        (lambda: ArgSpec("a", INT, keys=(ArgSpec("k", INT),)), "argument a: keys, extra_keys and cls are valid for map and slice_map, not for"
+         " int"),
         (lambda: ArgSpec("a", MAP, keys=(1,)), "argument a: keys[0] must be an ArgSpec, not int"),
-        (lambda: ArgSpec("a", MAP, keys=(ArgSpec("k", INT), ArgSpec("k", INT))), "argument a: two keys are called k"),
-        (lambda: ArgSpec("a", MAP, extra_keys=True), "argument a: extra_keys belongs to keys that are written out"),
+        (lambda: ArgSpec("a", MAP, keys=(ArgSpec("k", INT), ArgSpec("k", INT))), "argument a: duplicate key k"),
+        (lambda: ArgSpec("a", MAP, extra_keys=True), "argument a: extra_keys requires explicit keys"),
         (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an attrs class, a dataclass, a TypedDict or an Enum"),
-        (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node holds itself; write keys and Any instead"),
-        (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: list names no ArgType; write list[Any]"),
+        (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node contains itself; use keys and Any instead"),
+        (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: list is not supported; use list[Any]"),
         (lambda: ArgSpec("a", INT, nullable=1, minimum="x", description=None), "argument a: nullable must be True or "
-         "False, not int; description must be a string of valid Unicode, without lone surrogates, not None; "
+         "False, not int; description must be a valid Unicode string, without lone surrogates, not None; "
          f"{BOUNDS}, not str"),
-        (lambda: ToolSpec("a__b", "g"), "g.a__b: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter "
-         "and has no __"),
-        (lambda: ToolSpec("a.b", "g"), "g.a.b: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter "
-         "and has no __"),
-        (lambda: ToolSpec("a", "g."), "g..a: a name, and each part of a group, is a-z, 0-9 and _, starts with a letter and "
-         "has no __"),
+        (lambda: ToolSpec("a__b", "g"), "g.a__b: a name, and each part of a group, must consist of a-z, 0-9 and _, start with a letter and not contain __"
+         ""),
+        (lambda: ToolSpec("a.b", "g"), "g.a.b: a name, and each part of a group, must consist of a-z, 0-9 and _, start with a letter and not contain __"
+         ""),
+        (lambda: ToolSpec("a", "g."), "g..a: a name, and each part of a group, must consist of a-z, 0-9 and _, start with a letter and not contain __"
+         ""),
         (lambda: ToolSpec("a", "g", (1,)), "g.a: args[0] must be an ArgSpec, not int"),
-        (lambda: ToolSpec("a", "g", (ArgSpec("x", INT), ArgSpec("x", STRING)), variadic="no"), "g.a: two arguments are "
-         "called x; variadic must be True or False, not str"),
-        (lambda: ToolSpec("a", "g", variadic=True), "g.a: variadic needs a last argument without a default"),
-        (lambda: ToolSpec("a", "g", description=5), "g.a: description must be a string of valid Unicode, "
-         "without lone surrogates, not int"),
-        (lambda: ToolSpec("a", "g", when_to_use="\ud800"), "g.a: when_to_use must be a string of valid Unicode, "
-         "without lone surrogates"),
-        (lambda: Example(5), "example: args must be a list or tuple, or a mapping with strings as keys, not int"),
+        (lambda: ToolSpec("a", "g", (ArgSpec("x", INT), ArgSpec("x", STRING)), variadic="no"), "g.a: duplicate argument"
+         " x; variadic must be True or False, not str"),
+        (lambda: ToolSpec("a", "g", variadic=True), "g.a: variadic requires a last argument without a default"),
+        (lambda: ToolSpec("a", "g", description=5), "g.a: description must be a valid Unicode string, without lone surrogates"
+         ", not int"),
+        (lambda: ToolSpec("a", "g", when_to_use="\ud800"), "g.a: when_to_use must be a valid Unicode string, without lone surrogates"
+         ""),
+        (lambda: Example(5), "example: args must be a list or tuple, or a mapping with string keys, not int"),
         (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool has no other effect but idempotent"),
         (lambda: ToolPolicy(effects=("magic",)), "policy: magic is not an effect (clock, deletes, exec, idempotent, model, "
          "net, prompts, pure, random, reads, writes)"),
         (lambda: ToolPolicy(capabilities=("fs",)), "policy: fs is not a capability; write "
          "resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt"),
-        (lambda: ToolPolicy(capabilities="fs:read", timeout=0), "policy: timeout must be a finite number of seconds "
-         "above 0, or None; capabilities must be a collection of strings or Capabilities, not str"),
-        (lambda: SizeLimits(depth=-1, nodes=True), "SizeLimits: depth must be a whole number, 0 or more; nodes must be "
-         "a whole number, 0 or more, not bool"),
-        (lambda: Toolset("A B"), "toolset A B: its name is not that of a group"),
+        (lambda: ToolPolicy(capabilities="fs:read", timeout=0), "policy: timeout must be a positive, finite number of seconds"
+         ", or None; capabilities must be a collection of strings or Capabilities, not str"),
+        (lambda: SizeLimits(depth=-1, nodes=True), "SizeLimits: depth must be a non-negative integer; nodes must be "
+         "a non-negative integer, not bool"),
+        (lambda: Toolset("A B"), "toolset A B: the name is not a valid group name"),
     ],
 )  # fmt: skip
 def test_a_bad_spec_can_not_be_made(make: Any, text: str) -> None:
@@ -126,7 +126,7 @@ def test_an_unknown_type_lists_the_words() -> None:
     with pytest.raises(SpecError) as caught:
         ArgSpec("a", "number")  # type: ignore[arg-type]
 
-    assert f"argument a: number is no ArgType; the words are {', '.join(ArgType)}" == str(caught.value)
+    assert f"argument a: number is not an ArgType; use one of {', '.join(ArgType)}" == str(caught.value)
 
 
 def test_a_spec_takes_words_for_types_and_is_canonical() -> None:
@@ -150,7 +150,7 @@ def test_nil_is_always_nullable() -> None:
         (lambda a: None, False, "g.t: func must take (rt, a), not (a)"),
         (lambda rt, b: None, False, "g.t: func must take (rt, a), not (rt, b)"),
         (lambda rt, a, b: None, False, "g.t: func must take (rt, a), not (rt, a, b)"),
-        (lambda rt, a, *, b: None, False, "g.t: func is called by position, but asks for b by name"),
+        (lambda rt, a, *, b: None, False, "g.t: func is called with positional arguments, but b is keyword-only"),
         (lambda rt, a: None, True, "g.t: the spec is variadic; func must take *a"),
         (5, False, "g.t: func must be a function, not int"),
     ],
@@ -176,12 +176,12 @@ def test_a_function_that_takes_values_may_call_them_as_it_likes() -> None:
     ("example", "text"),
     [
         (Example((1, 2)), "g.t: example 1: its arguments do not fit: g.t: expected at most 1 arguments, got 2"),
-        (Example({"a": "x"}), "g.t: example 1: its arguments do not fit: g.t: a: expected int, got str (a text must be "
-         "decimal digits, such as 42)"),
+        (Example({"a": "x"}), "g.t: example 1: its arguments do not fit: g.t: a: expected int, got str (a string must be a decimal integer, such as 42"
+         ")"),
         (Example((1,), "x"), "g.t: example 1: its result does not fit: expected int, got str"),
-        (Example((1,), error="coercion.format"), "g.t: example 1: its arguments fit, and coercion.format was expected"),
-        (Example(("x",), error="arg.missing"), "g.t: example 1: its arguments do not fit: g.t: a: expected int, got str (a "
-         "text must be decimal digits, such as 42)"),
+        (Example((1,), error="coercion.format"), "g.t: example 1: its arguments are valid, but coercion.format was expected"),
+        (Example(("x",), error="arg.missing"), "g.t: example 1: its arguments do not fit: g.t: a: expected int, got str (a string must be a decimal integer, such as 42"
+         ")"),
     ],
 )  # fmt: skip
 def test_every_example_is_bound_when_the_tool_is_made(example: Example, text: str) -> None:
@@ -290,10 +290,10 @@ def test_everything_wrong_with_data_is_said_at_once() -> None:
     words = ", ".join(ArgType)
     assert caught.value.problems == (
         "expected str, got int @ ToolSpec.name",
-        f"nubmer is no ArgType; the words are {words} @ ToolSpec.args[0].type",
+        f"nubmer is not an ArgType; use one of {words} @ ToolSpec.args[0].type",
         "expected bool, got str @ ToolSpec.args[0].required",
         "missing key name @ ToolSpec.args[1].name",
-        "min_length and max_length do not belong to int @ ToolSpec.args[1].mapKeySpecs[0]",
+        "min_length and max_length are not valid for int @ ToolSpec.args[1].mapKeySpecs[0]",
         "unknown keys nme @ ToolSpec.args[1]",
         "expected str, got None @ ToolSpec.returnType",
         "expected bool, got str @ ToolSpec.variadic",

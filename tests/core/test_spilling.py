@@ -277,10 +277,10 @@ def test_other_doors_give_what_they_gave(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"over": -1}, "over must be a whole number of bytes, 0 or more"),
-        ({"over": True}, "over must be a whole number of bytes, 0 or more, not bool"),
-        ({"shown": 1.5}, "shown must be a whole number of characters, 0 or more, not float"),
-        ({"most": 0}, "most must be a whole number of bytes, no less than over"),
+        ({"over": -1}, "over must be a non-negative integer (bytes)"),
+        ({"over": True}, "over must be a non-negative integer (bytes), not bool"),
+        ({"shown": 1.5}, "shown must be a non-negative integer (characters), not float"),
+        ({"most": 0}, "most must be an integer (bytes) of at least `over`"),
         ({"folder": "../out"}, "folder must be a path below the sandbox"),
         ({"folder": 5}, "folder must be a path below the sandbox, not int"),
     ],

@@ -54,7 +54,7 @@ PAGE = f"""\
 
 # shop
 
-| tool | does |
+| tool | description |
 | --- | --- |
 | `shop.close` | Close a shop. \\# For good |
 
@@ -72,12 +72,12 @@ Close a shop. \\# For good
 
 **When to use:** At night.
 
-| argument | type | given | description |
+| argument | type | required | description |
 | --- | --- | --- | --- |
 | town | string, one of 'Oslo', 'a&#124;b' | required | Which \\*one\\*. |
-| options | map | default \\{{"size": 2\\}}, any other keys too |  |
+| options | map | default \\{{"size": 2\\}}, other keys allowed |  |
 | options.size | int of at least 1 | default 1 | How large. |
-| pins | int | may be left out, may be null, secret |  |
+| pins | int | optional, may be null, secret |  |
 
 **Returns:** bool: Whether it was open.
 

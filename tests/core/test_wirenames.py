@@ -62,7 +62,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(RegistryError):
         WireNames.of([other, LONG])
     wire = WireNames().wire(LONG.full_name)
-    assert str(caught.value) == f"g.{'x' * 62}… and {other.full_name} would both be called {wire}"
+    assert str(caught.value) == f"g.{'x' * 62}… and {other.full_name} would both be named {wire}"
 
 
 def test_one_tool_twice_is_one_tool() -> None:

@@ -110,10 +110,10 @@ def test_a_name_that_is_too_long_is_not_found() -> None:
         result = engine.execute(ToolCall("g__" * 1_000))
         (decision,) = engine.check([ToolCall("g__" * 1_000)])
 
-    assert str(caught.value) == f"no tool is called {('tool.' * 20)[:64]}…"
+    assert str(caught.value) == f"unknown tool {('tool.' * 20)[:64]}…"
     assert (caught.value.code, caught.value.retry, caught.value.near) == ("tool.not_found", "model", ())
     assert result.error is not None
-    assert (str(result.error), result.error.retry) == (f"no tool is called {('g__' * 30)[:64]}…", "model")
+    assert (str(result.error), result.error.retry) == (f"unknown tool {('g__' * 30)[:64]}…", "model")
     assert (decision.allowed, decision.code, decision.retry) == (False, "tool.not_found", "model")
 
 
@@ -123,7 +123,7 @@ def test_a_pattern_that_is_too_long_is_refused() -> None:
         ExecutionPolicy(allow=("*a" * 300,), preapproved=("a" * 513,))
 
     assert caught.value.problems == (
-        f"allow: {('*a' * 300)[:64]}… matches no tool; write a name, or a pattern such as fs.*",
+        f"allow: {('*a' * 300)[:64]}… is not a valid pattern; use a name, or a pattern such as fs.*",
         f"preapproved: {'a' * 64}… is not the exact name of a tool; no pattern counts here",
     )
 
@@ -162,7 +162,7 @@ def test_an_error_of_many_unknown_names_says_how_many_there_are() -> None:
             engine.call_named("g.t", unknown_names(500_000))
 
     error = caught.value
-    first = "alpah0: expected only alpha, got an unknown name with int (did you mean alpha?)"
+    first = "alpah0: expected only alpha, got an unknown name of type int (did you mean alpha?)"
     assert str(error).startswith(f"g.t: {first}; ")
     assert str(error).endswith("; and 499980 more")
     assert str(error).count("did you mean alpha?") == 20
@@ -320,6 +320,6 @@ def test_a_plan_of_unknown_tools_searches_near_names_for_a_hundred() -> None:
             assert len(found) == count  # type: ignore[arg-type]
             work.append(calls_in(partial(_plans(), engine, plan)))
 
-    assert found[0] == "nodes.n0.tool: no tool is called g.x0t; did you mean g.t?"  # type: ignore[index]
-    assert found[-1] == f"nodes.n{count - 1}.tool: no tool is called g.x{count - 1}t"  # type: ignore[index]
+    assert found[0] == "nodes.n0.tool: unknown tool g.x0t; did you mean g.t?"  # type: ignore[index]
+    assert found[-1] == f"nodes.n{count - 1}.tool: unknown tool g.x{count - 1}t"  # type: ignore[index]
     assert (work[1] - work[0]) / 200 < 60

@@ -37,7 +37,7 @@ def order(item: str, count: int = 1) -> str:
     return f"{count} {item}"
 
 
-WRAP = "a function becomes a tool by @toolset.tool, or by tool(function, group='my')"
+WRAP = "turn a function into a tool with @toolset.tool, or with tool(function, group='my')"
 
 
 def engine_of(**parts: Any) -> Engine:
@@ -108,14 +108,14 @@ def engine_of(**parts: Any) -> Engine:
         ),
         (
             lambda: engine_of().execute(ToolCall("shop.order"), timeout="5"),  # type: ignore[arg-type]
-            "execute: timeout must be a finite number of seconds above 0, not str",
+            "execute: timeout must be a positive, finite number of seconds, not str",
         ),
         (
             lambda: engine_of().check(["shop.order"]),  # type: ignore[list-item]
             "check: calls[0] must be a ToolCall, or a dict of name, arguments and id, not str; "
             "neuroscript.llm.wire.read_call reads the calls of model APIs",
         ),
-        (lambda: engine_of().close("now"), "close: grace must be a number of seconds, 0 or more, not str"),  # type: ignore[arg-type]
+        (lambda: engine_of().close("now"), "close: grace must be a non-negative number of seconds, not str"),  # type: ignore[arg-type]
     ],
     ids=lambda each: each[:60] if isinstance(each, str) else "",
 )
@@ -246,7 +246,7 @@ def test_a_path_that_no_file_can_have_is_refused(name: str, parameter: str, take
     with pytest.raises(SpecError) as caught:
         take(path)
 
-    rule = "a path that the system can open, without null characters and lone surrogates"
+    rule = "a path without null characters and lone surrogates"
     assert str(caught.value) == f"{name}: {parameter} must be {rule}"
 
 
@@ -266,5 +266,5 @@ def test_numbers_of_subclasses_are_accepted() -> None:
             engine.execute(ToolCall("n.t"), timeout=True)
         assert engine.close(Float64(1)) == ()
 
-    assert str(caught.value) == "execute: timeout must be a finite number of seconds above 0, not bool"
+    assert str(caught.value) == "execute: timeout must be a positive, finite number of seconds, not bool"
     assert [(each.done, each.total) for each in told] == [(0.5, 1.0)] * 2

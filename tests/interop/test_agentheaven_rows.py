@@ -407,7 +407,7 @@ def test_ah_14_a_state_without_it_is_the_hosts_fault(action: ToolSpec) -> None:
 
     assert "host" == caught.value.retry
     assert str(caught.value) == (
-        "agentheaven.user_action: user_id: expected string, got nothing, for the state has no user_id (its host gives this argument)"
+        "agentheaven.user_action: user_id: expected string, got nothing: the state has no user_id (the host supplies this argument)"
     )
 
 
@@ -698,7 +698,7 @@ def test_ah_31_a_signature_is_a_call(search: ToolSpec) -> None:
     """What must be given and is not stands by its name; what does not fit is refused."""
     assert "search_database(query='example', limit=10)" == search.signature(query="example", limit="10")
     assert "search_database(query, limit=10)" == search.signature()
-    with pytest.raises(ArgumentError, match="nope: expected only query, limit, got an unknown name with int"):
+    with pytest.raises(ArgumentError, match="nope: expected only query, limit, got an unknown name of type int"):
         search.signature(nope=1)
 
 
@@ -786,7 +786,7 @@ def test_ah_34_a_fastmcp_server_takes_the_tool_without_what_is_bound(action: Too
     assert {"result": "User user456 performed: logout"} == second.structured_content
     assert wrong.is_error
     assert (
-        "error arg.invalid: action: expected string, got int; user_id: expected only action, got an unknown name with "
+        "error arg.invalid: action: expected string, got int; user_id: expected only action, got an unknown name of type "
         "str. Mend the call and make it again."
     ) == wrong.content[0].text
 
@@ -1161,7 +1161,7 @@ def test_ah_52_an_argument_without_a_hint_is_refused() -> None:
         """
         return a
 
-    with pytest.raises(SpecError, match="query: has no annotation; write str"):
+    with pytest.raises(SpecError, match="query: has no annotation; use str"):
         ToolSpec.from_function(untyped)
     assert "Raises:\n    ValueError: When a is invalid" in ToolSpec.from_function(told).docstring
 
@@ -1226,8 +1226,8 @@ def test_ah_53_a_tool_of_a_connected_client_is_called_over_it(kind: str, is_sess
 
     assert ["add", "Add.", ["a"], ["a"], 3, 42, {"result": 2}] == found
     assert (
-        "agentheaven.add: a: expected int, got str (a text must be decimal digits, such as 42); "
-        "c: expected only a, b, got an unknown name with int"
+        "agentheaven.add: a: expected int, got str (a string must be a decimal integer, such as 42); "
+        "c: expected only a, b, got an unknown name of type int"
     ) == str(wrong.error)
 
 
@@ -1488,7 +1488,7 @@ def test_ah_69_the_context_of_fastmcp_is_hidden_and_still_given() -> None:
 
     assert ["city"] == list(handle.params) == list(handle.to_mcp().input_schema["properties"])
     assert "Rome by neuroscript" == handle(city="Rome")
-    assert "agentheaven.where: ctx: expected only city, got an unknown name with int" == str(wrong.error)
+    assert "agentheaven.where: ctx: expected only city, got an unknown name of type int" == str(wrong.error)
 
 
 def test_ah_70_bound_values_are_held_to_the_type() -> None:

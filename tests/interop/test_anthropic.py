@@ -76,7 +76,7 @@ def test_a_tool_is_told_once_and_can_not_be_changed() -> None:
     assert told["name"] == "net__ping"
     assert told["description"] == "Deprecated: use net.find. Ask. When in doubt."
     assert anthropic.to_tools([spec])[0] is told
-    with pytest.raises(TypeError, match="can not be changed"):
+    with pytest.raises(TypeError, match="read-only"):
         told["name"] = "x"
     (other,) = anthropic.to_tools([spec], names=WireNames({"net.ping": "p"}, {"p": "net.ping"}))
     assert other["name"] == "p"

@@ -97,7 +97,7 @@ def test_values_arrive_exact_that_fastmcp_alone_delivers_wrongly_or_not_at_all()
 
         assert said(asked(server, "g__kinds", count="2", values="[1, 2]")) == "int int int"
         assert said(asked(server, "g__take", count=True)) == (
-            "error coercion.bool_as_number: count: expected int, got bool (a truth value is not a number). "
+            "error coercion.bool_as_number: count: expected int, got bool (a boolean is not a number). "
             "Mend the call and make it again."
         )
     assert asked(alone, "kinds", count="2", values="[1, 2]").is_error
@@ -321,7 +321,7 @@ def test_a_servers_tools_run_through_an_engine_with_exact_values() -> None:
     assert names == ["count", "shelf"]
     assert [(each.done, each.total, each.text) for each in heard] == [(1, 2, "looked")]
     assert str(wrong.error) == (
-        "far.look: count: expected int, got bool (a truth value is not a number); ctx: expected only count, shelf, got an unknown name with int"
+        "far.look: count: expected int, got bool (a boolean is not a number); ctx: expected only count, shelf, got an unknown name of type int"
     )
     assert str(failed.error) == "far.fail: the server says: no tea"
 
@@ -436,7 +436,7 @@ def test_what_can_not_be_taken_is_refused_with_all_that_is_wrong() -> None:
         far(select="far.nothing")
 
     assert str(group.value) == (
-        "mcp: group: a b is not a valid group name; timeout: expected a finite number of seconds above 0"
+        "mcp: group: a b is not a valid group name; timeout: expected a positive, finite number of seconds"
     )
     assert str(source.value) == (
         "fastmcp: expected a FastMCP server, a FastMCP tool, or a function decorated as a tool"

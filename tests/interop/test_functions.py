@@ -145,7 +145,7 @@ def test_arguments_are_taken_in_order_by_name_and_as_models_send_them(engine: En
     [
         ((), {}, "shop.order: item: expected string, got nothing"),
         (("tea",), {"count": 0}, "shop.order: count: expected int of at least 1, got int out of bounds"),
-        (("tea",), {"size": 5}, "shop.order: size: expected only item, count, mode, tags, note, got an unknown name with int"),
+        (("tea",), {"size": 5}, "shop.order: size: expected only item, count, mode, tags, note, got an unknown name of type int"),
     ],
     ids=["missing", "out of bounds", "unknown"],
 )  # fmt: skip

@@ -81,7 +81,7 @@ def test_a_tool_is_told_once_and_can_not_be_changed() -> None:
     assert told["description"] == "Ask."
     assert gemini.to_tools([spec])[0]["functionDeclarations"][0] is told
     assert gemini.to_tools([]) == []
-    with pytest.raises(TypeError, match="can not be changed"):
+    with pytest.raises(TypeError, match="read-only"):
         told["name"] = "x"
 
 

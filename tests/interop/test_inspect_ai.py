@@ -138,12 +138,12 @@ def test_a_model_mends_its_call_by_what_the_error_says() -> None:
     assert answers == [
         (
             "error",
-            f"error coercion.format: count: expected int, got str (a text must be decimal digits, such as 42). {mend}",
+            f"error coercion.format: count: expected int, got str (a string must be a decimal integer, such as 42). {mend}",
         ),
         (
             "error",
             "error arg.invalid: count: expected int, got nothing; "
-            f"cuont: expected only count, tags, got an unknown name with int (did you mean count?). {mend}",
+            f"cuont: expected only count, tags, got an unknown name of type int (did you mean count?). {mend}",
         ),
         ("ok", "2"),
     ]

@@ -88,7 +88,7 @@ def test_an_argument_that_nobody_knows_is_refused_where_langchain_drops_it() -> 
     assert read(ours) == [
         (
             "error",
-            "error arg.unknown: tag: expected only count, tags, got an unknown name with list (did you mean tags?). "
+            "error arg.unknown: tag: expected only count, tags, got an unknown name of type list (did you mean tags?). "
             "Mend the call and make it again.",
         )
     ]
@@ -100,7 +100,7 @@ def test_a_model_mends_its_call_by_what_the_error_says() -> None:
     with engine_of() as engine:
         answers = read(run(to_langchain(engine), *turns))
 
-    text = "count: expected int, got str (a text must be decimal digits, such as 42). Mend the call and make it again."
+    text = "count: expected int, got str (a string must be a decimal integer, such as 42). Mend the call and make it again."
     assert answers == [("error", f"error coercion.format: {text}"), ("success", "2")]
 
 

@@ -104,7 +104,7 @@ def test_a_schema_as_data_is_the_contract() -> None:
     assert said(done(each, "take", code="ab", n=2)) == (
         "schema.pattern",
         "model",
-        "far.take: code: expected a text that matches ^[A-Z]+$, got str of length 2",
+        "far.take: code: expected a string that matches ^[A-Z]+$, got str of length 2",
     )
 
 
@@ -156,7 +156,7 @@ def test_an_argument_arrives_that_a_model_of_pydantic_has_another_name_for() -> 
 
 def test_unknown_arguments_are_refused() -> None:
     """LangChain alone would drop them."""
-    text = "far.add: c: expected only a, b, got an unknown name with int"
+    text = "far.add: c: expected only a, b, got an unknown name of type int"
 
     assert said(done(add, "add", a=1, c=2)) == ("arg.unknown", "model", text)
 
@@ -216,7 +216,7 @@ def test_a_model_can_not_set_what_is_hidden_from_it() -> None:
         """Sign something."""
         return f"{text}, {user}"
 
-    text = "far.sign: user: expected only text, got an unknown name with str"
+    text = "far.sign: user: expected only text, got an unknown name of type str"
 
     assert done(sign, "sign", text="tea").value == "tea, nobody"
     assert said(done(sign, "sign", text="tea", user="ann")) == ("arg.unknown", "model", text)
@@ -457,7 +457,7 @@ def test_everything_that_can_not_be_taken_is_said_at_once() -> None:
         "tools: expected LangChain tools, got builtin_function_or_method",
         "???: cannot be used as a name; expected ASCII letters or digits",
         "add and Add have the same name here, add; leave out all but one",
-        "lost: #/properties/a/$ref: names no schema in here",
+        "lost: #/properties/a/$ref: no such schema in this document",
         "note: user: the host must supply it; set its source with injected",
         "injected: no tool has a hidden argument nobody",
     )
@@ -468,4 +468,4 @@ def test_a_group_is_the_name_of_one() -> None:
     with pytest.raises(SpecError) as caught:
         from_langchain([add], group="far away")
 
-    assert str(caught.value) == "toolset far away: its name is not that of a group"
+    assert str(caught.value) == "toolset far away: the name is not a valid group name"

@@ -46,7 +46,7 @@ GIF = b"GIF89a\x01\x00\x01\x00"
 
 
 WRONG = (
-    "Error: error coercion.format: count: expected int, got str (a text must be decimal digits, such as 42). "
+    "Error: error coercion.format: count: expected int, got str (a string must be a decimal integer, such as 42). "
     "Mend the call and make it again."
 )
 """What a model reads where it has written no number."""
@@ -405,7 +405,7 @@ def here(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
             {"tools": ["shop.*"], "profile": "night"},
             "--profile needs a policy file; add --policy FILE",
         ),
-        ({"policy": "none.toml"}, "none.toml: can not be read: no such file or directory"),
+        ({"policy": "none.toml"}, "none.toml: cannot be read:  no such file or directory"),
         ({"tools": 5}, "llm: tools: expected patterns as strings, such as math.*"),
         ({"tools": None}, "llm: tools: expected patterns as strings, such as math.*"),
         ({"tools": ["shop.*", 5]}, "llm: tools: expected patterns as strings, such as math.*"),
@@ -472,7 +472,7 @@ def test_two_tools_of_one_name_are_no_toolbox() -> None:
         with pytest.raises(RegistryError) as caught:
             renamed(offered(engine, subject="llm"))
 
-    assert str(caught.value).endswith(f"and g.{long} would both be called {cut.name}")
+    assert str(caught.value).endswith(f"and g.{long} would both be named {cut.name}")
 
 
 def _named(name: str) -> Callable[..., Any]:
@@ -784,6 +784,6 @@ def test_all_that_can_not_be_taken_is_said_at_once() -> None:
         "Needy: cannot be loaded (TypeError)",
         "times and times have the same name here, times; load each into a separate group",
         "lost: has no implementation in this process",
-        "odd: #: a tool takes an object; write type: object",
+        "odd: #: the arguments of a tool are an object; write type: object",
     )
-    assert str(group.value) == "toolset no group: its name is not that of a group"
+    assert str(group.value) == "toolset no group: the name is not a valid group name"

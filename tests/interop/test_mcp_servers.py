@@ -115,7 +115,7 @@ def test_what_does_not_fit_is_named_before_it_is_asked(engine: Engine) -> None:
     assert str(wrong.error) == (
         "clock.convert_time: source_timezone: expected string, got nothing; time: expected string, got int; "
         "target_timezone: expected string, got bool; source: expected only source_timezone, time, target_timezone, "
-        "got an unknown name with str"
+        "got an unknown name of type str"
     )
     assert code(refused) == "mcp.error"
     assert str(refused.error).startswith("clock.get_current_time: the server says: ")

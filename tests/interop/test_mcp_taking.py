@@ -171,8 +171,8 @@ def test_an_error_names_the_argument_before_the_server_is_asked(engine: Engine) 
     result = done(engine, "add", a="x", c=1)
 
     assert str(result.error) == (
-        "far.add: a: expected int, got str (a text must be decimal digits, such as 42); "
-        "c: expected only a, b, got an unknown name with int"
+        "far.add: a: expected int, got str (a string must be a decimal integer, such as 42); "
+        "c: expected only a, b, got an unknown name of type int"
     )
 
 
@@ -244,7 +244,7 @@ def test_content_without_structure_becomes_values(bare: Engine, content: list[An
         ("raw", {"content": [{"type": "tea"}]}, "mcp.answer"),
         ("raw", {"error": {"code": -32602, "message": "not\nso"}}, "mcp.refused"),
     ],
-    ids=["another type", "no structure", "no base64", "no content", "no such block", "a refusal"],
+    ids=["another type", "no structure", "not base64", "no content", "no such block", "a refusal"],
 )
 def test_an_answer_that_is_not_what_was_promised_is_an_error(
     bare: Engine, tool: str, answer: dict[str, Any], error: str
@@ -400,8 +400,8 @@ def test_tools_that_can_not_be_taken_are_named_at_once() -> None:
     assert caught.value.problems == (
         "\u00e9: cannot be used as a name; expected ASCII letters or digits",
         "twin-a and twinA have the same name here, twin_a; leave out all but one with select",
-        "far_away: #/properties/a/$ref: only references into the schema itself are followed, as in #/$defs/name",
-        "odd: #/properties/a/minLength: is not what JSON Schema allows there",
+        "far_away: #/properties/a/$ref: only references within the schema are supported, such as #/$defs/name",
+        "odd: #/properties/a/minLength: not valid JSON Schema",
     )
     assert (server.skipped, names) == (caught.value.problems, ["raw", "count"])
 
@@ -672,7 +672,7 @@ def test_what_is_wrong_with_the_call_is_told_at_once() -> None:
     assert caught.value.problems == (
         "url: expected a URL such as http://127.0.0.1:8000/mcp, without a password",
         "group: a b is not a valid group name",
-        "timeout: expected a finite number of seconds above 0",
+        "timeout: expected a positive, finite number of seconds",
         "headers: A: expected a string of one line, or a Secret",
         "headers: the host provides no secret named key",
     )

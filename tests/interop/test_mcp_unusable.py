@@ -46,15 +46,15 @@ BAD: Final = [
     defined("blank", {"type": "object", "properties": {"a b": {"type": "string"}}}),
     defined("x" * 129, {"type": "object"}),
 ]
-ENDLESS: Final = "#: a $ref comes back to itself without coming to another value"
+ENDLESS: Final = "#: a $ref leads back to itself without reaching another value"
 SKIPPED: Final = (
     "deep: inputSchema: nests deeper than 64 levels",
     f"{'x' * 64}…: name: expected a string of 1 to 128 characters",
     f"endless: {ENDLESS}",
     f"gives-endless: {ENDLESS}",
     "wide: #/properties: more than 2000 properties",
-    "far-away: #/properties/v/$ref: only references into the schema itself are followed, as in #/$defs/name",
-    "blank: #/properties/a b: name must be 1 to 128 printable characters without blanks, braces, brackets and quotes",
+    "far-away: #/properties/v/$ref: only references within the schema are supported, such as #/$defs/name",
+    "blank: #/properties/a b: name must be 1 to 128 printable characters without whitespace, braces, brackets and quotes",
 )
 
 

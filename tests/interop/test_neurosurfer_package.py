@@ -28,7 +28,7 @@ TOOLS = {
     "first": [False, {"text": "FROM_EXTRAS", "seen": 100}],
     "second": [["hello", "100"], ["hello", "None"]],
     "unknown": (
-        "real.typed: more: expected only text, count, share, flag, items, facts, limit, got an unknown name with int"
+        "real.typed: more: expected only text, count, share, flag, items, facts, limit, got an unknown name of type int"
     ),
 }
 """What comes of subclasses of its own ``BaseTool``, in its own ``Toolkit``."""

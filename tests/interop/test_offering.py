@@ -109,7 +109,7 @@ def test_what_is_no_pattern_is_refused(engine: Engine) -> None:
         offered(engine, "mail.[", subject="loop")
 
     assert str(raised.value) == (
-        "execution policy: allow: mail.[ matches no tool; write a name, or a pattern such as fs.*"
+        "execution policy: allow: mail.[ is not a valid pattern; use a name, or a pattern such as fs.*"
     )
 
 
@@ -210,7 +210,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
     with Engine(toolsets=[tools], plugins="none") as engine, pytest.raises(RegistryError) as raised:
         offered(engine, subject="loop")
 
-    assert str(raised.value).endswith(f"would both be called {wire}")
+    assert str(raised.value).endswith(f"would both be named {wire}")
 
 
 def test_a_long_name_is_cut_and_found_again() -> None:

@@ -102,9 +102,9 @@ def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) ->
     followed = ran(to_openai_agents(shop.engine), [("shop__tally", wrong)], [("shop__tally", right)])
 
     assert followed.read == [
-        "error arg.invalid: count: expected int, got str (a text must be decimal digits, such as 42); "
+        "error arg.invalid: count: expected int, got str (a string must be a decimal integer, such as 42); "
         "share: expected float, got list; "
-        f"more: expected only count, share, tags, got an unknown name with int. {MEND}",
+        f"more: expected only count, share, tags, got an unknown name of type int. {MEND}",
         "2 0.5 []",
     ]
 

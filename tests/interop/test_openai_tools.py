@@ -361,7 +361,7 @@ def test_tools_are_taken_in_every_form_and_written_once() -> None:
 
     assert first == second == third
     assert first[0] is second[0] is third[0]
-    with pytest.raises(TypeError, match="can not be changed"):
+    with pytest.raises(TypeError, match="read-only"):
         first[0]["function"]["parameters"]["properties"]["a"] = {}
 
 

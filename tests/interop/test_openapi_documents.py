@@ -130,7 +130,7 @@ def test_chain_of_references_is_limited() -> None:
     assert [f"{A}.parameters[0]: {text}"] == problems(got({"parameters": [ref]}, **more))
     assert [f"{A}.parameters[0]: {text}"] == problems(got({"parameters": [query("q", ref)]}, **more))
     more = {"x-chain": chained("allOf", {"type": "string"})}
-    assert [f"{A}: #: more than 64 schemas of one value follow each other by $ref, anyOf and the like"] == problems(
+    assert [f"{A}: #: more than 64 schemas in one chain of $ref, anyOf and similar keywords"] == problems(
         got({"parameters": [{"name": "q", "in": "query", "content": {"application/json": {"schema": ref}}}]}, **more)
     )
     assert [f"{A}.parameters[0]: $ref: expected at most 2000 characters"] == problems(
@@ -170,7 +170,7 @@ def test_parameter_of_the_wrong_type_is_reported() -> None:
         "group must be a string, or None, not int",
         "base_url must be a string, not int",
         "select must be a collection of strings, or None, not int",
-        "secrets must be a mapping with strings as keys, or None, not int",
+        "secrets must be a mapping with string keys, or None, not int",
         "private must be a collection of strings, not int",
         "seconds must be a number, not str",
         "limit must be a number, not str",

@@ -120,8 +120,8 @@ def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) ->
     assert script.read == [
         (
             "retried",
-            "error arg.invalid: count: expected int, got str (a text must be decimal digits, such as 42); "
-            f"share: expected float, got list; more: expected only count, share, tags, got an unknown name with int. {MEND}",
+            "error arg.invalid: count: expected int, got str (a string must be a decimal integer, such as 42); "
+            f"share: expected float, got list; more: expected only count, share, tags, got an unknown name of type int. {MEND}",
         ),
         ("success", "2 0.5 []"),
     ]

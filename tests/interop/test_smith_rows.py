@@ -248,7 +248,7 @@ def test_sm_06_the_function_has_the_very_name() -> None:
     assert ("function: run_weather is not a function but a int",) == problems_of(metadata(), names={"run_weather": 5})
 
 
-INTO_ITSELF = "only references into the schema itself are followed, as in #/$defs/name"
+INTO_ITSELF = "only references within the schema are supported, such as #/$defs/name"
 
 
 @pytest.mark.parametrize(
@@ -683,7 +683,7 @@ def test_sm_23_what_can_not_be_imported_is_a_plugin_error(tmp_path: Path) -> Non
             load_file(tmp_path / name)
         assert (f"{tmp_path}/{name}: cannot be loaded: {reason}", kind) == (str(caught.value), caught.value.code)
         assert re.split("[: ]", reason)[0] == type(caught.value.__cause__).__name__
-    with pytest.raises(PluginError, match="there is no such file of Python"):
+    with pytest.raises(PluginError, match="no such Python file or package"):
         load_file(tmp_path / "z.py")
 
     assert set(sys.modules) <= before
@@ -852,7 +852,7 @@ def test_sm_27_what_is_called_like_a_file_and_is_none_is_told(tmp_path: Path) ->
     (tmp_path / "knot.py").symlink_to(tmp_path / "knot.py")
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "folder.py").mkdir()
-    reason = "there is no such file of Python, nor a package (a directory with __init__.py)"
+    reason = "no such Python file or package (a directory with __init__.py)"
 
     assert [f"{tmp_path}/{name}.py: {reason}" for name in ("gone", "knot", "pipe")] == [
         *map(str, load_folder(tmp_path).errors)
@@ -892,7 +892,7 @@ def test_sm_27_a_registry_that_others_could_change_is_refused(tmp_path: Path) ->
     with pytest.raises(PluginError) as caught:
         load_registry(path)
 
-    reason = f"it is not loaded: others than its owner may write to {path}; 'chmod go-w' mends that"
+    reason = f"it is not loaded: other users can write to {path}; run 'chmod go-w' to fix this"
     assert (f"{path}: {reason}", "plugin.unsafe") == (str(caught.value), caught.value.code)
 
 
@@ -906,7 +906,7 @@ def test_sm_27_a_folder_that_is_not_there_or_that_others_could_change_is_refused
     with pytest.raises(PluginError) as unsafe:
         load_folder(open_folder)
 
-    assert f"{tmp_path}/none: it can not be read (FileNotFoundError)" == str(caught.value)
+    assert f"{tmp_path}/none: it cannot be read (FileNotFoundError)" == str(caught.value)
     assert "plugin.unsafe" == unsafe.value.code
 
 
@@ -1148,7 +1148,7 @@ def test_sm_43_required_inputs_are_there_and_fit() -> None:
     assert ("Node 0: city: expected string, got None.",) == plan_problems(plan(node(inputs={"city": None})), tools())
     assert (
         "Node 0: city: expected string, got int.",
-        "Node 0: days: expected int, got str (a text must be decimal digits, such as 42).",
+        "Node 0: days: expected int, got str (a string must be a decimal integer, such as 42).",
     ) == plan_problems(plan(node(inputs={"city": 5, "days": "x"})), tools())
     assert () == plan_problems(plan(node(inputs={"city": "Rome", "days": "3"})), tools())
 
@@ -1193,7 +1193,7 @@ def test_sm_47_a_timeout_is_a_number_that_can_be_waited_for() -> None:
     with pytest.raises(SpecError) as caught:
         plan_from_data({"nodes": {"a": {"tool": "t", "timeout": 10**400}}})
 
-    assert ("nodes.a.timeout must be a finite number of seconds above 0",) == caught.value.problems
+    assert ("nodes.a.timeout must be a positive, finite number of seconds",) == caught.value.problems
 
 
 @pytest.mark.parametrize("last", [None, 7, "0", False], ids=str)

@@ -22,16 +22,16 @@ SHAPES: list[tuple[Any, str]] = [
     ("w", f"tools must be a collection of mappings, not str; {HINT}"),
     (5, f"tools must be a collection of mappings, not int; {HINT}"),
     (TOOL, f"tools must be a collection of mappings, not dict; {HINT}"),
-    ([1], f"tools[0] must be a mapping with strings as keys, not int; {HINT}"),
+    ([1], f"tools[0] must be a mapping with string keys, not int; {HINT}"),
     (
         [{}],
-        "tools[0] must have the key 'name', which is a string that is not empty; tools[0] must have the key"
-        " 'function', which is a string that is not empty; tools[0] must have the key 'parameters', which is a mapping"
-        " with strings as keys",
+        "tools[0] must have the key 'name', which is a non-empty string; tools[0] must have the key"
+        " 'function', which is a non-empty string; tools[0] must have the key 'parameters', which is a mapping"
+        " with string keys",
     ),
-    ([{**TOOL, "name": 1}], "tools[0]['name'] must be a string that is not empty, not int"),
-    ([{**TOOL, "function": None}], "tools[0]['function'] must be a string that is not empty, not None"),
-    ([{**TOOL, "parameters": []}], "tools[0]['parameters'] must be a mapping with strings as keys, not list"),
+    ([{**TOOL, "name": 1}], "tools[0]['name'] must be a non-empty string, not int"),
+    ([{**TOOL, "function": None}], "tools[0]['function'] must be a non-empty string, not None"),
+    ([{**TOOL, "parameters": []}], "tools[0]['parameters'] must be a mapping with string keys, not list"),
     (
         [{**TOOL, "parameters": {"properties": []}}],
         "tools[0]['parameters']['properties'] must be a mapping of strings to schemas, not list",
@@ -96,11 +96,11 @@ class Silent:
         (
             lambda: plan_task(1, [TOOL], None, attempts="2"),  # type: ignore[arg-type]
             "plan_task: request must be a string, not int; llm must be a model (an object with ask), not None;"
-            " attempts must be a whole number, 0 or more, not str",
+            " attempts must be a non-negative integer, not str",
         ),
         (
             lambda: resolved([], None),  # type: ignore[arg-type]
-            "resolved: inputs must be a mapping with strings as keys, not list;"
+            "resolved: inputs must be a mapping with string keys, not list;"
             " steps must be a mapping of ids to results, not None",
         ),
     ],

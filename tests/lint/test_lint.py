@@ -113,11 +113,11 @@ DEFECTS = {
     # what it says of itself
     "tool name": (
         tool_of("() -> None").replace("tool()", 'tool(name="Look__up")'),
-        "1: lint.name Look__up is no name of a tool; write small letters, digits and single _",
+        "1: lint.name Look__up is not a valid tool name; use lowercase letters, digits and single _",
     ),
     "group name": (
         'other = Toolset("acme weather")',
-        "1: lint.name acme weather is no name of a group; write small letters, digits and single _",
+        "1: lint.name acme weather is not a valid group name; use lowercase letters, digits and single _",
     ),
     "no docstring": (
         tool_of("() -> None", doc="pass"),
@@ -141,37 +141,37 @@ DEFECTS = {
     ),
     "a stranger": (
         tool_of("() -> None", doc='"""Do it.\n\n    Args:\n        town: Where.\n    """'),
-        "2: lint.argument the docstring of bad describes town, which is no parameter",
+        "2: lint.argument the docstring of bad describes town, which is not a parameter",
     ),
     # annotations
     "no annotation": (
         tool_of("(city) -> None", doc='"""Do it.\n\n    Args:\n        city: Where.\n    """'),
-        f"2: lint.annotation city of bad: has no annotation; write {KNOWN}",
+        f"2: lint.annotation city of bad: has no annotation; use {KNOWN}",
     ),
     "a bare list": (
         tool_of("(a: list) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: list names no ArgType; write list[Any]",
+        "2: lint.annotation a of bad: list is not supported; use list[Any]",
     ),
     "a path": (
         tool_of("(a: Path) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: Path names no ArgType; write str, and make it inside",
+        "2: lint.annotation a of bad: Path is not supported; use str and parse it in the function",
     ),
     "a class": (
         tool_of("(a: Odd | None) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        f"2: lint.annotation a of bad: Odd names no ArgType; write {KNOWN}",
+        f"2: lint.annotation a of bad: Odd is not supported; use {KNOWN}",
     ),
     "two types": (
         tool_of("(a: 'int | str') -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: int | str has several types; write one of them, or Any",
+        "2: lint.annotation a of bad: int | str has several types; use one of them, or Any",
     ),
     "no result": (
         tool_of("()"),
-        "2: lint.annotation bad: the result has no annotation; write -> None where there is none",
+        "2: lint.annotation bad: the result has no annotation; use -> None if it returns nothing",
     ),
-    "an object": (tool_of("() -> object"), "2: lint.annotation bad: the result: object names no ArgType; write Any"),
+    "an object": (tool_of("() -> object"), "2: lint.annotation bad: the result: object is not supported; use Any"),
     "a class as result": (
         tool_of("() -> Place"),
-        "2: lint.annotation bad: the result: write the built-in that it is, such as dict[str, Any] or str",
+        "2: lint.annotation bad: the result: use a built-in type, such as dict[str, Any] or str",
     ),
     # what it is called with
     "rt is not first": (
@@ -184,12 +184,12 @@ DEFECTS = {
     ),
     "by name alone": (
         tool_of("(*, a: list = 1) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: list names no ArgType; write list[Any]",
+        "2: lint.annotation a of bad: list is not supported; use list[Any]",
     ),
     "by any name": (
         tool_of("(**a: int) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.parameter a of bad: a tool takes no names but those of its spec; write each parameter, or one of "
-        "dict[str, T]",
+        "2: lint.parameter a of bad: arbitrary keyword arguments are not supported; declare each parameter, or one of type dict[str, T]"
+        "",
     ),
     "not what the spec says": (
         "def bad(rt, town): ...\n"

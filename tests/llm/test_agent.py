@@ -64,7 +64,7 @@ def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, 
         'assistant: calls math.add {"num1": "many", "num2": 1}',
         "tool: math.add: 280.7 (repaired num1: str -> float, num2: str -> float)",
         "tool: math.add: error coercion.format: num1: expected float, got str "
-        "(a text must be a decimal number, such as -1.5e3). Mend the call and make it again.",
+        "(a string must be a decimal number, such as -1.5e3). Mend the call and make it again.",
         'assistant: calls fs.delete {"path": "prices.txt"}',
         "tool: fs.delete: error policy.denied: is denied by the host. "
         "Only the host can change that: do not make this call again.",

@@ -424,15 +424,15 @@ def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
     ("settings", "text"),
     [
         ({"api": "gopher"}, "model: api must be 'openai-chat', 'openai-responses' or 'anthropic'"),
-        ({"timeout": 0}, "model: timeout must be a finite number of seconds above 0"),
-        ({"attempts": 0}, "model: attempts must be a whole number above 0"),
-        ({"max_tokens": -1}, "model: max_tokens must be a whole number above 0, or None"),
-        ({"max_tokens": 0}, "model: max_tokens must be a whole number above 0, or None"),
-        ({"pause": -1}, "model: pause must be a number of seconds, 0 or more"),
+        ({"timeout": 0}, "model: timeout must be a positive, finite number of seconds"),
+        ({"attempts": 0}, "model: attempts must be a positive integer"),
+        ({"max_tokens": -1}, "model: max_tokens must be a positive integer, or None"),
+        ({"max_tokens": 0}, "model: max_tokens must be a positive integer, or None"),
+        ({"pause": -1}, "model: pause must be a non-negative number of seconds"),
         (
             {"base_url": "http://\x01", "timeout": 0},
             "model: base_url must be an address such as http://127.0.0.1:8080/v1, or empty; "
-            "timeout must be a finite number of seconds above 0",
+            "timeout must be a positive, finite number of seconds",
         ),
         (
             {"base_url": "127.0.0.1:8080"},

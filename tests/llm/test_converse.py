@@ -288,8 +288,8 @@ def test_a_pattern_that_matches_nothing_is_refused_before_anything_is_asked(talk
         "converse: tools: x.* matches no tool that may be called here; tools: y matches no tool that may be called here"
     )
     assert str(limits.value) == (
-        "converse: turns must be a whole number above 0; calls must be a whole number above 0, not bool; "
-        "seconds must be a finite number of seconds above 0, or None"
+        "converse: turns must be a positive integer; calls must be a positive integer, not bool; "
+        "seconds must be a positive, finite number of seconds, or None"
     )
 
 
@@ -371,7 +371,7 @@ def test_an_answer_that_never_fits_is_an_error_that_says_so(talk: Any) -> None:
     assert (caught.value.code, caught.value.retry) == ("llm.answer", "never")
     assert caught.value.text == (
         "none of 2 turns gave an answer that fits: answer: expected int, got str "
-        "(a text must be decimal digits, such as 42)"
+        "(a string must be a decimal integer, such as 42)"
     )
     assert len(caught.value.conversation.replies) == 2
 

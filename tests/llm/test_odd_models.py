@@ -120,7 +120,7 @@ REPLIES: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "another stop": ({"stop": "tool_use"}, "stop must be 'end', 'tools', 'length' or 'refused'"),
     "a count": ({"usage": 7}, "usage must be an Usage, not int"),
     "a number of retries": ({"retries": 2}, "retries must be a list or tuple of Retrieds, not int"),
-    "no seconds": ({"seconds": None}, "seconds must be a number of seconds, 0 or more, not None"),
+    "no seconds": ({"seconds": None}, "seconds must be a non-negative number of seconds, not None"),
 }
 
 

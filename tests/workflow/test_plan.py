@@ -44,22 +44,22 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
         plan_of_toml(BROKEN, source="plan.toml")
 
     assert [
-        "plan.toml:2: nam: is not known; did you mean name?",
+        "plan.toml:2: nam: unknown key; did you mean name?",
         *["plan.toml:3: inputs.city: " + caught.value.problems[1].removeprefix("inputs.city: ")],
-        "plan.toml:7: nodes.a.retry.tries: is not known",
-        "plan.toml:7: nodes.a.retry.count: must be a whole number from 0 to 100",
+        "plan.toml:7: nodes.a.retry.tries: unknown key",
+        "plan.toml:7: nodes.a.retry.count: must be an integer from 0 to 100",
         "plan.toml:7: nodes.a.retry.on: must be a list of codes such as tool.failed or llm.*, or later",
         f"plan.toml:8: nodes.a.when: {WRONG_WHEN}",
         "plan.toml:9: nodes.a.inputs.a: the reference to b does not end as one; write $${ for a plain ${",
         "plan.toml:9: nodes.a.inputs.c[0]: the reference to b does not end as one; write $${ for a plain ${",
         "plan.toml:11: nodes.b.tool must be the name of a tool",
-        "plan.toml:12: nodes.b.timeout must be a finite number of seconds above 0",
-        "plan.toml:13: nodes.b.depend_on: is not known; did you mean depends_on?",
+        "plan.toml:12: nodes.b.timeout must be a positive, finite number of seconds",
+        "plan.toml:13: nodes.b.depend_on: unknown key; did you mean depends_on?",
         "plan.toml:14: nodes.item.name must be a letter or _, then letters, digits, _ and -, at most 64, and none of "
         "index, input, item, trace",
         "plan.toml:16: nodes.item.on_fail must be halt or continue",
     ] == sorted(caught.value.sentences, key=lambda each: int(each.split(":")[1]))
-    assert caught.value.problems[1].startswith("inputs.city: strin is no ArgType; the words are string, int")
+    assert caught.value.problems[1].startswith("inputs.city: strin is not an ArgType; use one of string, int")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_file_is_read_by_what_its_name_ends_with(tmp_path: Any) -> None:
     (tmp_path / "p.json").write_text('{"nodes": {"a": {"tool": "math.add", "inputs": {"a": 1, "b": 2.5}}}}')
 
     assert load_plan(tmp_path / "p.toml") == load_plan(tmp_path / "p.json")
-    with pytest.raises(SpecError, match=r"gone\.toml: can not be read: no such file or directory"):
+    with pytest.raises(SpecError, match=r"gone\.toml: cannot be read:  no such file or directory"):
         load_plan(tmp_path / "gone.toml")
 
 

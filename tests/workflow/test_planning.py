@@ -109,12 +109,12 @@ def test_a_model_is_told_of_every_problem_until_its_plan_fits(way: Callable[...,
     assert [] == before
     assert [
         ['- answer: expected map, got str (write a JSON object, such as {"key": "value"})'],
-        ["- answer: expected map, got str (the JSON text gives one key twice)"],
+        ["- answer: expected map, got str (the JSON text contains a duplicate key)"],
         ["- answer['nodes']: expected float, got float (the number must be finite)"],
         ["- nodes.a: needs itself, by way of a < b < a"],
         [
-            "- nodes.a.tool: no tool is called trips.fined; did you mean trips.find?",
-            "- nodes.b.inputs.days: expected int, got str (a text must be decimal digits, such as 42)",
+            "- nodes.a.tool: unknown tool trips.fined; did you mean trips.find?",
+            "- nodes.b.inputs.days: expected int, got str (a string must be a decimal integer, such as 42)",
         ],
     ] == complaints
     assert "2 days in Oslo" == run(engine, plan).output
@@ -217,4 +217,4 @@ def test_of_very_many_problems_a_model_is_told_the_first_hundred(engine: Engine)
         planned(engine, script, "Go.", attempts=2)
     lines = script.heard[1][-1].content.splitlines()
 
-    assert ("- nodes.n99.tool: no tool is called none", "- and 200 more") == (lines[100], lines[101])
+    assert ("- nodes.n99.tool: unknown tool none", "- and 200 more") == (lines[100], lines[101])

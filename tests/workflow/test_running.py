@@ -219,7 +219,7 @@ def test_after_a_failure_that_does_not_halt_the_others_go_on() -> None:
         (
             'inputs.a = "${one.z}"',
             "coercion.format",
-            "lab.add: a: expected int, got str (a text must be decimal digits, such as 42)",
+            "lab.add: a: expected int, got str (a string must be a decimal integer, such as 42)",
         ),
     ],
     ids=["a path", "a condition", "a map", "a type"],
@@ -273,11 +273,11 @@ def test_the_whole_plan_is_looked_at_before_anything_runs() -> None:
         run(lab.engine, plan, {"names": []})
 
     assert list(caught.value.problems) == [
-        "nodes.gone.tool: no tool is called lab.ad; did you mean lab.add?",
+        "nodes.gone.tool: unknown tool lab.ad; did you mean lab.add?",
         "nodes.denied.tool: lab.fail: is denied by the host",
         "nodes.unfit.inputs.b: expected int, and the reference gives list of string",
-        "nodes.unfit.inputs.a: expected int, got str (a text must be decimal digits, such as 42)",
-        "nodes.unfit.inputs.c: expected only a, b, got an unknown name with str",
+        "nodes.unfit.inputs.a: expected int, got str (a string must be a decimal integer, such as 42)",
+        "nodes.unfit.inputs.c: expected only a, b, got an unknown name of type str",
         "nodes.path.inputs.a: first.x leads into a value that has no such part",
         "nodes.over.map: goes over a list, and this is none",
         "nodes.ungranted.tool: needs fs:write:{path}, which is not granted",
@@ -359,7 +359,7 @@ def test_all_that_types_tell_is_told_before_anything_runs() -> None:
         "nodes.truth.when: expected true or false, got int",
         "nodes.truth.when: above compares two numbers or two texts, got int and str",
         "nodes.over.inputs.value: expected map, and the reference gives int",
-        "nodes.each.map[1].inputs.a: expected int, got str (a text must be decimal digits, such as 42)",
+        "nodes.each.map[1].inputs.a: expected int, got str (a string must be a decimal integer, such as 42)",
         "nodes.each.map[2].inputs.a: expected int, got dict",
         "nodes.writes.map[1].tool: needs fs:write:no.txt",
         "nodes.again.inputs.value.name: item.x leads into a value that has no such part",

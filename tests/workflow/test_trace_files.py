@@ -108,20 +108,20 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         data["nodes"][1]["attempts"] = [{"number": True, "item": -1, "started": "now", "seconds": 0}, 7]
 
     assert wrong(change) == (
-        "colour: is not known",
+        "colour: unknown key",
         "run: must be a text, got int",
         "digest: must be 64 hexadecimal digits, got str",
         "status: must be one of succeeded, failed, got str",
         "answer: is missing",
         "seconds: must be a number of seconds within 1e+12, got float",
-        "nodes[0].tol: is not known; did you mean tool?",
+        "nodes[0].tol: unknown key; did you mean tool?",
         "nodes[0].name: must be a letter or _, then letters, digits, _ and -, at most 64, got str",
         "nodes[0].result: no value is written like that",
         "nodes[0].needs: must be a list of texts",
         "nodes[1].status: must be one of succeeded, failed, skipped, unstarted, got list",
         "nodes[1].error: must be null or an object with code and message, got dict",
-        "nodes[1].attempts[0].number: must be a whole number from 1, got bool",
-        "nodes[1].attempts[0].item: must be null or a whole number from 0, got int",
+        "nodes[1].attempts[0].number: must be an integer from 1, got bool",
+        "nodes[1].attempts[0].item: must be null or an integer from 0, got int",
         "nodes[1].attempts[0].started: must be a number of seconds within 1e+12, got str",
         "nodes[1].attempts[0].code: is missing",
         "nodes[1].attempts[1]: must be a JSON object, got int",
@@ -132,7 +132,7 @@ def test_many_problems_are_counted() -> None:
     """The first twenty are told, and how many more there are."""
     problems = wrong(lambda data: data.update({f"key{number}": 1 for number in range(25)}))
 
-    assert (len(problems), problems[-2:]) == (21, ("key19: is not known", "and 5 more"))
+    assert (len(problems), problems[-2:]) == (21, ("key19: unknown key", "and 5 more"))
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_graph_that_no_plan_has_is_refused(change: Callable[[dict[str, Any]], 
     [
         ("", "is no JSON: line 1, column 1 is not JSON"),
         ("[]", "expected a JSON object, got list"),
-        ('{"trace": 1, "trace": 1}', "is no JSON: the JSON text gives one key twice"),
+        ('{"trace": 1, "trace": 1}', "is no JSON: the JSON text contains a duplicate key"),
         ("[" * 100_000, "is no JSON: the JSON text nests too deeply"),
-        ('{"trace": NaN}', "is no JSON: NaN is no JSON number"),
+        ('{"trace": NaN}', "is no JSON: NaN is not a JSON number"),
         ('{"trace": true}', "trace: must be 1, the version of the form that is read here"),
         ('{"trace": 1.0}', "trace: must be 1, the version of the form that is read here"),
         ('{"trace": 2}', "trace: must be 1, the version of the form that is read here"),
@@ -179,7 +179,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         load_trace(tmp_path / "t.json")
 
-    assert str(caught.value) == f"{tmp_path / 't.json'}: can not be read: no such file or directory"
+    assert str(caught.value) == f"{tmp_path / 't.json'}: cannot be read:  no such file or directory"
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES.keys() - {"long names"}))
@@ -202,5 +202,5 @@ def test_a_trace_is_never_put_in_the_place_of_what_is_no_file(tmp_path: Path) ->
             save_trace(kept, path)
         reasons.append(caught.value.strerror)
 
-    assert reasons == ["it is no file", "Is a directory", "Is a directory"]
+    assert reasons == ["it is not a regular file", "Is a directory", "Is a directory"]
     assert (pipe.is_fifo(), [each.name for each in tmp_path.iterdir()]) == (True, ["pipe"])

@@ -39,7 +39,7 @@ def test_map_calls_the_tool_for_each_element(engine: Engine, args: list[Any], ex
 FAILING = {
     "an element that does not fit": (
         [[1, "x"], "math.sqrt"],
-        "list[1]: math.sqrt: number: expected float, got str (a text must be a decimal number, such as -1.5e3)",
+        "list[1]: math.sqrt: number: expected float, got str (a string must be a decimal number, such as -1.5e3)",
         "call.arguments",
         "model",
     ),
@@ -57,7 +57,7 @@ FAILING = {
     ),
     "a tool that is not there": (
         [[1], "math.sqr"],
-        "tool: no tool is called math.sqr; did you mean math.sqrt?",
+        "tool: unknown tool math.sqr; did you mean math.sqrt?",
         "tool.not_found",
         "model",
     ),

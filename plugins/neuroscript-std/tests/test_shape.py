@@ -296,12 +296,12 @@ OPTIONS = {
     "an unknown name": (
         "select",
         [{}, "a", {"missing": True}],
-        "options['missing']: expected only case_insensitive, missing_ok, got an unknown name with bool",
+        "options['missing']: expected only case_insensitive, missing_ok, got an unknown name of type bool",
     ),
     "a word": (
         "selectmany",
         [{}, {}, {"missing_ok": "yes"}],
-        "options['missing_ok']: expected bool, got str (only true, false, 1 and 0 stand for a truth value)",
+        "options['missing_ok']: expected bool, got str (pass true, false, 1 or 0)",
     ),
     "a list": (
         "validate",

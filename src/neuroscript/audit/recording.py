@@ -165,7 +165,7 @@ def _opened(path: str) -> int:
 def _fault(status: os.stat_result, file: int) -> str:
     """Return what is wrong with a file that calls are to be added to, or ``""``."""
     if not stat.S_ISREG(status.st_mode):
-        return "it is no file"
+        return "it is not a regular file"
     if is_shared(status) or is_foreign(status):
         return "others can open it; take another name, or chmod 600"
     start = os.pread(file, len(HEAD), 0)

@@ -33,7 +33,7 @@ class Spill:
     def __attrs_post_init__(self) -> None:
         require_fields("spill", self, over=SIZE, folder=FOLDER, shown=CHARS, most=SIZE)
         if self.most < self.over:
-            raise SpecError("spill", ["most must be a whole number of bytes, no less than over"])
+            raise SpecError("spill", ["most must be an integer (bytes) of at least `over`"])
 
 
 @attrs.frozen
@@ -61,6 +61,6 @@ def _is_below(folder: str) -> bool:
         return False
 
 
-SIZE: Final = Form("a whole number of bytes, 0 or more", WHOLE.accepts, WHOLE.fits)
-CHARS: Final = Form("a whole number of characters, 0 or more", WHOLE.accepts, WHOLE.fits)
+SIZE: Final = Form("a non-negative integer (bytes)", WHOLE.accepts, WHOLE.fits)
+CHARS: Final = Form("a non-negative integer (characters)", WHOLE.accepts, WHOLE.fits)
 FOLDER: Final = Form("a path below the sandbox", STRING.accepts, _is_below)

@@ -1,1 +1,1 @@
-"""Values converted to the exact value of their declared type, or the reason why not."""
+"""Type coercion: convert argument values to the exact types that a spec declares, or explain why they do not fit."""

@@ -1,8 +1,6 @@
-"""What is asked of an argument beyond its type: whether it was given, whether it may be None, keys, choices, bounds.
+"""Constraints beyond the type: required arguments, None, keys, choices and bounds.
 
-With `values`, which knows the types, this is the only place that decides what is accepted.
-
-Source: contract section 3.
+This module and `values`, which handles the types, are the only places that decide what is accepted.
 """
 
 from __future__ import annotations
@@ -36,14 +34,14 @@ if TYPE_CHECKING:
     from neuroscript.coercion.rule_text import Rule
 
 TYPE: Final = Form(
-    "an ArgType, its word or an ArgSpec",
+    "an ArgType, its name or an ArgSpec",
     lambda rule: isinstance(rule, str) or isinstance(getattr(rule, "type", None), ArgType),
 )
 MODE: Final = one_of("lax", "strict")
 LIMITS: Final = instance(SizeLimits)
 
 ABSENT: Final = object()
-"""Stands for an optional argument that was not given and has no default."""
+"""Marks an optional argument that was not passed and has no default."""
 
 
 def coerce(
@@ -53,25 +51,23 @@ def coerce(
     mode: Literal["lax", "strict"] = "lax",
     limits: SizeLimits = LAX.sizes,
 ) -> Any:
-    """Return *value* as the exact built-in that *type* names; None passes for every type, as upstream has it.
+    """Return *value* as the exact built-in for *type*. None is accepted for every type.
 
     Args:
-        value: What a caller sent. It is not changed, and no code of its own runs.
-        type: An `ArgType`, its word, or an `ArgSpec`, whose choices, bounds and keys then hold too.
-        mode: ``"strict"`` accepts only what already has the exact type at every level.
-        limits: How large the value may be.
+        value: The value from a caller. It is not modified, and none of its own code runs.
+        type: An `ArgType`, its name, or an `ArgSpec`, whose choices, bounds and keys are checked too.
+        mode: ``"lax"`` converts, for example, ``"42"`` to an int; ``"strict"`` accepts only exact types at every level.
+        limits: The maximum size of the value.
 
     Returns:
         A value that shares no container with *value*.
 
     Raises:
-        CoercionError: With every problem found.
-        SpecError: *type* is no word of the contract.
+        CoercionError: With all problems found.
+        SpecError: *type* is not the name of an ArgType, or another parameter is invalid.
 
     >>> coerce('["a", "b"]', "slice_string")
     ['a', 'b']
-
-    Source: contract section 3; upstream ``coerceArg``.
     """
     if not isinstance(type, str) or mode != "lax" or limits is not LAX.sizes:
         require("coerce", type=(type, TYPE), mode=(mode, MODE), limits=(limits, LIMITS))
@@ -89,20 +85,21 @@ def coerce(
 
 
 def named_type(word: str) -> ArgType:
-    """Return the `ArgType` that *word* names, or raise a `SpecError`."""
+    """Return the `ArgType` with this name, or raise a `SpecError`."""
     try:
         return ArgType(word)
     except ValueError:
-        raise SpecError("type", [f"{shown(word)} is no ArgType; the words are {', '.join(ArgType)}"]) from None
+        raise SpecError("type", [f"{shown(word)} is not an ArgType; use one of {', '.join(ArgType)}"]) from None
 
 
 def members(
     walk: Walk, rules: Iterable[Rule], given_by_name: dict[str, Any], extra_keys: bool, where: Where
 ) -> dict[str, Any]:
-    """Return by name the exact value of each rule that has one; a name that no rule has is noted or kept.
+    """Return the exact value of each rule that has one, by name. Names without a rule are reported or passed through.
 
     Args:
-        given_by_name: Its keys are exact texts. It is used up.
+        given_by_name: The arguments; the keys are exact strings. The dict is consumed.
+        extra_keys: Whether to pass names without a rule through instead of reporting them.
     """
     found: dict[str, Any] = {}
     for rule in rules:
@@ -120,16 +117,16 @@ def members(
 
 
 def absent(walk: Walk, rule: Rule, where: Where) -> Any:
-    """Return what stands for an argument or key that was not given: its default, or `ABSENT`."""
+    """Return the value of an argument or key that is missing: its default, or `ABSENT`."""
     if rule.required:
         return walk.note(where, MISSING, "nothing")
     return ABSENT if rule.default is UNSET else copied(rule.default)
 
 
 def given(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
-    """Return the exact value of an argument or key that was given, perhaps as None.
+    """Return the exact value of an argument or key that was passed, possibly as None.
 
-    Source: contract section 3, the table of None and absence.
+    See docs/reference/contract.md, "None and missing values".
     """
     if rule.required and not rule.nullable:
         if value is None:
@@ -147,9 +144,9 @@ def _says_nothing(walk: Walk, rule: Rule, value: object) -> bool:
 
 
 def further(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
-    """Return the exact value of one of the further values of a variadic tool.
+    """Return the exact value of one of the trailing values of a variadic tool.
 
-    One that is given is never absent: it is a value, or, where the rule is nullable, what stands for None.
+    A trailing value is never absent: it is a value or, if the rule is nullable, possibly None.
     """
     if rule.nullable and (value is None or _says_nothing(walk, rule, value)):
         return None
@@ -157,7 +154,7 @@ def further(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
 
 
 def fit(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
-    """Return the exact value for the rule's type, with its keys, choices and bounds, or `FAILED`."""
+    """Return the exact value for a rule after checking type, keys, choices and bounds; `FAILED` if a check fails."""
     if not rule.keys:
         result = exact(walk, rule.type, value, where)
     elif rule.type in ELEMENTS:
@@ -183,7 +180,7 @@ def _map(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
 
 
 def _declared(walk: Walk, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
-    """Return a map with declared keys, in the order in which they were given; those with a default follow."""
+    """Return a map with declared keys in the caller's order, followed by the keys filled from defaults."""
     by_name = by_text(walk, pairs, where)
     order = [*by_name]
     found = members(walk, rule.keys, by_name, rule.extra_keys, where)
@@ -191,7 +188,7 @@ def _declared(walk: Walk, rule: Rule, pairs: list[tuple[Any, Any]], where: Where
 
 
 def bounded(rule: Rule) -> bool:
-    """Tell whether *rule* asks for more of a value than its type and its keys."""
+    """Return whether a rule has choices, bounds or lengths to check."""
     bounds = (rule.minimum, rule.maximum, rule.min_length, rule.max_length)
     return bool(rule.choices) or bounds != (None, None, None, None)
 
@@ -210,7 +207,10 @@ def _faults(walk: Walk, rule: Rule, result: Any, where: Where) -> bool:
 
 
 def _fault(walk: Walk, rule: Rule, choices: Container[Any], result: Any, where: Where) -> None:
-    """Note that a value is no choice or out of bounds; a value and the choices have one type, so ``==`` decides."""
+    """Report a value that is not one of the choices or is out of bounds.
+
+    The value and the choices have the same type, so ``==`` is enough.
+    """
     if rule.choices and result not in choices:
         _note_choice(walk, rule, result, where)
     if type(result) in _NUMBERS and not _between(result, rule.minimum, rule.maximum):
@@ -224,7 +224,7 @@ def _note_length(walk: Walk, rule: Rule, length: int, where: Where) -> None:
 
 
 def _note_choice(walk: Walk, rule: Rule, result: object, where: Where) -> None:
-    """Note another choice, with one that is near if the note is going to be described."""
+    """Report a value that is not one of the choices. Suggest a similar choice if the problem will be described."""
     hint = ""
     if walk.noted < MAX_PROBLEMS:
         from neuroscript.coercion.problems import near_choice

@@ -1,7 +1,4 @@
-"""One pass over the arguments of one call: on which terms, what was wrong and where, and how much has been seen.
-
-Source: contract section 3; contract section 6, the places in texts.
-"""
+"""The state of one pass over the arguments of a call: its mode, the problems found, and the size counted so far."""
 
 from __future__ import annotations
 
@@ -18,26 +15,26 @@ from neuroscript.io.text import shown
 from neuroscript.io.text import type_name as type_name
 
 Mode = Literal["lax", "strict", "result"]
-"""How much is accepted: *lax* and *strict* for arguments, *result* for what a tool returns."""
+"""Which values are accepted: *lax* and *strict* for arguments, *result* for the return values of tools."""
 
 Where = tuple[Any, object] | None
-"""A place in the arguments: the place that holds it, and the name, key or index in there."""
+"""A place in the arguments: the place of its container, and the name, key or index within it."""
 
 ROOT: Final[Where] = (None, None)
-"""The place of one value that is no argument of a call."""
+"""The place of a single value that is not an argument of a call."""
 
 FAILED: Final = object()
-"""Stands for a value that did not fit; what is wrong with it has been noted."""
+"""Marks a value that did not fit. The problem has already been recorded."""
 
 
 @attrs.frozen
 class SizeLimits:
-    """How large the arguments of one call may be.
+    """The maximum size of the arguments of one call.
 
     Attributes:
-        depth: How many containers may stand in each other.
-        nodes: How many values there may be, containers and what they hold alike.
-        text: How many bytes all texts (as UTF-8), keys and byte strings may have together.
+        depth: How many levels containers may be nested.
+        nodes: How many values there may be, counting containers and their contents.
+        text: How many bytes all strings (as UTF-8), keys and byte strings may have together.
     """
 
     depth: int = 64
@@ -50,14 +47,14 @@ class SizeLimits:
 
 @attrs.frozen(eq=False, repr=False)
 class Coercion:
-    """The terms on which values are taken.
+    """The settings for converting values.
 
     Attributes:
-        mode: How much is accepted.
-        sizes: How large it may be.
-        adapters: For classes that are no built-ins, the host's function that gives a built-in for an object of exactly
-            that class. It is called in lax mode, for callers whom the host trusts.
-        readings: The function that reads each type whose values hold no others, in this mode.
+        mode: Which values are accepted.
+        sizes: The maximum size of the values.
+        adapters: Pairs of a class and a host function that converts an object of exactly that class to a built-in.
+            They are called in lax mode only, for callers that the host trusts.
+        readings: The function that reads each type without nested values in this mode.
     """
 
     mode: Mode = "lax"
@@ -72,7 +69,7 @@ class Coercion:
 
 LAX: Final = Coercion()
 RESULT: Final = Coercion(mode="result", sizes=SizeLimits(nodes=2_000_000, text=64 * 1024 * 1024))
-"""A tool may return more than a caller may send."""
+"""The settings for results. Tools may return more data than callers may send."""
 
 
 UNKNOWN: Final = Misfit("arg.unknown", "")
@@ -80,19 +77,19 @@ MISSING: Final = Misfit("arg.missing", "")
 LENGTH: Final = Misfit("coercion.length", "")
 CHOICE: Final = Misfit("coercion.choice", "")
 BOUNDS: Final = Misfit("coercion.bounds", "")
-"""Faults that the rule of their place describes."""
+"""Problems for which the error text is derived from the rule of their place."""
 
 
 class Exceeded(Exception):
-    """The walk has met a limit of size and can not go on."""
+    """A size limit was exceeded, so the pass over the arguments stops."""
 
 
 class Walk:
-    """The state of one pass: its terms, its notes, and what it has spent of its limits.
+    """The state of one pass: its settings, the problems found, and the size counted so far.
 
     Attributes:
-        noted: How many problems there are.
-        notes: The first `MAX_PROBLEMS` of them: the place, the fault, and the type that was given, or words for it.
+        noted: How many problems were found.
+        notes: The first `MAX_PROBLEMS` problems: place, fault, and the type received or a description of it.
         nodes: How many values have been counted.
         text: How many bytes of text have been counted.
     """
@@ -107,25 +104,25 @@ class Walk:
         self.notes: list[tuple[Where, Misfit, str | type]] = []
 
     def note(self, where: Where, misfit: Misfit, got: str | type) -> Any:
-        """Remember one problem and return `FAILED`; *got* is the type of what was given, or words for it."""
+        """Record one problem and return `FAILED`; *got* is the type that was received, or a description of it."""
         self.noted += 1
         if self.noted <= MAX_PROBLEMS:
             self.notes.append((where, misfit, got))
         return FAILED
 
     def within(self, where: Where, fill: Callable[..., Any], *parts: Any) -> Any:
-        """Fill a container, one level deeper; a part that does not fit makes it `FAILED`."""
+        """Fill a container one level deeper; return `FAILED` if one of its parts does not fit."""
         before = self.noted
         self._depth += 1
         if self._depth > self.terms.sizes.depth:
-            raise self._exceed(where, "limit.depth", self.terms.sizes.depth, "levels, so no value that holds itself")
+            raise self._exceed(where, "limit.depth", self.terms.sizes.depth, "levels of nesting, without cycles")
         self.spend(where, 1)
         filled = fill(self, *parts, where)
         self._depth -= 1
         return filled if self.noted == before else FAILED
 
     def spend(self, where: Where, nodes: int, text: int = 0) -> None:
-        """Count values, and bytes of text."""
+        """Count values and bytes of text."""
         self.nodes += nodes
         self.text += text
         if self.nodes > self.terms.sizes.nodes:
@@ -135,20 +132,20 @@ class Walk:
 
     @property
     def text_left(self) -> int:
-        """How many more bytes of text there may be."""
+        """How many more bytes of text are allowed."""
         return self.terms.sizes.text - self.text
 
     @property
     def nodes_left(self) -> int:
-        """How many more values there may be."""
+        """How many more values are allowed."""
         return self.terms.sizes.nodes - self.nodes
 
     def too_many_values(self, where: Where) -> Exceeded:
-        """Note that there are more values than there may be, and return what ends the walk."""
+        """Record that there are too many values, and return the exception that stops the pass."""
         return self._exceed(where, "limit.nodes", self.terms.sizes.nodes, "values in one call")
 
     def too_much_text(self, where: Where) -> Exceeded:
-        """Note that there is more text than there may be, and return what ends the walk."""
+        """Record that there is too much text, and return the exception that stops the pass."""
         return self._exceed(where, "limit.text", self.terms.sizes.text, "bytes of text in one call")
 
     def _exceed(self, where: Where, code: str, most: int, what: str) -> Exceeded:
@@ -156,21 +153,21 @@ class Walk:
         return Exceeded()
 
     def limited(self, step: Callable[..., Any], *parts: Any) -> Any:
-        """Carry out one step of this walk; a limit that it meets is one more problem."""
+        """Run one step of this pass; report an exceeded size limit as a problem."""
         try:
             return step(self, *parts)
         except (Exceeded, RecursionError) as end:
             return self.ended(end)
 
     def ended(self, end: Exception) -> Any:
-        """Return `FAILED` for a walk that could not go on; a full stack is noted here, other limits have been."""
-        if isinstance(end, RecursionError):  # the caller itself stands near its end
-            self.note(None, Misfit("limit.depth", "fewer levels"), "more than the stack holds")
+        """Return `FAILED` for a pass that had to stop. A recursion error is recorded here; other limits already are."""
+        if isinstance(end, RecursionError):  # the caller is itself close to the recursion limit
+            self.note(None, Misfit("limit.depth", "fewer levels of nesting"), "more than the stack allows")
         return FAILED
 
 
 def place(where: Where) -> str:
-    """Return a place as it is written in Python: ``tags[1]``, ``headers['x']``."""
+    """Return a place in Python syntax, such as ``tags[1]`` or ``headers['x']``."""
     parts: list[str] = []
     while where is not None and where is not ROOT:
         where, key = where

@@ -1,9 +1,7 @@
-"""A JSON Schema that others wrote: whether it can be taken, and whether it asks more than a spec can say.
+"""Checks for third-party JSON Schemas: whether a schema is supported, and whether it has constraints beyond a spec.
 
-Only what is at hand is looked at: a reference to another document is refused and never fetched. A schema that is too
-large, too deep, or that refers to itself without coming to another value, is refused with all that is wrong with it.
-
-Source: issue "Authoring", schemas; JSON Schema 2020-12 and draft 7.
+References to other documents are rejected and never fetched. A schema that is too large, nests too deeply, or
+refers to itself without reaching another value is rejected with all of its faults.
 """
 
 from __future__ import annotations
@@ -20,29 +18,29 @@ import attrs
 from neuroscript.io.text import shown
 
 MARK: Final = "x-neuroscript"
-"""The one keyword of ours: what a spec says and JSON Schema has no word for."""
+"""Our one extension keyword. It holds the facts of a spec that JSON Schema cannot express."""
 
 DEPTH: Final = 64
 NODES: Final = 50_000
 TEXT: Final = 2**20
-"""How deep a schema may nest, how many values it may have, and how many characters of text."""
+"""The maximum nesting depth, number of values, and number of characters of a schema."""
 
 MAX_DIGITS: Final = 1_000
-"""How many digits a whole number may have; Python turns much longer ones into text only slowly, or not at all."""
+"""The maximum number of digits of an integer. Python converts much longer ones to a string slowly, or not at all."""
 
-LONG_NUMBER: Final = f"#: holds a number of more than {MAX_DIGITS} digits"
+LONG_NUMBER: Final = f"#: contains a number with more than {MAX_DIGITS} digits"
 
-STRANGE: Final = "#: holds something that JSON has no word for"
-"""What is said of what is no JSON at all."""
+STRANGE: Final = "#: contains a value that JSON cannot represent"
+"""The fault of a value that is not JSON."""
 
 UNFOLDED: Final = 20_000
-"""How many schemas there may be when each reference is replaced by what it names."""
+"""The maximum number of schemas after each reference is replaced by its target."""
 
 MAX_SCHEMAS_OF_ONE_VALUE: Final = 2_000
-"""How many schemas may describe one value where a schema refers to itself: checking takes the square of that."""
+"""The maximum number of schemas for one value of a recursive schema. Validation takes the square of this."""
 
 MAX_CHAIN_SCHEMAS: Final = 64
-"""How many schemas of one value may follow each other, by ``$ref``, ``anyOf`` and the like."""
+"""The maximum length of a chain of schemas for one value, by ``$ref``, ``anyOf`` and similar keywords."""
 
 DRAFTS: Final = frozenset(
     {
@@ -61,15 +59,15 @@ MANY: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 NAMED: Final = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 HOLDING: Final = frozenset({*ONE, *MANY, *NAMED})
 SHELVES: Final = frozenset({"$defs", "definitions"})
-"""Keywords that hold one schema, a list of them, or schemas by name; all of these; and those that references need."""
+"""Keywords that hold one schema, a list of schemas, or schemas by name; all of these; and the targets of references."""
 
 SAME_VALUE: Final = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 )
-"""Keywords whose schemas speak of the same value."""
+"""Keywords whose schemas apply to the same value."""
 
 TYPES: Final = ("null", "boolean", "object", "array", "number", "integer", "string")
-"""The words of ``type``."""
+"""The values of ``type``."""
 
 REFUSED: Final = {
     "$dynamicRef": "write $ref",
@@ -79,13 +77,13 @@ REFUSED: Final = {
 
 @attrs.frozen
 class Found:
-    """What a look at a schema has found.
+    """The findings about a schema.
 
     Attributes:
-        faults: Why it can not be taken, one sentence with a path each; none where it can.
+        faults: Why the schema is not supported, one sentence with a path each; empty if it is supported.
         is_recursive: Whether a schema in it refers to itself.
-        asks_more: Whether it asks more than the spec that is read off it.
-        is_object: Whether it describes an object, as the arguments of a tool are.
+        asks_more: Whether it has constraints beyond those of the spec derived from it.
+        is_object: Whether it describes an object, as the schema of a tool's arguments must.
     """
 
     faults: tuple[str, ...] = ()
@@ -99,20 +97,20 @@ class Found:
         return self.faults or (() if self.is_object else (NO_OBJECT,))
 
 
-NO_OBJECT: Final = "#: a tool takes an object; write type: object"
+NO_OBJECT: Final = "#: the arguments of a tool are an object; write type: object"
 
 
 @functools.lru_cache(maxsize=1024)
 def looked_at(text: str) -> Found:
-    """Return what is found in a schema that is kept as JSON text."""
+    """Return the findings about a schema that is stored as JSON text."""
     try:
         return found_in(json.loads(text))
     except (ValueError, RecursionError):
-        return Found(("the schema is no JSON",))
+        return Found(("the schema is not valid JSON",))
 
 
 def found_in(schema: object) -> Found:
-    """Return what is found in a schema as plain data."""
+    """Return the findings about a schema that is plain data."""
     faults = tuple(size_faults(schema))
     if faults:
         return Found(faults)
@@ -129,13 +127,13 @@ def found_in(schema: object) -> Found:
 
 def _unfolding_faults(root: dict[str, Any], whole: _Traversal, same: _Traversal) -> Iterator[str]:
     if same.is_cyclic:
-        yield "#: a $ref comes back to itself without coming to another value"
+        yield "#: a $ref leads back to itself without reaching another value"
     elif max(same.heights.values()) > MAX_CHAIN_SCHEMAS:
-        yield f"#: more than {MAX_CHAIN_SCHEMAS} schemas of one value follow each other by $ref, anyOf and the like"
+        yield f"#: more than {MAX_CHAIN_SCHEMAS} schemas in one chain of $ref, anyOf and similar keywords"
     elif whole.is_cyclic and max(same.sizes.values()) > MAX_SCHEMAS_OF_ONE_VALUE:
-        yield f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas of one value in a schema that refers to itself"
+        yield f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas for one value in a schema that refers to itself"
     elif not whole.is_cyclic and whole.sizes[id(root)] > UNFOLDED:
-        yield f"#: more than {UNFOLDED} schemas when its references are replaced by what they name"
+        yield f"#: more than {UNFOLDED} schemas after its references are expanded"
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
@@ -143,7 +141,7 @@ def _is_object(schema: Mapping[str, Any]) -> bool:
 
 
 def size_faults(schema: object) -> Iterator[str]:
-    """Yield why a thing is no JSON, or too much of it; it is not followed beyond the limits."""
+    """Yield why a value is not JSON or is too large. The traversal stops at the limits."""
     rest: list[tuple[Any, int]] = [(schema, 1)]
     nodes = text = 0
     strange = has_long_number = False
@@ -160,7 +158,7 @@ def size_faults(schema: object) -> Iterator[str]:
                 rest.extend((inner, depth + 1) for inner in each.values())
             case list() | tuple():
                 strange = strange or isinstance(each, tuple)
-                if depth < DEPTH and {*map(type, each)} == {str}:  # as a long enum has them
+                if depth < DEPTH and {*map(type, each)} == {str}:  # a fast path for long enums
                     nodes += len(each)
                     text += sum(map(len, each))
                 else:
@@ -183,7 +181,7 @@ def size_faults(schema: object) -> Iterator[str]:
 
 
 def parts(schema: Any) -> Iterator[tuple[str, str | int | None, Any]]:
-    """Yield each schema in a schema, with the keyword that holds it, and its name or index there."""
+    """Yield each direct subschema: the keyword that holds it, its name or index there, and the subschema."""
     if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():
@@ -206,7 +204,7 @@ def _step(keyword: str, name: str | int | None) -> str:
 def _faults(root: dict[str, Any]) -> Iterator[str]:
     draft = root.get("$schema", "")
     if draft != "" and (not isinstance(draft, str) or draft.removesuffix("#") not in DRAFTS):
-        yield "#/$schema: only JSON Schema 2020-12, 2019-09 and draft 7 are understood"
+        yield "#/$schema: only JSON Schema 2020-12, 2019-09 and draft 7 are supported"
     rest: list[tuple[str, Any]] = [("#", root)]
     seen: set[int] = set()
     while rest:
@@ -226,14 +224,14 @@ def _faults(root: dict[str, Any]) -> Iterator[str]:
 def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> Iterator[str]:
     for keyword, instead in REFUSED.items():
         if keyword in schema:
-            yield f"{keyword}: is not understood; {instead}"
+            yield f"{keyword}: not supported; {instead}"
     if path != "#" and "$id" in schema:
-        yield "$id: a schema within another may have no base of its own"
+        yield "$id: a nested schema cannot have its own base URI"
     reference = schema.get("$ref", "#")
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
-        yield "$ref: only references into the schema itself are followed, as in #/$defs/name"
+        yield "$ref: only references within the schema are supported, such as #/$defs/name"
     elif not isinstance(pointed(root, reference), (dict, bool)):
-        yield "$ref: names no schema in here"
+        yield "$ref: no such schema in this document"
     for keyword in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
         if not isinstance(schema.get(keyword, {}), dict):
             yield f"{keyword}: expected schemas by name"
@@ -244,13 +242,13 @@ def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> 
     if isinstance(words, list) and len(words) > len(TYPES):
         yield f"type: expected at most {len(TYPES)} words"
     elif not all(isinstance(each, str) for each in (words if isinstance(words, list) else [words])):
-        yield "type: expected a word, or a list of words"
+        yield "type: expected a type name or a list of type names"
     if not isinstance(schema.get("enum", []), list):
         yield "enum: expected a list"
 
 
 def pointed(root: Any, reference: str) -> Any:
-    """Return what a reference such as ``#/$defs/name`` names, or None where it names nothing."""
+    """Return the target of a reference such as ``#/$defs/name``, or None if it does not exist."""
     found = root
     for step in reference.split("/")[1:]:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
@@ -264,11 +262,11 @@ def pointed(root: Any, reference: str) -> Any:
 
 
 ALONE: Final = frozenset({"type", "properties", "required", "additionalProperties", "$schema", *SHELVES})
-"""Keywords at the root that ask nothing of several arguments together."""
+"""Root keywords that never constrain several arguments together."""
 
 
 def without(text: str, names: Collection[str]) -> str | None:
-    """Return a schema of fewer properties, as JSON text; None where it asks something of several together."""
+    """Return the schema without some properties, as JSON text; None if it constrains several properties together."""
     schema = json.loads(text)
     if [word for word in schema if word not in ALONE | NOTES and not word.startswith("x-")]:
         return None
@@ -280,17 +278,17 @@ def without(text: str, names: Collection[str]) -> str | None:
 
 
 class _Traversal:
-    """A depth-first traversal of schemas, without recursion: a hostile schema has more levels than Python has frames.
+    """A depth-first traversal of schemas. It is iterative because a hostile schema can be deeper than Python's stack.
 
     Args:
-        root: What references point into.
-        only_same: Whether to follow only schemas of the same value.
+        root: The schema that references point into.
+        only_same: Whether to follow only schemas for the same value.
 
     Attributes:
-        sizes: How many schemas each one unfolds to, itself included, by identity; at most one more than `UNFOLDED`. A
-            schema that is met within itself counts once.
-        heights: How many schemas of the same value the longest chain from each one has, by identity.
-        is_cyclic: Whether a schema is met within itself.
+        sizes: How many schemas each schema expands to, including itself, by identity; at most `UNFOLDED` + 1. A schema
+            that occurs within itself counts once.
+        heights: The length of the longest chain of schemas for the same value that starts at each schema, by identity.
+        is_cyclic: Whether a schema occurs within itself.
     """
 
     def __init__(self, root: dict[str, Any], *, only_same: bool = False) -> None:
@@ -302,7 +300,7 @@ class _Traversal:
         self.is_cyclic = False
 
     def visit(self, start: dict[str, Any]) -> None:
-        """Measure a schema, and each one that follows it."""
+        """Measure a schema and every schema that is reachable from it."""
         path: dict[int, tuple[list[Any], list[Any], Iterator[Any]]] = {}
         rest = [start] if id(start) not in self.sizes else []
         while rest:
@@ -323,7 +321,7 @@ class _Traversal:
                 self.heights[id(schema)] = 1 + max((self.heights.get(id(each), 1) for each in same), default=0)
 
     def _following(self, schema: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Return the schemas that describe the same value as a schema, and with them those of its parts."""
+        """Return the schemas that apply to the same value, and those schemas together with the schemas of its parts."""
         same: list[Any] = [pointed(self._root, schema["$ref"])] if "$ref" in schema else []
         of_parts: list[Any] = []
         for keyword, _, each in parts(schema):
@@ -334,7 +332,7 @@ class _Traversal:
         return same, [*same, *of_parts]
 
     def of_same_values(self) -> _Traversal:
-        """Return a traversal of all schemas that were visited, by the same value alone."""
+        """Return a traversal of all visited schemas that follows only schemas for the same value."""
         found = _Traversal(self._root, only_same=True)
         for each in self._schemas:
             found.visit(each)
@@ -344,7 +342,7 @@ class _Traversal:
 NOTES: Final = frozenset(
     {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment"}
 )
-"""Keywords that ask nothing of a value."""
+"""Keywords that do not constrain a value."""
 
 PLAIN: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "enum"}),
@@ -354,7 +352,7 @@ PLAIN: Final[Mapping[str, frozenset[str]]] = {
     "object": frozenset({"properties", "required", "additionalProperties"}),
     "array": frozenset({"items", "minItems", "maxItems"}),
 }
-"""For each type the keywords that a spec says as well as a schema does."""
+"""The keywords of each type that a spec can express as well as a schema can."""
 
 SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -365,7 +363,7 @@ SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def _is_plain_root(schema: dict[str, Any]) -> bool:
-    """Tell whether a spec says all that a schema asks of the arguments of a tool."""
+    """Return whether a spec can express all constraints of the schema of a tool's arguments."""
     properties = schema.get("properties", {})
     known = {"type", "properties", "required", "additionalProperties", "$schema"} | NOTES
     return (
@@ -378,7 +376,7 @@ def _is_plain_root(schema: dict[str, Any]) -> bool:
 
 
 def _is_plain(schema: Any, *, is_part: bool = False) -> bool:
-    """Tell whether a spec says all that a schema asks; None is let in for what may be left out."""
+    """Return whether a spec can express all constraints of a schema; null is allowed where a value may be missing."""
     if not isinstance(schema, dict):
         return False
     words = schema.get("type")
@@ -397,7 +395,7 @@ def _is_plain(schema: Any, *, is_part: bool = False) -> bool:
 
 
 def _is_plain_item(schema: Any) -> bool:
-    """Tell whether a spec says all that is asked of each item; it has no word for lists of lists."""
+    """Return whether a spec can express all constraints of list items; it cannot express lists of lists."""
     return _is_plain_scalar(schema) or (
         isinstance(schema, dict) and schema.get("type") == "object" and _is_plain(schema)
     )

@@ -1,10 +1,10 @@
-"""What a parameter takes: checks that name the parameter, what to pass, and the type that was received.
+"""Parameter checks whose errors name the parameter, the expected value and the type received.
 
-Public constructors, and public methods off the hot path, check their parameters before they use any of them::
+Public constructors, and public methods off the hot path, check their parameters before they use them::
 
     require("session", id=(id, STRING), variables=(variables, optional(BY_NAME)))
 
-A `SpecError` lists every parameter that is wrong. It names types, and no values.
+A `SpecError` lists every invalid parameter. It contains types but no values.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from neuroscript.io.text import shown, type_name
 
 
 class Form:
-    """What a value has to be. It is a plain class, because every process makes it when it starts.
+    """The expected form of a value. It is a plain class because every process creates these objects at startup.
 
     Attributes:
-        words: What to pass; they follow "must be".
+        words: What to pass; follows "must be" in an error.
         accepts: Whether a value has the right type.
-        fits: Whether a value of the right type is in range, or has the right form.
-        items: What each item has to be; of a mapping, each value.
-        hint: How to make such a value, where the words do not say it.
-        rule: What a value of the right type has to be, where the words do not say it.
+        fits: Whether a value of the right type is in range or otherwise valid.
+        items: The form of each item, or of each value of a mapping.
+        hint: How to make such a value, if *words* does not say it.
+        rule: What a value of the right type must be, if *words* does not say it.
     """
 
     __slots__ = ("accepts", "fits", "hint", "items", "rule", "words")
@@ -51,13 +51,13 @@ class Form:
         self.hint = hint
 
     def holds(self, value: Any) -> bool:
-        """Tell whether a value is right."""
+        """Return whether a value is valid."""
         if not self.accepts(value) or (self.fits is not None and not self.fits(value)):
             return False
         return self.items is None or not value or all(map(self.items.holds, _items(value)))
 
     def problems(self, name: str, value: Any) -> Iterator[str]:
-        """Yield a sentence for each thing that is wrong with the value of the parameter *name*."""
+        """Yield a sentence for each problem with the value of parameter *name*."""
         hint = self.hint and f"; {self.hint}"
         if not self.accepts(value):
             yield f"{name} must be {self.words}, not {type_name(value)}{hint}"
@@ -70,30 +70,31 @@ class Form:
 
 
 def problems(**parts: tuple[Any, Form]) -> Iterator[str]:
-    """Yield a sentence for each thing that is wrong.
+    """Yield a sentence for each problem.
 
     Args:
-        parts: By the name of a parameter its value and what that has to be.
+        parts: For each parameter name, the value and its expected form.
     """
     for name, (value, form) in parts.items():
-        if not form.holds(value):  # which is much faster than to look for problems
+        if not form.holds(value):  # much faster than looking for problems
             yield from form.problems(name, value)
 
 
 def require(subject: str, /, **parts: tuple[Any, Form]) -> None:
-    """Check parameters, as `problems` does.
+    """Check parameters and raise one error for all problems.
 
     Args:
-        subject: What is called or made, as the error begins.
+        subject: What is called or created; the error starts with it.
+        parts: For each parameter name, the value and its expected form.
 
     Raises:
-        SpecError: With everything that is wrong, up to `LISTED` problems.
+        SpecError: With all problems, up to `LISTED`.
     """
     _refuse(subject, problems(**parts))
 
 
 def field_problems(thing: object, /, **forms: Form) -> Iterator[str]:
-    """Yield a sentence for each thing that is wrong with the fields of an object; *forms* are by name of a field."""
+    """Yield a sentence for each problem with the fields of an object; *forms* maps field names to forms."""
     for name, form in forms.items():
         value = getattr(thing, name)
         if not form.holds(value):
@@ -101,7 +102,7 @@ def field_problems(thing: object, /, **forms: Form) -> Iterator[str]:
 
 
 def require_fields(subject: str, thing: object, /, **forms: Form) -> None:
-    """Check the fields of an object, as `require` does."""
+    """Check the fields of an object and raise one error for all problems."""
     _refuse(subject, field_problems(thing, **forms))
 
 
@@ -121,7 +122,7 @@ def instance(kind: type, hint: str = "") -> Form:
 
 
 def shaped(words: str, *methods: str) -> Form:
-    """Return the form of an object with these methods; a class is none."""
+    """Return the form of an object with these methods; classes are not accepted."""
     return Form(
         f"{words} (an object with {_listed(methods, 'and')})",
         lambda value: not isinstance(value, type) and all(callable(getattr(value, each, None)) for each in methods),
@@ -129,7 +130,7 @@ def shaped(words: str, *methods: str) -> Form:
 
 
 def one_of(*choices: str) -> Form:
-    """Return the form of a string that is one of some."""
+    """Return the form of a string that must be one of *choices*."""
     return Form(_listed([repr(each) for each in choices], "or"), _is(str), lambda value: value in choices)
 
 
@@ -148,22 +149,22 @@ def optional(form: Form) -> Form:
 
 
 def sequence(form: Form, words: str) -> Form:
-    """Return the form of a list or a tuple; *words* name its items, as in "strings"."""
+    """Return the form of a list or tuple; *words* names its items in the plural, such as "strings"."""
     return Form(f"a list or tuple of {words}", _is(list, tuple), items=form, hint=form.hint)
 
 
 def collection(form: Form, words: str) -> Form:
-    """Return the form of a list, a tuple, a set or the like; a string, a mapping and an iterator are none."""
+    """Return the form of a list, tuple, set or similar. Strings, mappings and iterators are not accepted."""
     return Form(f"a collection of {words}", _is_collection, items=form, hint=form.hint)
 
 
 def mapping(form: Form, words: str) -> Form:
-    """Return the form of a mapping with strings as keys; *words* name its values."""
+    """Return the form of a mapping with string keys; *words* names its values in the plural."""
     return Form(f"a mapping of strings to {words}", _is_by_name, items=form, hint=form.hint)
 
 
 def as_tuple(values: Any) -> Any:
-    """Return what an iterable yields as a tuple, and anything else as it is, for a check to refuse."""
+    """Return the items of an iterable as a tuple, and anything else unchanged so that a check can reject it."""
     return tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, bytes)) else values
 
 
@@ -180,12 +181,12 @@ def _is_exactly(*kinds: type) -> Callable[[Any], bool]:
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is an int or a float, or of a subclass such as numpy.float64; a bool is none."""
+    """Return whether a value is an int or float, or a subclass such as numpy.float64; booleans are not numbers."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_collection(value: object) -> bool:
-    if type(value) in (tuple, list, set, frozenset):  # as nearly all are; the classes below are slow to ask
+    if type(value) in (tuple, list, set, frozenset):  # the common case; the checks against ABCs below are slow
         return True
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, Iterator))
 
@@ -197,7 +198,7 @@ def _is_by_name(value: object) -> bool:
 def _is_nameable(path: Any) -> bool:
     try:
         return b"\0" not in os.fsencode(path)
-    except (TypeError, ValueError):  # of `__fspath__`, or for lone surrogates
+    except (TypeError, ValueError):  # raised by `__fspath__`, or for lone surrogates
         return False
 
 
@@ -215,23 +216,23 @@ def _key(key: object) -> str:
 
 
 STRING: Final = Form("a string", _is(str))
-WORD: Final = Form("a string that is not empty", _is(str), bool)
+WORD: Final = Form("a non-empty string", _is(str), bool)
 STRINGS: Final = collection(STRING, "strings")
 BYTES: Final = Form("bytes", _is(bytes, bytearray))
 PATH: Final = Form(
     "a path (a string or os.PathLike)",
     _is(str, os.PathLike),
     _is_nameable,
-    rule="a path that the system can open, without null characters and lone surrogates",
+    rule="a path without null characters and lone surrogates",
 )
 PATHS: Final = collection(PATH, "paths")
 FLAG: Final = Form("True or False", _is_exactly(bool))
-WHOLE: Final = Form("a whole number, 0 or more", _is_exactly(int), lambda value: value >= 0)
-COUNT: Final = Form("a whole number above 0", _is_exactly(int), lambda value: value > 0)
+WHOLE: Final = Form("a non-negative integer", _is_exactly(int), lambda value: value >= 0)
+COUNT: Final = Form("a positive integer", _is_exactly(int), lambda value: value > 0)
 NUMBER: Final = Form("a number", is_number)
-DURATION: Final = Form("a number of seconds, 0 or more", is_number, lambda value: value >= 0)
-SECONDS: Final = Form("a finite number of seconds above 0", is_number, lambda value: 0 < value < inf)
+DURATION: Final = Form("a non-negative number of seconds", is_number, lambda value: value >= 0)
+SECONDS: Final = Form("a positive, finite number of seconds", is_number, lambda value: 0 < value < inf)
 FUNCTION: Final = Form("a function", callable)
-BY_NAME: Final = Form("a mapping with strings as keys", _is_by_name)
+BY_NAME: Final = Form("a mapping with string keys", _is_by_name)
 INPUT: Final = shaped("a text stream", "readline")
 OUTPUT: Final = shaped("a text stream", "write")

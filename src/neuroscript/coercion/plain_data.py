@@ -1,12 +1,7 @@
-"""Exact values as JSON holds them, and back.
+"""Exact values as JSON data, and read-only data that can be shared.
 
-Source: contract section 3, blob; issue "The contract runs", wire forms.
-
-Plain data that everybody may share, because nobody can change it; whoever wants to, takes a copy.
-
-They are dicts and lists, so that JSON, validators and comparisons take them as such. That is why they inherit.
-
-Source: issue "Authoring", what exporting costs.
+Sealed data is shared without copies because it cannot be changed. `SealedDict` and `SealedList` inherit from dict and
+list so that JSON encoders, validators and comparisons accept them.
 """
 
 from __future__ import annotations
@@ -21,9 +16,9 @@ from neuroscript.coercion.scalars import Handle, lax_blob
 
 
 def plain(value: Any) -> Any:
-    """Return an exact value as JSON holds it.
+    """Return an exact value as JSON data.
 
-    Bytes are written ``{"$base64": text}``, a time as ISO 8601, a handle as its id.
+    Bytes become ``{"$base64": string}``, a datetime becomes ISO 8601, a handle becomes its id.
     """
     match value:
         case bytes():
@@ -41,7 +36,7 @@ def plain(value: Any) -> Any:
 
 
 def restored(value: Any) -> Any:
-    """Return what `plain` wrote: bytes out of ``{"$base64": text}``, at every level."""
+    """Return the value that `plain` converted, with ``{"$base64": string}`` as bytes at every level."""
     match value:
         case {"$base64": str()} if len(value) == 1:
             return lax_blob(value)
@@ -53,7 +48,7 @@ def restored(value: Any) -> Any:
             return value
 
 
-ADVICE: Final = "this is shared and can not be changed; copy.deepcopy of it gives plain data of your own"
+ADVICE: Final = "this shared data is read-only; use copy.deepcopy() to get a copy that you can change"
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
@@ -61,7 +56,7 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
 
 
 class SealedDict(dict[str, Any]):
-    """A dict that can not be changed; a copy of it is a plain dict."""
+    """A read-only dict. Copies of it are plain dicts."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -78,7 +73,7 @@ class SealedDict(dict[str, Any]):
 
 
 class SealedList(list[Any]):
-    """A list that can not be changed; a copy of it is a plain list."""
+    """A read-only list. Copies of it are plain lists."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -95,7 +90,7 @@ class SealedList(list[Any]):
 
 
 def sealed(value: Any) -> Any:
-    """Return plain data that shares no container with *value* and can not be changed at any level."""
+    """Return plain data that is read-only at every level and shares no container with *value*."""
     match value:
         case dict():
             return SealedDict({key: sealed(each) for key, each in value.items()})

@@ -1,6 +1,6 @@
-"""What a pass over arguments has noted, as problems: each names the whole rule of its place, and a near name.
+"""The recorded problems of a pass as `Problem` objects, each with the full rule for its place and a similar name.
 
-The wording is made when the problems are read, because most callers never read them.
+The messages are built when the problems are first read, because most callers never read them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from neuroscript.errors import LISTED, CoercionError, Problem
 from neuroscript.io.near_names import NearNames
 
 _GOT: Final = {
-    UNKNOWN.code: "an unknown name with {}",
+    UNKNOWN.code: "an unknown name of type {}",
     CHOICE.code: "another {}",
     BOUNDS.code: "{} out of bounds",
 }
-"""What was given, by the code of the fault, around the name of its type."""
+"""The text for what was received, by error code; it wraps the type name."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Rules:
-    """Where the rules of a walk are found.
+    """The rules that apply to a pass.
 
     Attributes:
-        args: The arguments of a call, by name; none where the walk went over one value.
-        whole: The rule of that one value.
-        further: The rule of each further value of a variadic tool.
+        args: The arguments of a call; empty if the pass covered a single value.
+        whole: The rule of that single value.
+        further: The rule for each trailing value of a variadic tool.
     """
 
     args: Sequence[Rule] = ()
@@ -49,7 +49,7 @@ class Rules:
 
 
 def value_error(walk: Walk, rule: Rule | None = None) -> CoercionError:
-    """Return the error of one value that does not fit its rule, or its type."""
+    """Return the error for one value that does not fit its rule or its type."""
     return CoercionError(partial(problems_of, walk, Rules(whole=rule)), found=walk.noted)
 
 
@@ -57,7 +57,7 @@ def sentences(walk: Walk, rule: Rule | None = None, subject: str = "") -> list[s
     """Return the problems of one value, at most `LISTED`, and how many more there are.
 
     Args:
-        subject: What the value is called before each place in it.
+        subject: The name of the value; precedes each place in it.
     """
     problems = [each._replace(where=f"{subject}{each.where}") for each in problems_of(walk, Rules(whole=rule))]
     listed = [*map(str, problems[:LISTED])]
@@ -65,26 +65,26 @@ def sentences(walk: Walk, rule: Rule | None = None, subject: str = "") -> list[s
 
 
 def problems_of(walk: Walk, rules: Rules) -> list[Problem]:
-    """Return what a walk has noted, in its order, at most `MAX_PROBLEMS`."""
+    """Return the problems recorded in a pass, in order, at most `MAX_PROBLEMS`."""
     words = _Words(rules)
     return [words.problem(*note) for note in walk.notes]
 
 
 class _Words:
-    """The rules at the places of one walk, with an index of the names at each."""
+    """The rules for each place of one pass, with an index of the names at each place."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._near: dict[int, NearNames] = {}
 
     def problem(self, where: Where, misfit: Misfit, got: str | type) -> Problem:
-        """Return one note as a problem."""
-        told = got if type(got) is str else _GOT.get(misfit.code, "{}").format(name_of(got))
+        """Return a recorded problem as a `Problem`."""
+        received = got if type(got) is str else _GOT.get(misfit.code, "{}").format(name_of(got))
         if misfit.code == UNKNOWN.code and where is not None:
-            return self._unknown(where, told)
+            return self._unknown(where, received)
         found = self._at(where)
         hint = "" if found.is_secret and misfit.code == CHOICE.code else misfit.hint
-        return Problem(place(where), misfit.code, _expected(found, misfit), told, hint)
+        return Problem(place(where), misfit.code, _expected(found, misfit), received, hint)
 
     def _unknown(self, where: tuple[Any, object], got: str) -> Problem:
         rule = None if where[0] is None else self._at(where[0]).rule
@@ -93,7 +93,7 @@ class _Words:
         return Problem(place(where), UNKNOWN.code, expected_names(self._names(rule).names), got, hint)
 
     def _names(self, rule: Rule | None) -> NearNames:
-        """Return the names that may be given: the keys of a rule, or the arguments of the call."""
+        """Return the names that are valid here: the keys of a rule, or the arguments of the call."""
         found = self._near.get(id(rule))
         if found is None:
             rules = self._rules.args if rule is None else rule.keys
@@ -101,7 +101,7 @@ class _Words:
         return found
 
     def _at(self, where: Where) -> _Place:
-        """Return the rule of a place."""
+        """Return the rule for a place."""
         steps = _steps(where)
         rule = self._rules.whole
         if rule is None and steps:
@@ -116,11 +116,11 @@ class _Words:
 
 @attrs.frozen(eq=False, repr=False)
 class _Place:
-    """The rule of a place.
+    """The rule for a place.
 
     Attributes:
-        part: ``element`` of a list of the rule, all further ``values``, or ``""`` for a value of the rule itself.
-        is_secret: Whether it is in a secret value.
+        part: ``element`` for an element of a list, ``values`` for all trailing values, or ``""`` for the value itself.
+        is_secret: Whether the place is inside a secret value.
     """
 
     rule: Rule | None
@@ -142,7 +142,7 @@ def _within(rule: Rule | None, steps: Sequence[object]) -> _Place:
 
 
 def _expected(found: _Place, misfit: Misfit) -> str:
-    """Return the whole rule if a fault names only the type, else what the fault says."""
+    """Return the full rule if the fault names only the type, otherwise the text of the fault."""
     rule = found.rule
     if rule is None:
         return misfit.expected
@@ -157,7 +157,7 @@ def _expected(found: _Place, misfit: Misfit) -> str:
 
 
 def _kind(found: _Place) -> ArgType:
-    """Return the type that a fault at a place names."""
+    """Return the type that a fault at this place names."""
     assert found.rule is not None
     kind = found.rule.type
     if found.part == "values":
@@ -166,7 +166,7 @@ def _kind(found: _Place) -> ArgType:
 
 
 def _steps(where: Where) -> list[object]:
-    """Return the names, keys and indexes that lead to a place, from the outermost in."""
+    """Return the names, keys and indexes that lead to a place, outermost first."""
     steps: list[object] = []
     while where is not None and where is not ROOT:
         where, step = where
@@ -175,12 +175,11 @@ def _steps(where: Where) -> list[object]:
 
 
 def near_choice(rule: Rule, value: object) -> str:
-    """Return a hint at the choice that is spelled like a string, or ``""``."""
+    """Return a suggestion for the choice that is spelled like *value*, or ``""``."""
     if type(value) is not str:
         return ""
-    near = _index_of(tuple([each for each in rule.choices if type(each) is str])).near(
-        value
-    )  # a faulty spec has others
+    choices = tuple([each for each in rule.choices if type(each) is str])  # an invalid spec may have other types
+    near = _index_of(choices).near(value)
     return f"did you mean {written_choice(near[0])}?" if near else ""
 
 

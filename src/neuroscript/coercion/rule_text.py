@@ -1,4 +1,4 @@
-"""What an argument must be, in words: its type with its bounds, its length, its choices and its keys."""
+"""Argument rules in words: the type with its bounds, lengths, choices and keys."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
 from neuroscript.io.text import LONGEST, shown
 
 MAX_LISTED: Final = 20
-"""How many choices or keys an error names; of the others it gives the number."""
+"""How many choices or keys an error lists before it only counts the rest."""
 
 
 class Rule(Protocol):
-    """What is asked of one argument or key; an `ArgSpec` is one."""
+    """The rule for one argument or key; `ArgSpec` implements it."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class Rule(Protocol):
 
 
 def described(rule: Rule) -> str:
-    """Return the type of an argument with its bounds, its length and all its choices, but without its keys.
+    """Return the type of an argument with its bounds, length and all choices, but without its keys.
 
     >>> from neuroscript import ArgSpec
     >>> described(ArgSpec("size", "int", minimum=1, maximum=9))
@@ -54,7 +54,7 @@ def described(rule: Rule) -> str:
 
 
 def expected(rule: Rule) -> str:
-    """Return the whole rule of an argument, as an error says it after "expected".
+    """Return the full rule of an argument, as it follows "expected" in an error.
 
     >>> from neuroscript import ArgSpec
     >>> expected(ArgSpec("place", "map", keys=(ArgSpec("town", "string"), ArgSpec("zip", "int", required=False))))
@@ -64,22 +64,22 @@ def expected(rule: Rule) -> str:
 
 
 def expected_element(rule: Rule) -> str:
-    """Return what each element of a list must be."""
+    """Return the rule for each element of a list."""
     return f"{worded(ELEMENTS[rule.type])}{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}"
 
 
 def expected_values(rule: Rule) -> str:
-    """Return what the list of the further values of a variadic tool must be."""
+    """Return the rule for the list of trailing values of a variadic tool."""
     return _list_of(rule.type, f"{_length(rule)}{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}")
 
 
 def expected_names(names: Sequence[str]) -> str:
-    """Return which names may be given."""
+    """Return the list of valid names."""
     return f"only {_listed(names[:MAX_LISTED], len(names))}" if names else "nothing"
 
 
 def counted(count: int, kind: ArgType) -> str:
-    """Return a number of characters, bytes, items or keys.
+    """Return a number with its unit: characters, bytes, items or keys.
 
     >>> counted(1, ArgType.STRING), counted(2, ArgType.SLICE_INT)
     ('1 character', '2 items')
@@ -88,7 +88,7 @@ def counted(count: int, kind: ArgType) -> str:
 
 
 def written_choice(choice: object) -> str:
-    """Return a choice as an error shows it, with at most `LONGEST` characters of a string."""
+    """Return a choice as an error shows it; strings are cut to `LONGEST` characters."""
     if type(choice) is str and len(choice) > LONGEST:
         choice = f"{choice[:LONGEST]}…"
     return repr(choice)
@@ -103,7 +103,7 @@ _UNITS: Final = {ArgType.STRING: "character", ArgType.BLOB: "byte"}
 
 
 def _together(rule: Rule, asked: str) -> str:
-    """Return the type and length of a value with what is asked of it, or of each of its elements."""
+    """Return the type and length of a value with its constraints, or with those of its elements."""
     head = f"{worded(rule.type)}{_length(rule)}"
     return f"{head}{_of_each(asked)}" if rule.type in ELEMENTS else f"{head}{asked}"
 
@@ -149,5 +149,5 @@ def _keys(rule: Rule) -> str:
 
 
 def _listed(texts: Sequence[str], count: int) -> str:
-    """Return texts with commas between them, and how many there are besides."""
+    """Return the names separated by commas, followed by the number of omitted ones."""
     return f"{', '.join(texts)} and {count - len(texts)} more" if count > len(texts) else ", ".join(texts)

@@ -1,10 +1,8 @@
-"""One value that holds no others into its exact built-in, without running any code of the value's own.
+"""Coercion of single values without nested values to exact built-ins. No code of the value itself runs.
 
-Each function takes any object and returns the exact value or a `Misfit`, which is data: nothing here raises. Three
-readings of each type: *lax* for what models and command lines send, *strict* for what already is exact, and *result*
-for what a tool returns (strict, but a subclass is flattened and an int may become a float).
-
-Source: contract section 3; reliability.md part 3.2.
+Each function accepts any object and returns the exact value or a `Misfit`, which is data: nothing here raises. Each
+type has three readings: *lax* for models and command lines, *strict* for values that are already exact, and *result*
+for the return values of tools (strict, but subclasses are flattened and an int may become a float).
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import attrs
 
 @attrs.frozen(eq=False, repr=False)
 class Misfit:
-    """Why a value does not fit: a stable code, what would have fitted, and how to mend it."""
+    """The reason why a value does not fit: a stable code, the expected value, and how to correct it."""
 
     code: str
     expected: str
@@ -27,11 +25,11 @@ class Misfit:
 
 @attrs.frozen
 class Handle:
-    """A thing that a tool keeps for its caller, by name; what it names is known to the engine alone.
+    """A reference to a resource that a tool holds for its caller. Only the engine can resolve it.
 
     Attributes:
         id: ASCII letters, digits and ``. _ - :``, at most 128.
-        kind: What sort of thing it names, for example ``tree``.
+        kind: The kind of resource, for example ``tree``.
     """
 
     id: str
@@ -39,50 +37,52 @@ class Handle:
 
 
 Reading = Callable[[object], Any]
-"""A value in, the exact value or a `Misfit` out."""
+"""A function from a value to the exact value or a `Misfit`."""
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 EXACT_INT: Final = 2**53
 EXACT_FLOAT: Final = 2.0**53
-"""Up to here every whole number has a float of its own. Comparing an int with a float is slow, so here are both."""
+"""Floats represent every integer up to here exactly. Both types are defined because comparing int and float is slow."""
 
 NUMBER_TEXT: Final = 64
-"""How long a number may be as a text, in characters without the blanks around it."""
+"""The maximum length of a number in a string, in characters without surrounding whitespace."""
 
 BLANKS: Final = " \t\r\n"
 
 STRING_TYPE: Final = Misfit("coercion.type", "string")
-STRING_ENCODING: Final = Misfit("coercion.encoding", "string", "a text must be valid Unicode, without lone surrogates")
+STRING_ENCODING: Final = Misfit(
+    "coercion.encoding", "string", "a string must be valid Unicode, without lone surrogates"
+)
 INT_TYPE: Final = Misfit("coercion.type", "int")
-INT_BOOL: Final = Misfit("coercion.bool_as_number", "int", "a truth value is not a number")
-INT_FORMAT: Final = Misfit("coercion.format", "int", "a text must be decimal digits, such as 42")
+INT_BOOL: Final = Misfit("coercion.bool_as_number", "int", "a boolean is not a number")
+INT_FORMAT: Final = Misfit("coercion.format", "int", "a string must be a decimal integer, such as 42")
 INT_FRACTION: Final = Misfit("coercion.fraction", "int", "the number must be whole")
-INT_LOSSY: Final = Misfit("coercion.lossy", "int", "a float above 2**53 stands for several whole numbers")
+INT_LOSSY: Final = Misfit("coercion.lossy", "int", "pass an int, because floats above 2**53 are not exact")
 INT_NONFINITE: Final = Misfit("coercion.nonfinite", "int", "the number must be finite")
-INT_RANGE: Final = Misfit("coercion.range", "int", "the number must lie from -2**63 to 2**63-1")
+INT_RANGE: Final = Misfit("coercion.range", "int", "the number must be from -2**63 to 2**63-1")
 FLOAT_TYPE: Final = Misfit("coercion.type", "float")
-FLOAT_BOOL: Final = Misfit("coercion.bool_as_number", "float", "a truth value is not a number")
-FLOAT_FORMAT: Final = Misfit("coercion.format", "float", "a text must be a decimal number, such as -1.5e3")
-FLOAT_LOSSY: Final = Misfit("coercion.lossy", "float", "no float holds this whole number exactly")
+FLOAT_BOOL: Final = Misfit("coercion.bool_as_number", "float", "a boolean is not a number")
+FLOAT_FORMAT: Final = Misfit("coercion.format", "float", "a string must be a decimal number, such as -1.5e3")
+FLOAT_LOSSY: Final = Misfit("coercion.lossy", "float", "no float can represent this integer exactly")
 FLOAT_NONFINITE: Final = Misfit("coercion.nonfinite", "float", "the number must be finite")
 FLOAT_RANGE: Final = Misfit("coercion.range", "float", "the number is too large for a float")
 BOOL_TYPE: Final = Misfit("coercion.type", "bool")
-BOOL_VALUE: Final = Misfit("coercion.bool", "bool", "only true, false, 1 and 0 stand for a truth value")
-BLOB_TYPE: Final = Misfit("coercion.type", "blob", "bytes, a text, or {'$base64': text}")
-BLOB_ENCODING: Final = Misfit("coercion.encoding", "blob", "a text must be valid Unicode, without lone surrogates")
-BLOB_FORMAT: Final = Misfit("coercion.format", "blob", "the text under '$base64' must be base64")
+BOOL_VALUE: Final = Misfit("coercion.bool", "bool", "pass true, false, 1 or 0")
+BLOB_TYPE: Final = Misfit("coercion.type", "blob", "pass bytes, a string, or {'$base64': string}")
+BLOB_ENCODING: Final = Misfit("coercion.encoding", "blob", "a string must be valid Unicode, without lone surrogates")
+BLOB_FORMAT: Final = Misfit("coercion.format", "blob", "the string under '$base64' must be valid base64")
 HANDLE_TYPE: Final = Misfit("coercion.type", "handle")
-HANDLE_FORMAT: Final = Misfit("coercion.format", "handle", "ASCII letters, digits and . _ - :, at most 128 of them")
+HANDLE_FORMAT: Final = Misfit("coercion.format", "handle", "use at most 128 ASCII letters, digits and . _ - :")
 NODEID_TYPE: Final = Misfit("coercion.type", "nodeid")
-NODEID_FORMAT: Final = Misfit("coercion.format", "nodeid", "a text longer than two that starts with N_")
+NODEID_FORMAT: Final = Misfit("coercion.format", "nodeid", "use N_ followed by at least one character")
 ENTITYID_TYPE: Final = Misfit("coercion.type", "entityid")
-ENTITYID_FORMAT: Final = Misfit("coercion.format", "entityid", "a text longer than two that starts with E_")
+ENTITYID_FORMAT: Final = Misfit("coercion.format", "entityid", "use E_ followed by at least one character")
 
 _SIGNED_DIGITS: Final = "0123456789+-"
 _INT_MARKS: Final = _SIGNED_DIGITS + BLANKS
 _FLOAT_MARKS: Final = _INT_MARKS + ".eE"
-"""A text of these alone means to Python's int and float what it means to us: no ``_``, no ``nan``, no other script."""
+"""Python's int and float parse strings of these characters as specified: no ``_``, no ``nan``, no non-ASCII digits."""
 
 _HANDLE_TEXT: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 _TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -90,9 +90,9 @@ _WHOLE: Final = slice(None)
 
 
 def flattened(value: Any) -> Any:
-    """Return the built-in inside a subclass of str, int, float or bytes, read through the base type's own slots.
+    """Return the built-in value inside a subclass of str, int, float or bytes, read through the base type's own slots.
 
-    Anything else comes back as it is, the very same object.
+    Any other object is returned unchanged.
     """
     kind = type(value)
     if issubclass(kind, str):
@@ -116,12 +116,12 @@ def strict_string(value: Any) -> Any:
 
 
 def lax_string(value: Any) -> Any:
-    """Accept a str or a subclass of it; nothing is ever stringified."""
+    """Accept a str or a subclass of it; other types are never converted to strings."""
     return strict_string(flattened(value))
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8."""
+    """Return whether a string can be encoded as UTF-8."""
     if text.isascii():
         return True
     try:
@@ -132,14 +132,14 @@ def is_unicode(text: str) -> bool:
 
 
 def strict_int(value: Any) -> Any:
-    """Accept an exact int of 64 bits."""
+    """Accept an exact 64-bit int."""
     if type(value) is not int:
         return INT_BOOL if type(value) is bool else INT_TYPE
     return value if INT_MIN <= value <= INT_MAX else INT_RANGE
 
 
 def lax_int(value: Any) -> Any:
-    """Accept an int, a whole float up to 2**53, or decimal digits as a text."""
+    """Accept an int, an integral float up to 2**53, or a string of decimal digits."""
     kind = type(value)
     if kind is str:
         if value.isdigit() and value.isascii() and len(value) < 19:
@@ -170,7 +170,7 @@ def _int_of_text(text: str) -> Any:
 
 
 def _without_point(text: str) -> str:
-    """Return digits without the ``.0`` behind them; a text that has anything else there stays as it is."""
+    """Return digits without a trailing ``.0``; strings with anything else after the point are returned unchanged."""
     whole, _, zeros = text.partition(".")
     return whole if zeros and not zeros.strip("0") and len(text) <= NUMBER_TEXT else text
 
@@ -189,7 +189,7 @@ def strict_float(value: Any) -> Any:
 
 
 def lax_float(value: Any) -> Any:
-    """Accept a finite float, an int that a float holds exactly, or a decimal number as a text."""
+    """Accept a finite float, an int that a float represents exactly, or a decimal number in a string."""
     kind = type(value)
     if kind is float:
         return value if value - value == 0.0 else FLOAT_NONFINITE
@@ -222,18 +222,18 @@ def _float_of_int(whole: int) -> Any:
 
 
 def result_float(value: Any) -> Any:
-    """Accept a finite float or an int that a float holds exactly, subclasses flattened."""
+    """Accept a finite float or an int that a float represents exactly; subclasses are flattened."""
     plain = flattened(value)
     return _float_of_int(plain) if type(plain) is int else strict_float(plain)
 
 
 def strict_bool(value: Any) -> Any:
-    """Accept True and False alone."""
+    """Accept only True and False."""
     return value if type(value) is bool else BOOL_TYPE
 
 
 def lax_bool(value: Any) -> Any:
-    """Accept a bool, the numbers 0 and 1, and the texts true, false, 1 and 0 in any case."""
+    """Accept a bool, the numbers 0 and 1, and the strings true, false, 1 and 0 in any case."""
     kind = type(value)
     if kind is bool:
         return value
@@ -251,7 +251,7 @@ def strict_blob(value: Any) -> Any:
 
 
 def lax_blob(value: Any) -> Any:
-    """Accept bytes, a bytearray, a memoryview, a text as UTF-8, or a map ``{"$base64": text}``."""
+    """Accept bytes, a bytearray, a memoryview, a string (as UTF-8), or a map ``{"$base64": string}``."""
     kind = type(value)
     if kind is bytes:
         return value
@@ -296,7 +296,7 @@ def strict_handle(value: Any) -> Any:
 
 
 def lax_handle(value: Any) -> Any:
-    """Accept a `Handle`, which gives its id, or the id as a text."""
+    """Accept a `Handle`, which is replaced by its id, or the id as a string."""
     return strict_handle(value.id if type(value) is Handle else flattened(value))
 
 
@@ -306,7 +306,7 @@ def strict_nodeid(value: Any) -> Any:
 
 
 def lax_nodeid(value: Any) -> Any:
-    """Accept a text that starts with ``N_``, or a map that has one under ``_version``."""
+    """Accept a string that starts with ``N_``, or a map with such a string under ``_version``."""
     return strict_nodeid(flattened(entry(value, "_version") if issubclass(type(value), dict) else value))
 
 
@@ -322,7 +322,7 @@ def _prefixed(value: Any, prefix: str, kind: Misfit, form: Misfit) -> Any:
 
 
 def entry(value: dict[Any, Any], name: str) -> Any:
-    """Return what a dict holds under *name*, or None, without hashing or comparing any other key."""
+    """Return the value of *name* in a dict, or None, without hashing or comparing other keys."""
     for key, each in [*dict.items(value)]:
         text = flattened(key)
         if type(text) is str and text == name:
@@ -331,7 +331,7 @@ def entry(value: dict[Any, Any], name: str) -> Any:
 
 
 def flattening(strict: Reading) -> Reading:
-    """Return the result reading of a strict one: the same, after a subclass is flattened."""
+    """Return the result reading for a strict one: subclasses are flattened first."""
 
     def read(value: object) -> Any:
         return strict(flattened(value))
@@ -368,7 +368,7 @@ READINGS: Final[Mapping[str, Mapping[str, Reading]]] = {
         "nodeid": flattening(strict_nodeid),
     },
 }
-"""By mode and by the word of the type, the function that reads it."""
+"""The function that reads a type, by mode and by the name of the type."""
 
 EXACT: Final[Mapping[str, str]] = {
     "string": "type({0}) is str and {0}.isascii()",
@@ -377,7 +377,7 @@ EXACT: Final[Mapping[str, str]] = {
     "bool": "({0} is True or {0} is False)",
     "blob": "type({0}) is bytes",
 }
-"""For some words an expression that is cheap, and true only of values that are exact and need no further look.
+"""For some types, a cheap expression that is true only for exact values that need no further check.
 
-CPython compares ints of one digit (30 bits) without a call; larger ones are left to the readings.
+CPython compares ints of one digit (30 bits) without a call; the readings check larger ones.
 """

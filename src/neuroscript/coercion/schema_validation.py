@@ -1,9 +1,7 @@
-"""What a JSON Schema asks beyond a spec, held against the exact values of a call; the door to the validator.
+"""Validation of arguments against JSON Schema constraints that a spec cannot express.
 
-The validator is jsonschema-rs, of the ``schema`` extra. It fetches nothing, its patterns are matched in linear time or
-with a bounded count of steps, and of what it finds no value gets into a text.
-
-Source: issue "Authoring", schemas; ecosystem.md part 7; contract section 6.
+The validator is jsonschema-rs from the ``schema`` extra. It fetches nothing, and it matches patterns in linear time or
+with a bounded number of steps. Its findings are converted so that no error contains a value.
 """
 
 from __future__ import annotations
@@ -22,51 +20,53 @@ from neuroscript.errors import LISTED, Problem
 from neuroscript.io.text import shown
 
 BACKTRACKS: Final = 100_000
-"""How many steps a pattern with look-around or back-references may go back; what takes more does not fit."""
+"""How often a pattern with look-around or back-references may backtrack; a string that needs more does not match."""
 
 PATTERN_BYTES: Final = 2**20
-"""How large a pattern may be when it is compiled."""
+"""The maximum size of a compiled pattern."""
 
 ALL_PATTERN_BYTES: Final = 2**28
-"""How large all patterns of a schema may be together; each gets the same share."""
+"""The maximum size of all patterns of a schema together; each pattern gets the same share."""
 
 NUMBERED: Final = 1000
-"""How many problems are counted."""
+"""The maximum number of problems that are counted."""
 
 DRAFT2020: Final = "https://json-schema.org/draft/2020-12/schema"
 DRAFT7: Final = "http://json-schema.org/draft-07/schema#"
-MISSING: Final = f"the schema asks more than a spec can say; {mending('schema')} brings what holds values to it"
+MISSING: Final = (
+    f"the schema has constraints that a spec cannot express; install the validator with: {mending('schema')}"
+)
 
 
 @attrs.frozen(eq=False, repr=False)
 class Checker:
-    """A schema that is ready to be asked.
+    """A compiled schema.
 
     Attributes:
-        validator: That of the library.
-        is_recursive: Whether it refers to itself; then only whether values fit is asked, for a list of all that is
-            wrong may take time without bounds.
+        validator: The validator of the library.
+        is_recursive: Whether the schema refers to itself. If so, the check only reports whether the values are valid,
+            because collecting all errors of a recursive schema can take unbounded time.
     """
 
     validator: Any
     is_recursive: bool
 
     def problems(self, values: Mapping[str, Any]) -> list[Problem]:
-        """Return what is wrong with arguments as JSON holds them, at most `NUMBERED` things.
+        """Return the problems of arguments that are JSON data, at most `NUMBERED`.
 
         Args:
-            values: By name, without those that were not given.
+            values: The arguments by name, without missing ones.
         """
         if self.validator.is_valid(values):
             return []
         if self.is_recursive:
-            return [Problem("", "schema.invalid", "what the schema asks", type_name(values))]
+            return [Problem("", "schema.invalid", "a value that matches the schema", type_name(values))]
         found: list[Problem] = []
         for error in self.validator.iter_errors(values):
             found.append(_problem(error))
             if len(found) == NUMBERED:
                 break
-        return found or [Problem("", "schema.invalid", "what the schema asks", type_name(values))]
+        return found or [Problem("", "schema.invalid", "a value that matches the schema", type_name(values))]
 
 
 def _problem(error: Any) -> Problem:
@@ -80,11 +80,11 @@ def _problem(error: Any) -> Problem:
 
 
 def _expected(keyword: str, kind: Any) -> str:
-    """Return what a keyword asks, with the schema's own word for it where that is short."""
+    """Return the constraint of a keyword, including the keyword's value if that is short."""
     asked = getattr(kind, "value", None)
     if keyword == kind.name and keyword in TOLD and isinstance(asked, (str, int, float, list)):
         return f"{TOLD[keyword]} {shown(asked if isinstance(asked, str) else json.dumps(asked))}"
-    return TOLD_ALONE.get(keyword, f"what {keyword} of the schema asks")
+    return TOLD_ALONE.get(keyword, f"a value that satisfies {keyword} of the schema")
 
 
 def _got(instance: object) -> str:
@@ -96,8 +96,8 @@ def _got(instance: object) -> str:
 
 
 TOLD: Final[Mapping[str, str]] = {
-    "pattern": "a text that matches",
-    "format": "a text in the format",
+    "pattern": "a string that matches",
+    "format": "a string in the format",
     "multipleOf": "a multiple of",
     "minimum": "at least",
     "maximum": "at most",
@@ -112,17 +112,17 @@ TOLD: Final[Mapping[str, str]] = {
     "required": "the key",
     "type": "type",
 }
-"""What the keywords ask whose own word is the author's and short."""
+"""Phrases for keywords whose value is short and comes from the schema's author."""
 
 TOLD_ALONE: Final[Mapping[str, str]] = {
-    "uniqueItems": "each item once",
+    "uniqueItems": "unique items",
     "enum": "one of the values that the schema lists",
-    "const": "the one value that the schema names",
-    "additionalProperties": "no further keys",
-    "anyOf": "one of several things that the schema describes",
-    "oneOf": "exactly one of several things that the schema describes",
-    "not": "something else than the schema excludes",
-    "dependentRequired": "the keys that go with those that were given",
+    "const": "the constant in the schema",
+    "additionalProperties": "no additional keys",
+    "anyOf": "a value that matches one of the schemas in anyOf",
+    "oneOf": "a value that matches exactly one of the schemas in oneOf",
+    "not": "a value that the schema does not exclude",
+    "dependentRequired": "the keys that other keys require",
 }
 
 ASKED: Final = frozenset({*TOLD, *TOLD_ALONE}) | {
@@ -130,30 +130,30 @@ ASKED: Final = frozenset({*TOLD, *TOLD_ALONE}) | {
     *("minContains", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
     *("contentEncoding", "contentMediaType", "items", "patternProperties"),
 }
-"""The keywords that a code may name."""
+"""The keywords that may appear in an error code."""
 
 
 def schema_faults(text: str, names: set[str]) -> Iterator[str]:
-    """Yield why a schema, as JSON text, can not belong to a tool with arguments of these names."""
+    """Yield why a schema, as JSON text, does not match a tool with these argument names."""
     found = looked_at(text)
     yield from found.tool_faults
     if found.tool_faults:
         return
     properties = json.loads(text).get("properties", {}).keys()
     if set(properties) != names:
-        yield "the schema has other properties than the tool has arguments"
+        yield "the properties of the schema differ from the arguments of the tool"
     elif found.asks_more:
         yield from compiled(text)[1]
 
 
 def checker_of(text: str) -> Checker | None:
-    """Return what holds values to a schema; None where it asks no more than the spec that was read off it."""
+    """Return the validator for a schema, or None if its spec already expresses all of its constraints."""
     return compiled(text)[0] if looked_at(text).asks_more else None
 
 
 @functools.lru_cache(maxsize=1024)
 def compiled(text: str) -> tuple[Checker | None, tuple[str, ...]]:
-    """Return what holds values to all of a schema, as JSON text, or None and why there is none."""
+    """Return the validator for a schema in JSON text, or None and the reasons why there is none."""
     try:
         import jsonschema_rs
     except ImportError:
@@ -174,20 +174,20 @@ def compiled(text: str) -> tuple[Checker | None, tuple[str, ...]]:
 
 
 def _meta_errors(library: Any, schema: dict[str, Any]) -> Iterator[Any]:
-    """Yield what the schema of schemas says of a schema; the library has those of all drafts."""
+    """Yield the errors of a schema against its meta-schema; the library contains those of all drafts."""
     draft = schema.get("$schema", DRAFT2020)
     yield from library.validator_for({"$schema": draft, "$ref": draft}, offline=True).iter_errors(schema)
 
 
 def _fault(error: Any) -> str:
     path = "/".join(shown(str(step)) for step in getattr(error, "instance_path", ()))
-    return f"#{'/' if path else ''}{path}: is not what JSON Schema allows there"
+    return f"#{'/' if path else ''}{path}: not valid JSON Schema"
 
 
 def _understood(schema: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Return a schema as the validator understands it, and how many patterns it has.
+    """Return a schema in the form that the validator expects, and how many patterns it contains.
 
-    Without a draft named it is draft 7 where that draft's own words are used.
+    A schema that names no draft is treated as draft 7 if it uses keywords of that draft.
     """
     rest: list[Any] = [schema]
     is_old = False
@@ -205,7 +205,7 @@ def _understood(schema: dict[str, Any]) -> tuple[dict[str, Any], int]:
 
 
 def _say_null(schema: dict[str, Any]) -> None:
-    """Say OpenAPI's ``nullable: true`` in the words of JSON Schema."""
+    """Convert OpenAPI's ``nullable: true`` to JSON Schema."""
     if schema.get("nullable") is not True:
         return
     if isinstance(schema.get("type"), str):

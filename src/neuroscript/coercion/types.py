@@ -1,13 +1,8 @@
-"""The words of the contract for what an argument is, and the built-in each word stands for.
+"""ArgTypes, their Python built-ins, and which types are compatible with each other.
 
-Source: contract section 3; upstream's own words, of which it implements two thirds.
-
-Which types take all that another one takes, and which results are all results of another type.
-
-It is the caller's side for arguments, and the other way round for results: who gave an `int` may go on where `any` is
-taken, and who read an `any` may go on where an `int` comes.
-
-Source: contract section 3; the table is held to the coercion itself by a test, in lax mode and in strict.
+`WIDER` is about arguments: a caller that passed an `int` can pass the same value if the type becomes `any`. `NARROWER`
+is about results: a caller that expects `any` can handle an `int`. A test checks both tables against the coercion
+itself, in lax and strict mode.
 """
 
 from __future__ import annotations
@@ -19,7 +14,7 @@ from typing import Final
 
 
 class ArgType(StrEnum):
-    """A closed set: every argument and every result is one of these."""
+    """The types of arguments and results. The set is closed."""
 
     STRING = "string"
     INT = "int"
@@ -60,11 +55,11 @@ ELEMENTS: Final = {
     ArgType.SLICE_BOOL: ArgType.BOOL,
     ArgType.SLICE_MAP: ArgType.MAP,
 }
-"""The type of each element of a slice."""
+"""The element type of each slice type."""
 
 
 LISTS: Final = {element: kind for kind, element in ELEMENTS.items()}
-"""The slice of each type that is an element."""
+"""The slice type for each element type."""
 
 
 VALUES: Final = {
@@ -76,13 +71,13 @@ VALUES: Final = {
     ArgType.MAP_STRING_FLOAT: ArgType.FLOAT,
     ArgType.MAP_STRING_BOOL: ArgType.BOOL,
 }
-"""The type of each value of a map."""
+"""The value type of each map type."""
 
 
 TEXT_HOLDERS: Final = frozenset(
     {ArgType.STRING, ArgType.ANY, ArgType.BLOB, ArgType.HANDLE, ArgType.NODEID, ArgType.ENTITYID}
 )
-"""Types that can hold a text, so that ``""`` and ``"null"`` are values of theirs and not an absence."""
+"""Types that accept strings, so ``""`` and ``"null"`` are values for them and do not mean a missing value."""
 
 
 BUILTINS: Final[dict[ArgType, type]] = {
@@ -99,11 +94,11 @@ BUILTINS: Final[dict[ArgType, type]] = {
     ArgType.NIL: type(None),
     ArgType.VOID: type(None),
 }
-"""The built-in of each word; `any` may be each of them, and `entityid` is a str or a dict."""
+"""The built-in for each type. `any` may be any of them, and `entityid` is a str or a dict."""
 
 
 def worded(kind: ArgType) -> str:
-    """Return a type in the words of an error: ``list of int`` for `slice_int`."""
+    """Return the name of a type as errors show it, such as ``list of int`` for `slice_int`."""
     for what, elements in (("list", ELEMENTS), ("map", VALUES)):
         if kind in elements:
             return what if elements[kind] is ArgType.ANY else f"{what} of {elements[kind]}"
@@ -118,15 +113,15 @@ _OTHER_WORDS: Final[dict[ArgType, str]] = {
 
 
 UNTYPED_LISTS: Final = frozenset({ArgType.SLICE, ArgType.LIST, ArgType.SLICE_ANY})
-"""Three words for one type."""
+"""Three names for one type."""
 
 
 MAPS: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY})
-"""Two words for one type."""
+"""Two names for one type."""
 
 
 NOTHING: Final = frozenset({ArgType.NIL, ArgType.VOID})
-"""Two words for a result that is None."""
+"""Two names for a result that is None."""
 
 
 TYPED_LISTS: Final = frozenset(
@@ -140,7 +135,7 @@ TYPED_MAPS: Final = frozenset(
 
 
 FLOATS: Final = frozenset({ArgType.FLOAT, ArgType.SLICE_FLOAT, ArgType.MAP_STRING_FLOAT})
-"""They take whole numbers of more than 64 bits, which `any` does not."""
+"""These types accept integers of more than 64 bits, which `any` does not."""
 
 
 _ANY: Final = frozenset({ArgType.ANY})
@@ -157,10 +152,10 @@ WIDER: Final[Mapping[ArgType, frozenset[ArgType]]] = {
     **dict.fromkeys(UNTYPED_LISTS | TYPED_LISTS - FLOATS, UNTYPED_LISTS | _ANY),
     **dict.fromkeys(MAPS | TYPED_MAPS - FLOATS, MAPS | _ANY | {ArgType.MAP_ANY_ANY}),
 }
-"""For each type those that take, in every mode, whatever it takes.
+"""The other types that accept every value of a type in every mode.
 
-`float` is not among those of `int`, for it can not hold every whole number; nothing is as wide as a `blob`, which takes
-a bytearray, an `embedding`, which takes an array, and a `map_any_any`, whose keys may be numbers.
+`float` is not wider than `int` because it cannot represent every integer. No type is wider than `blob`, which accepts
+a bytearray, `embedding`, which accepts an array, or `map_any_any`, whose keys may be numbers.
 """
 
 
@@ -174,14 +169,14 @@ NARROWER: Final[Mapping[ArgType, frozenset[ArgType]]] = {
     **dict.fromkeys(MAPS, MAPS | TYPED_MAPS),
     **dict.fromkeys(NOTHING, NOTHING),
 }
-"""For each type of results those whose every result is one of it too, exact as it is.
+"""The other result types whose exact results are all valid results of a type.
 
-That a tool gives nothing any more is no narrower result, even where None was one.
+A tool that no longer returns anything is not a narrower result, even if None was allowed.
 """
 
 
 def takes_all(new: ArgType, old: ArgType) -> bool:
-    """Tell whether an argument of type *new* takes whatever one of type *old* takes; of None its spec decides.
+    """Return whether an argument of type *new* accepts every value of type *old*. The spec decides about None.
 
     >>> takes_all(ArgType.ANY, ArgType.STRING), takes_all(ArgType.STRING, ArgType.ANY)
     (True, False)
@@ -190,7 +185,7 @@ def takes_all(new: ArgType, old: ArgType) -> bool:
 
 
 def gives_no_more(new: ArgType, old: ArgType) -> bool:
-    """Tell whether each result of type *new* is one of type *old*; of None the spec decides.
+    """Return whether every result of type *new* is a valid result of type *old*. The spec decides about None.
 
     >>> gives_no_more(ArgType.INT, ArgType.ANY), gives_no_more(ArgType.INT, ArgType.FLOAT)
     (True, False)

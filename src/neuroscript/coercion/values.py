@@ -1,9 +1,7 @@
-"""A value into the exact value of its type: decided by ``type(x) is T``, and without running code of the value's own.
+"""Coercion of any value to its exact type: decided by ``type(x) is T``, without running code of the value itself.
 
-A subclass of a built-in is read through the base type's own slots; everything that is no built-in is refused.
-Containers are built anew at every level. What does not fit is noted with its place, and the walk goes on.
-
-Source: contract section 3.
+Subclasses of built-ins are read through the base type's own slots; other classes are rejected. Containers are rebuilt
+at every level. A value that does not fit is recorded with its place, and the pass continues.
 """
 
 from __future__ import annotations
@@ -21,16 +19,16 @@ from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
 from neuroscript.io.text import NotJSON, parsed
 
 FLOAT32_MAX: Final = 3.4028235677973362e38
-"""The largest number that rounds to a finite float of 32 bits."""
+"""The largest number that rounds to a finite 32-bit float."""
 
 PIECE: Final = 2**12
-"""How many ints are looked at together: few enough for memory that the allocator has at hand."""
+"""How many ints are packed at once. Small enough for memory that the allocator already holds."""
 
 _WHOLE: Final = slice(None)
 
 
 def exact(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
-    """Return *value* as the exact value of *kind*, or `FAILED`; None only where `any` and `nil` take it."""
+    """Return *value* as the exact value of *kind*, or `FAILED`. Only `any` and `nil` accept None."""
     if walk.terms.adapters:
         value = adapted(walk, value)
     reading = walk.terms.readings.get(kind)
@@ -44,25 +42,25 @@ def exact(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
 
 
 def element(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
-    """Return the exact value of one element of a container, which is None only where `any` takes it."""
+    """Return the exact value of one element of a container. Only `any` accepts None."""
     if value is None and kind is not ArgType.ANY:
         return walk.note(where, Misfit("coercion.null_element", worded(kind)), "None")
     return exact(walk, kind, value, where)
 
 
 def adapted(walk: Walk, value: Any) -> Any:
-    """Return what the host's adapter makes of a value, or the value itself."""
+    """Return the value converted by the host's adapter for its class, or the value itself."""
     for cls, adapt in walk.terms.adapters if walk.terms.mode == "lax" else ():
         if type(value) is cls:
             try:
                 return adapt(value)
-            except Exception:  # what it can not adapt is refused for what it is
+            except Exception:  # the check of the original value reports the problem
                 return value
     return value
 
 
 def items_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
-    """Return a list of our own with the items of a list or tuple, or of a text that is a JSON array."""
+    """Return a new list with the items of a list or tuple, or of a JSON array in a string."""
     value = adapted(walk, value)
     cls = type(value)
     if cls is list:
@@ -75,7 +73,7 @@ def items_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
 
 
 def pairs_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
-    """Return the pairs of a dict, or of a text that is a JSON object; no key is hashed."""
+    """Return the pairs of a dict, or of a JSON object in a string. No key is hashed."""
     value = adapted(walk, value)
     cls = type(value)
     if cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict)):
@@ -100,7 +98,7 @@ def _decoded(walk: Walk, kind: ArgType, value: Any, wanted: type, where: Where) 
 
 
 def _broken(kind: ArgType, text: str, error: NotJSON) -> Misfit:
-    """Return what is wrong with a text: where its JSON is broken, or, of other text, how to write JSON."""
+    """Return the fault of a string: where its JSON is malformed or, if it is not meant as JSON, how to write it."""
     if error.code != "arg.not_json":
         return Misfit(error.code, worded(kind), error.hint)
     is_meant = text.lstrip(scalars.BLANKS)[:1] in ("[", "{")
@@ -126,11 +124,11 @@ _EXAMPLES: Final[Mapping[ArgType, str]] = {
     ArgType.MAP_STRING_FLOAT: '{"key": 0.5}',
     ArgType.MAP_STRING_BOOL: '{"key": true}',
 }
-"""The JSON form of each container. An error shows it in place of a text that a caller sent, which it never repeats."""
+"""An example in JSON for each container. Errors show it because they never repeat the string that a caller sent."""
 
 
 def by_text(walk: Walk, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
-    """Return pairs as a dict with exact texts as keys; a key that is none is noted."""
+    """Return pairs as a dict with exact string keys; other keys are reported."""
     text = bulk_text(ArgType.STRING, [key for key, _ in pairs])
     if text >= 0:
         walk.spend(where, 0, text)
@@ -144,9 +142,9 @@ def by_text(walk: Walk, pairs: list[tuple[Any, Any]], where: Where) -> dict[str,
 def _key(walk: Walk, key: Any, where: Where) -> Any:
     text = key if walk.terms.mode == "strict" else flattened(key)
     if type(text) is not str:
-        return walk.note(where, Misfit("coercion.key", "texts as keys"), f"{type_name(key)} as a key")
+        return walk.note(where, Misfit("coercion.key", "string keys"), f"a key of type {type_name(key)}")
     if not scalars.is_unicode(text):
-        return walk.note(where, Misfit("coercion.encoding", "keys of valid Unicode"), "lone surrogates")
+        return walk.note(where, Misfit("coercion.encoding", "keys that are valid Unicode"), "lone surrogates")
     walk.spend(where, 0, _bytes_in(text))
     return text
 
@@ -155,14 +153,14 @@ def _any_key(walk: Walk, key: Any, where: Where) -> Any:
     plain = key if walk.terms.mode == "strict" else flattened(key)
     if plain is None or type(plain) is bool or any(type(plain) is base for base, _ in _LEAVES):
         return exact(walk, ArgType.ANY, plain, where)
-    return walk.note(where, Misfit("coercion.key", "plain values as keys"), f"{type_name(key)} as a key")
+    return walk.note(where, Misfit("coercion.key", "plain values as keys"), f"a key of type {type_name(key)}")
 
 
 def _put(walk: Walk, target: dict[Any, Any], key: Any, value: Any, where: Where) -> None:
     if key is FAILED:
         return
     if key in target:
-        walk.note(where, Misfit("coercion.key_collision", "each key once"), "one key twice")
+        walk.note(where, Misfit("coercion.key_collision", "unique keys"), "a duplicate key")
     target[key] = value
 
 
@@ -219,7 +217,7 @@ def _any(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
 
 
 def _is_plain_time(value: Any) -> bool:
-    """Tell whether a value is a datetime that holds no code of others: naive, or with a fixed offset."""
+    """Return whether a value is a datetime without third-party code: naive, or with a fixed offset."""
     if type(value) is not datetime.datetime:
         return False
     return value.tzinfo is None or type(value.tzinfo) is datetime.timezone
@@ -265,7 +263,7 @@ def _component(walk: Walk, value: object, where: Where) -> Any:
     if type(number) is not int and type(number) is not float:
         return walk.note(where, Misfit("coercion.type", "number"), type(value))
     if not -FLOAT32_MAX <= number <= FLOAT32_MAX:
-        return walk.note(where, Misfit("coercion.range", "a number of 32-bit floats"), type(value))
+        return walk.note(where, Misfit("coercion.range", "a number in the range of 32-bit floats"), type(value))
     return number
 
 
@@ -280,7 +278,7 @@ _COMPOUND: Final[Mapping[ArgType, Callable[[Walk, ArgType, Any, Where], Any]]] =
     ArgType.ENTITYID: _entityid,
     ArgType.EMBEDDING: _embedding,
 }
-"""The way through each type that has no reading."""
+"""The function for each type that has no reading."""
 
 
 def _bytes_in(value: Any) -> int:
@@ -290,14 +288,14 @@ def _bytes_in(value: Any) -> int:
 
 
 def bulk_text(element: ArgType, items: list[Any]) -> int:
-    """Return how many bytes of text *items* hold if each is exact and needs no further look, else -1.
+    """Return how many bytes of text *items* contain if every item is exact and needs no further check, otherwise -1.
 
-    It speaks for whole lists, mostly in C; -1 is no refusal. The types are compared by identity: a metaclass may have
-    an ``__eq__`` of its own, which ``list.count`` would run.
+    This fast path for whole lists runs mostly in C; -1 does not mean rejection. Types are compared by identity because
+    a metaclass may define ``__eq__``, which ``list.count`` would call.
     """
     if element is ArgType.ANY:
         return _text_of_leaves(items)
-    builtin, kind_of = _BULK.get(element), type  # as a local name `type` costs 5 % less
+    builtin, kind_of = _BULK.get(element), type  # a local name makes this 5 % faster
     if builtin is None or [item for item in items if kind_of(item) is not builtin]:
         return -1
     if builtin is str:
@@ -310,7 +308,7 @@ def bulk_text(element: ArgType, items: list[Any]) -> int:
 
 
 def _text_of_leaves(items: list[Any]) -> int:
-    """Return how many bytes of text *items* hold if each is a plain text, number, truth value or None, else -1."""
+    """Return how many bytes of text *items* contain if all are plain strings, numbers, booleans or None, else -1."""
     text = 0
     for item in items:
         kind = type(item)
@@ -327,7 +325,7 @@ def _text_of_leaves(items: list[Any]) -> int:
 
 
 def _are_64_bits(items: list[int]) -> bool:
-    """Tell whether all ints are of 64 bits; where C's ``ssize_t`` has 32, larger ones are left to a closer look."""
+    """Return whether all ints fit in 64 bits. Where C's ``ssize_t`` has 32 bits, larger ones get a closer check."""
     try:
         for start in range(0, len(items), PIECE):
             piece = items if len(items) <= PIECE else items[start : start + PIECE]
@@ -346,7 +344,7 @@ _BULK: Final[Mapping[ArgType, type]] = {
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of a value made of exact built-ins that shares no container with it."""
+    """Return a copy of a value of exact built-ins that shares no container with the original."""
     kind = type(value)
     if kind is list:
         return [copied(each) for each in value]

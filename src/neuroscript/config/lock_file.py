@@ -245,7 +245,7 @@ class _Reader:
     def _known(self, place: Place, data: Mapping[str, Any], known: tuple[str, ...]) -> None:
         for key in data:
             if key not in known:
-                self._note((*place, key), f"is not known{did_you_mean(key, known)}")
+                self._note((*place, key), f"unknown key{did_you_mean(key, known)}")
 
     def _note(self, place: Place, text: str) -> None:
         self.faults.append(f"{named(place)}: {text}")

@@ -156,7 +156,7 @@ def is_group(value: object) -> bool:
 
 
 def is_seconds(value: object) -> bool:
-    """Tell whether a value is a finite number of seconds above 0."""
+    """Tell whether a value is a positive, finite number of seconds."""
     if isinstance(value, bool):
         return False
     try:
@@ -188,7 +188,7 @@ CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "command": (is_command, "must be an array of texts, the program and its arguments"),
     "url": (is_url, "must be an address such as http://127.0.0.1:8000/mcp, without a password in it"),
     "cwd": (_is_path, "must be the path of a directory, in quotes"),
-    "timeout": (_is_number, "must be a finite number of seconds above 0"),
+    "timeout": (_is_number, "must be a positive, finite number of seconds"),
     "trusted": TRUTH,
     "trust_annotations": TRUTH,
     "skip": TRUTH,

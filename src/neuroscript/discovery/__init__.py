@@ -1,1 +1,1 @@
-"""Which plugins are installed, and how they are loaded."""
+"""Discovery and loading of plugins: installed distributions, files and packages."""

@@ -1,8 +1,6 @@
-"""Named bundles of our own distributions, and the line that installs what is missing of one.
+"""Named bundles of this project's distributions, and the commands that install missing ones.
 
-An extra of the core has the name of each bundle and brings the same: ``pip install "neuroscript[coding]"``.
-
-Source: contract section 7, level B.
+The core has an extra with the name and content of each bundle: ``pip install "neuroscript[coding]"``.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
         "shell": "neuroscript-shell",
     }
 )
-"""The extras of the core that bring one distribution each, and the distributions."""
+"""The extras of the core that install one distribution each, and those distributions."""
 
 BUNDLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -37,38 +35,37 @@ BUNDLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "all": tuple(EXTRAS),
     }
 )
-"""The bundles, each as the extras that it consists of, in the order in which an engine takes them."""
+"""The extras in each bundle, in the order in which an engine loads them."""
 
 MARK: Final = "@"
-"""How the name of a bundle begins where names of distributions stand too."""
+"""The prefix of bundle names in lists that also contain names of distributions."""
 
 
 def bundle(name: str) -> tuple[str, ...]:
-    """Return the distributions of a bundle, as the *plugins* of an engine.
+    """Return the distributions of a bundle, for the *plugins* parameter of an engine.
 
-    Those that are not installed stand in the engine's ``plugin_errors``, each with the line that installs it.
+    Distributions that are not installed appear in the engine's ``plugin_errors``, each with the command that installs
+    it.
 
     Raises:
-        PluginError: There is no such bundle, ``plugin.bundle``.
+        PluginError: The bundle does not exist, ``plugin.bundle``.
 
     >>> bundle("files")
     ('neuroscript-std', 'neuroscript-fs')
-
-    Source: contract section 7, level B.
     """
     require("bundle", name=(name, STRING))
     if name not in BUNDLES:
         alike = near(name, BUNDLES)
-        hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are {', '.join(BUNDLES)}"
-        raise PluginError(shown(name), f"no bundle is called so; {hint}", code="plugin.bundle")
+        hint = f"did you mean {' or '.join(alike)}?" if alike else f"available bundles: {', '.join(BUNDLES)}"
+        raise PluginError(shown(name), f"unknown bundle; {hint}", code="plugin.bundle")
     return tuple(EXTRAS[extra] for extra in BUNDLES[name])
 
 
 def unbundled(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of distributions with the members of each bundle, as ``@coding``, in its place.
+    """Return names of distributions with each bundle, such as ``@coding``, replaced by its members.
 
     Raises:
-        PluginError: There is no such bundle.
+        PluginError: A bundle does not exist.
 
     >>> unbundled(("acme-tools", "@pure"))
     ('acme-tools', 'neuroscript-std')
@@ -78,10 +75,10 @@ def unbundled(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def lacking(key: str) -> str:
-    """Return what is said of a distribution that is not installed, and, if it is ours, what mends that.
+    """Return the reason for a distribution that is not installed, and how to install it if it belongs to this project.
 
     Args:
-        key: Its name as PEP 503 compares it.
+        key: The name, normalized as in PEP 503.
 
     >>> lacking("neuroscript-git")
     'is not installed; pip install "neuroscript[git]" brings it'
@@ -89,4 +86,4 @@ def lacking(key: str) -> str:
     extra = next((extra for extra, name in EXTRAS.items() if name == key), None)
     if extra is None:
         return "is not installed, or offers no toolset"
-    return f"is not installed; {mending(extra)} brings it"
+    return f"is not installed; install it with: {mending(extra)}"

@@ -1,10 +1,7 @@
-"""What the chosen distributions bring, told by their indexes: nothing of them is imported to know it.
+"""The tools of the selected distributions, read from their indexes without importing them.
 
-A distribution that brings no index of its own is read once, in a process of its own, and what came of that is kept
-until a file of it changes.
-
-Source: contract section 7, level A; issue "Plugins", discovery; reliability.md part 4.3; peers.md, lessons of plugin
-hosts.
+A distribution without an index is loaded once in a separate process. The result is cached until a file of the
+distribution changes.
 """
 
 from __future__ import annotations
@@ -41,18 +38,18 @@ FIRST_PARTY: Final[Mapping[str, frozenset[str]]] = {
     "neuroscript-http": frozenset({"http"}),
     "neuroscript-shell": frozenset({"shell", "os"}),
 }
-"""The distributions of this project, and the groups that no other one may use, whether or not they are installed."""
+"""The distributions of this project and the groups that are reserved for them, even if they are not installed."""
 
 
 INDEX_HEAD: Final = '{"of":"('
-"""How a file of the cache begins that holds the index of a distribution."""
+"""The beginning of a cache file with the index of a distribution."""
 
 HELD: Final[dict[Distribution, dict[str, Any]]] = {}
-"""What this process has read and no file could keep; it counts only as long as a file of it would."""
+"""Indexes that could not be cached, for this process only. They become invalid under the same conditions."""
 
 
 class Offer(NamedTuple):
-    """What a distribution brings: it, and its entry points as its index tells of them."""
+    """A distribution and its entry points as described by its index."""
 
     distribution: Distribution
     entries: tuple[IndexedEntry, ...]
@@ -69,7 +66,7 @@ class Offer(NamedTuple):
 
     @property
     def aliases(self) -> dict[str, str]:
-        """Old names of its tools, with the names that they have now."""
+        """Old names of its tools, and the current name for each."""
         return {old: name for each in self.entries for old, name in each.aliases.items()}
 
 
@@ -79,13 +76,13 @@ def offered(
     taken: Mapping[str, str] | None = None,
     check: Callable[[Offer], object] | None = None,
 ) -> Iterator[Offer | PluginError]:
-    """Yield what each chosen distribution brings, or why it can not be used, in the order of `chosen`.
+    """Yield what each selected distribution provides, or why it cannot be used, in the order of `chosen`.
 
     Args:
-        only: The names of the distributions that may be loaded; None means all of them.
-        without: Distributions and entry points that are left out.
-        taken: The tools that there are, with who brought them.
-        check: Raises the `PluginError` of a distribution that may not be used for another reason.
+        only: The names of the distributions that may be loaded; None means all.
+        without: Distributions and entry points to exclude.
+        taken: Existing tools, and who provides each.
+        check: Raises a `PluginError` for a distribution that is rejected for another reason.
     """
     order, problems = chosen(known(), only, without)
     claims = Claims(taken or {})
@@ -103,9 +100,9 @@ def offered(
 def chosen(
     found: Iterable[Distribution], only: Collection[str] | None, without: Collection[str] = ()
 ) -> tuple[list[Distribution], list[PluginError]]:
-    """Return the distributions that are to be loaded, in order, and the names that mean none.
+    """Return the distributions to load, in order, and an error for each unknown name.
 
-    Our own come first, then those of *only* in its order, else all in the order of their names.
+    Ours come first, followed by those in *only* in its order, or by all others sorted by name.
     """
     names = sorted(only) if isinstance(only, AbstractSet) else [*(only or ())]
     wanted = [normalised(name) for name in names]
@@ -129,7 +126,7 @@ def _rank(distribution: Distribution, wanted: list[str]) -> tuple[bool, int, str
 
 
 def _cut(distribution: Distribution, without: Collection[str]) -> Distribution:
-    """Return a distribution without the entry points that are left out; all of them, if it is left out itself."""
+    """Return a distribution without its excluded entry points; without any if the distribution itself is excluded."""
     if not without:
         return distribution
     if distribution.key in map(normalised, without):
@@ -139,7 +136,7 @@ def _cut(distribution: Distribution, without: Collection[str]) -> Distribution:
 
 
 class Fault(NamedTuple):
-    """A distribution that could not be read: it, and the code and the reason of the error."""
+    """A distribution that could not be read, with the code and reason of the error."""
 
     distribution: Distribution
     code: str
@@ -147,10 +144,10 @@ class Fault(NamedTuple):
 
 
 class Claims:
-    """Who has which entry points and tools: the first one that is not broken.
+    """The owners of entry points and tools. The first valid distribution that uses a name owns it.
 
     Args:
-        tools: The tools that there are, with who brought them.
+        tools: Existing tools, and who provides each.
     """
 
     def __init__(self, tools: Mapping[str, str]) -> None:
@@ -158,10 +155,10 @@ class Claims:
         self._entries: dict[tuple[str, str], str] = {}
 
     def taken(self, found: Offer | Fault) -> Offer:
-        """Take note of all that a distribution brings, and return it.
+        """Register everything that a distribution provides, and return it.
 
         Raises:
-            PluginError: It could not be read, or it claims what it must not have. Nothing is noted then.
+            PluginError: It could not be read, or it uses a name that it must not use. Nothing is registered then.
         """
         if isinstance(found, Fault):
             raise PluginError(str(found.distribution), found.reason, code=found.code)
@@ -175,22 +172,22 @@ class Claims:
         return found
 
     def entry_points(self, distribution: Distribution) -> None:
-        """Look whether an entry point of a distribution is there already; nothing has to be known of it for that.
+        """Check that the entry points of a distribution are not in use. This does not require its index.
 
         Raises:
-            PluginError: One is.
+            PluginError: One of them is in use.
         """
         for each in distribution.entry_points:
             owner = self._entries.get((each.group, each.name))
             if owner is not None:
-                reason = f"its entry point {shown(each.name)} is called as that of {owner}"
+                reason = f"its entry point {shown(each.name)} has the same name as one of {owner}"
                 raise PluginError(str(distribution), reason, code="plugin.entry")
 
     def tools(self, distribution: Distribution, tools: Sequence[str], toolsets: Iterable[str]) -> None:
-        """Take note of all that a distribution brings.
+        """Register the tools and toolsets of a distribution.
 
         Raises:
-            PluginError: It uses a group of ours, or brings a tool that there is, or one twice. Nothing is noted then.
+            PluginError: It uses a reserved group, an existing tool name, or one name twice. Nothing is registered then.
         """
         for group in sorted({*toolsets, *(tool.rpartition(".")[0] for tool in tools)}):
             owner = owner_of(group)
@@ -201,20 +198,22 @@ class Claims:
         for tool in tools:
             owner = str(distribution) if tool in own else self._tools.get(tool)
             if owner is not None:
-                raise PluginError(str(distribution), f"claims {tool}, which {owner} has", code="plugin.duplicate")
+                raise PluginError(
+                    str(distribution), f"claims {tool}, which {owner} already provides", code="plugin.duplicate"
+                )
             own.add(tool)
         self._tools.update(dict.fromkeys(tools, str(distribution)))
         self._entries.update(((each.group, each.name), str(distribution)) for each in distribution.entry_points)
 
 
 def owner_of(group: str) -> str | None:
-    """Return the distribution of ours that a group belongs to."""
+    """Return the distribution of this project that owns a group."""
     first = group.partition(".")[0]
     return next((key for key, groups in FIRST_PARTY.items() if first in groups), None)
 
 
 def _indexed(order: Sequence[Distribution]) -> list[Offer | Fault]:
-    """Return what each distribution brings, by the index that it ships, or that is kept, or that is made now."""
+    """Return what each distribution provides: from the index that it ships, from the cache, or from a new index."""
     found: dict[str, Offer | Fault] = {}
     for each in order:
         entries = shipped(each)
@@ -230,7 +229,7 @@ def _indexed(order: Sequence[Distribution]) -> list[Offer | Fault]:
 
 
 def _place(distribution: Distribution) -> str | None:
-    """Return the file in which the index of a distribution is kept, for this Python and these folders."""
+    """Return the cache file for the index of a distribution, for this Python version and these folders."""
     return kept_at("index", *_whose(distribution))
 
 
@@ -239,7 +238,7 @@ def _whose(distribution: Distribution) -> tuple[object, ...]:
 
 
 def _kept(distribution: Distribution) -> Offer | Fault | None:
-    """Return what was made of a distribution before, if no file of it has changed since."""
+    """Return the cached result for a distribution if none of its files has changed."""
     file = _place(distribution)
     kept = None if file is None else read_json(file)
     kept = HELD.get(distribution) if kept is None else kept
@@ -252,7 +251,7 @@ def _kept(distribution: Distribution) -> Offer | Fault | None:
 
 
 def _is_current(kept: Mapping[str, Any], distribution: Distribution) -> bool:
-    """Tell whether what was kept is of a distribution, and no file has changed since."""
+    """Return whether a cached result is for this distribution and none of its files has changed."""
     if kept.get("of") != repr(_whose(distribution)) or not are_unchanged(kept.get("stamps")):
         return False
     try:
@@ -262,10 +261,10 @@ def _is_current(kept: Mapping[str, Any], distribution: Distribution) -> bool:
 
 
 def keep(report: Any) -> Offer | Fault:
-    """Return what a `probing.Report` tells of a distribution, and keep it as long as no file of it changes.
+    """Return the content of a `probe.Report`, and cache it until a file of the distribution changes.
 
-    A fault is kept only as long as nothing is installed or removed beside it; that an import does not end is kept
-    longer, for each look at it takes its time.
+    A fault is cached only until something is installed or removed next to it. An import that does not end is cached
+    longer, because each attempt takes the full time limit.
     """
     each: Distribution = report.distribution
     found: dict[str, Any] = {
@@ -289,7 +288,7 @@ def keep(report: Any) -> Offer | Fault:
 
 
 def _write(distribution: Distribution, found: dict[str, Any]) -> None:
-    """Keep what was found of a distribution: for all processes, or, where there is no cache, for this one."""
+    """Cache the result for a distribution: for all processes or, without a cache directory, for this one."""
     file = _place(distribution)
     if file is not None and write_json(file, found):
         tidy(os.path.dirname(file), (INDEX_HEAD, HEAD))
@@ -298,11 +297,11 @@ def _write(distribution: Distribution, found: dict[str, Any]) -> None:
 
 
 def checked(found: Iterable[Distribution], limit: float) -> Iterator[Any]:
-    """Load distributions anew, each in a process, and yield the report of each, with what others have already.
+    """Load each distribution in a new process and yield its report, including conflicts with other distributions.
 
     Args:
-        found: In the order in which an engine would take them: where two claim one tool, the first one has it.
-        limit: Seconds that each is given, the start of its process among them.
+        found: The distributions in the order of an engine: if two provide the same tool, the first one owns it.
+        limit: The time limit for each in seconds, including the start of its process.
     """
     from neuroscript.discovery.probe import probed
 
@@ -319,7 +318,7 @@ def checked(found: Iterable[Distribution], limit: float) -> Iterator[Any]:
 
 
 def forget(distribution: Distribution) -> None:
-    """Let a distribution be read anew at the next start, for it is not what is kept of it."""
+    """Remove the cached result of a distribution that turned out to be wrong, so that the next start reads it again."""
     HELD.pop(distribution, None)
     file = _place(distribution)
     if file is not None:

@@ -1,7 +1,4 @@
-"""What an entry point means, imported: whole, or not at all; what is wrong with it is named.
-
-Source: contract section 7, level A; reliability.md part 4.3; peers.md, lessons of plugin hosts.
-"""
+"""Loading of a single entry point: it is imported completely or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -22,15 +19,15 @@ from neuroscript.tools.toolset import Toolset
 
 @attrs.frozen(eq=False, repr=False)
 class Loaded:
-    """What an entry point brings.
+    """The content of an entry point.
 
     Attributes:
-        entry: It.
+        entry: The entry point.
         sets: Its toolsets.
         tools: Copies of its tools, in order.
-        aliases: Old names of its tools, with the names that they have now.
-        api: The versions of the Runtime that its toolsets and its plugin were made for.
-        plugin: Its plugin of hooks, or None.
+        aliases: Old names of its tools, and the current name for each.
+        api: The versions of the Runtime that its toolsets and its plugin require.
+        plugin: Its hook plugin, or None.
     """
 
     entry: EntryPoint
@@ -42,10 +39,10 @@ class Loaded:
 
 
 def loaded_entry(distribution: Distribution, entry: EntryPoint) -> Loaded:
-    """Import what an entry point of a distribution means, and return what it brings when all of it is sound.
+    """Import an entry point of a distribution and return its content, if all of it is valid.
 
     Raises:
-        PluginError: Something of it is not; a KeyboardInterrupt passes.
+        PluginError: Something is invalid. KeyboardInterrupt is not caught.
     """
     offered = _offered(distribution, entry)
     plugin: object = None
@@ -56,7 +53,7 @@ def loaded_entry(distribution: Distribution, entry: EntryPoint) -> Loaded:
     elif isinstance(offered, Toolset):
         toolsets = (offered,)
     else:
-        _refuse(distribution, entry, "plugin.object", f"is no Toolset but a {type_name(offered)}")
+        _refuse(distribution, entry, "plugin.object", f"is not a Toolset but a {type_name(offered)}")
     return Loaded(
         entry,
         toolsets,
@@ -75,11 +72,11 @@ def _refuse(
 
 
 def _offered(distribution: Distribution, entry: EntryPoint) -> Any:
-    """Import the object that an entry point means."""
+    """Import the object that an entry point refers to."""
     from importlib import import_module
 
     if not entry.module:
-        _refuse(distribution, entry, "plugin.object", "is not written as module:object")
+        _refuse(distribution, entry, "plugin.object", "must have the form module:object")
     try:
         offered: Any = import_module(entry.module)
         for name in filter(None, entry.attribute.split(".")):
@@ -96,7 +93,7 @@ def _offered(distribution: Distribution, entry: EntryPoint) -> Any:
 
 
 def _computed(distribution: Distribution, entry: EntryPoint, plugin: object) -> tuple[Toolset, ...]:
-    """Return the toolsets that a plugin of hooks computes."""
+    """Return the toolsets that a hook plugin computes."""
     _check_api(distribution, entry, getattr(plugin, "runtime_api", FIRST_API))
     try:
         return computed((plugin,))
@@ -105,11 +102,11 @@ def _computed(distribution: Distribution, entry: EntryPoint, plugin: object) -> 
 
 
 def computed(plugins: Iterable[object]) -> tuple[Toolset, ...]:
-    """Return the toolsets that plugins bring by their hook ``neuroscript_toolsets``, in the order of the hooks.
+    """Return the toolsets from the hook ``neuroscript_toolsets`` of plugins, in the order of the hooks.
 
     Raises:
-        PluginError: One is no plugin, or its hook fails or gives something else.
-        SpecError: *plugins* are none, but something else.
+        PluginError: One is not a valid plugin, or its hook fails or returns something else.
+        SpecError: *plugins* is not a list of plugins.
     """
     from neuroscript.tools import hookspecs
 
@@ -123,18 +120,18 @@ def computed(plugins: Iterable[object]) -> tuple[Toolset, ...]:
             raise PluginError(hook.plugin, f"{hook.name} failed: {_summary(error)}", code="plugin.hook") from error
         wrong = [type_name(each) for each in given if not isinstance(each, Toolset)]
         if wrong:
-            raise PluginError(hook.plugin, f"{hook.name} gave no Toolset but a {wrong[0]}", code="plugin.hook")
+            raise PluginError(hook.plugin, f"{hook.name} returned {wrong[0]} instead of a Toolset", code="plugin.hook")
         toolsets += given
     return tuple(toolsets)
 
 
 def _summary(error: BaseException) -> str:
-    """Return our own errors in full, and any other with its message, file and line."""
+    """Return the full message of our own errors, and the message, file and line of others."""
     return str(error) if isinstance(error, (SpecError, RegistryError)) else error_summary(error)
 
 
 def _copies(distribution: Distribution, entry: EntryPoint, toolset: Toolset) -> tuple[ToolImplementation, ...]:
-    """Return the tools of a set, as they are at this moment and stay."""
+    """Return immutable copies of the tools of a set."""
     try:
         _check_api(distribution, entry, toolset.runtime_api)
         return toolset.copies()
@@ -145,7 +142,7 @@ def _copies(distribution: Distribution, entry: EntryPoint, toolset: Toolset) -> 
 
 
 def _check_api(distribution: Distribution, entry: EntryPoint, declared: Any) -> None:
-    """Refuse what was made for a Runtime of another major version, or for members that this one has not."""
+    """Reject plugins for another major version of the Runtime, or for members that this version does not have."""
     reason = misfit(declared)
     if reason:
         _refuse(distribution, entry, "plugin.api", reason)

@@ -1,7 +1,4 @@
-"""Indexes, made: a distribution is loaded, and all that an engine has to know of it is written down.
-
-Source: contract section 7; issue "Plugins", discovery.
-"""
+"""Creation of indexes: load a distribution and describe everything that an engine needs to know about it."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ from neuroscript.tools.tool import ToolImplementation
 
 
 def load(distribution: Distribution) -> tuple[Loaded, ...]:
-    """Import all that a distribution offers, and return it.
+    """Import everything that a distribution offers, and return it.
 
     Raises:
-        PluginError: Something of it can not be used.
+        PluginError: A part of it cannot be used.
     """
     return tuple(loaded_entry(distribution, each) for each in distribution.entry_points)
 
@@ -57,12 +54,12 @@ def _tool(tool: ToolImplementation) -> IndexedTool:
 
 
 def needs(policy: ToolPolicy) -> dict[str, Any]:
-    """Return the fields of a policy that say something, as JSON holds them."""
+    """Return the fields of a policy that differ from the default, as JSON data."""
     return attrs.asdict(policy, filter=lambda field, value: value != field.default)
 
 
 def _hooks(plugin: object) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
-    """Return what a plugin of hooks is called, and its hooks with their places in the order."""
+    """Return the name of a hook plugin, and its hooks with their order options."""
     if plugin is None:
         return "", {}
     from neuroscript.tools.hookspecs import Plugins

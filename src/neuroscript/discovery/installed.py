@@ -1,10 +1,7 @@
-"""What is installed: distributions and what they offer, read from their metadata; nothing of them is imported.
+"""Installed distributions and their entry points, read from metadata without importing anything.
 
-The folders of ``sys.path`` are looked through by hand. `importlib.metadata` parses the entry points of every
-distribution there is, which takes longer than the start of an engine. What lies in a zip file, or is found by a finder
-of its own, is not seen.
-
-Source: contract section 7; performance.md part 6, row 22; PEP 376 and PEP 503 for the names.
+The folders of ``sys.path`` are scanned directly. `importlib.metadata` parses the entry points of every distribution,
+which takes longer than the start of an engine. Distributions in zip files or with custom finders are not found.
 """
 
 from __future__ import annotations
@@ -25,36 +22,36 @@ TOOLSETS: Final = "neuroscript.toolsets"
 """The entry-point group whose entries are `Toolset` objects."""
 
 PLUGINS: Final = "neuroscript.plugins"
-"""The entry-point group whose entries have hooks: computed toolsets, gates and observers."""
+"""The entry-point group for hook plugins: computed toolsets, decision hooks and observers."""
 
 GROUPS: Final = (TOOLSETS, PLUGINS)
-"""Both, in the order in which their entries are loaded."""
+"""Both groups, in loading order."""
 
 SHAPE: Final = 2
-"""The version of the shape of what is kept in the cache."""
+"""The version of the cache format."""
 
 HEAD: Final = "neuroscript: what is installed"
 END: Final = "whole"
-"""The first field and the last line of it; a newline in a field makes it worthless."""
+"""The first field and the last line of a cache file. A newline within a field invalidates the file."""
 
 FIELD: Final = "\0"
-"""What stands between two fields; no path and no line of a file holds it."""
+"""The separator between fields; paths and lines of a file cannot contain it."""
 
 ENDS: Final = {".dist-info": "METADATA", ".egg-info": "PKG-INFO"}
-"""How the folders of distributions end, and the file in each that says its name and version."""
+"""The suffixes of metadata folders, and the file in each that contains the name and version."""
 
 TARGET: Final = r"(?P<module>[\w.]+)\s*(?::\s*(?P<attribute>[\w.]+))?\s*(?:\[.*\])?"
-"""The object that an entry point means: ``module``, or ``module:attribute``."""
+"""The object of an entry point: ``module``, or ``module:attribute``."""
 
 
 class EntryPoint(NamedTuple):
-    """One thing that a distribution offers.
+    """One entry point of a distribution.
 
     Attributes:
         group: `TOOLSETS` or `PLUGINS`.
-        name: What it is called there.
-        module: What has to be imported for it, or ``""`` where the distribution does not say it properly.
-        attribute: What it is in the module, with dots, or ``""`` for the module itself.
+        name: The name within the group.
+        module: The module to import, or ``""`` if the declaration is invalid.
+        attribute: The dotted attribute in the module, or ``""`` for the module itself.
     """
 
     group: str
@@ -67,14 +64,14 @@ class EntryPoint(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """An installed distribution that offers something to us.
+    """An installed distribution with entry points for this project.
 
     Attributes:
-        key: Its name as PEP 503 compares it.
-        name: Its name as it is written.
-        version: Its version, or ``"?"`` where it says none.
-        folder: Where its metadata are.
-        entry_points: What it offers, in the order of groups and names.
+        key: The name, normalized as in PEP 503.
+        name: The name as written.
+        version: The version, or ``"?"`` if there is none.
+        folder: The folder with its metadata.
+        entry_points: Its entry points, sorted by group and name.
     """
 
     key: str
@@ -88,7 +85,7 @@ class Distribution(NamedTuple):
 
 
 def normalised(name: str) -> str:
-    """Return the name of a distribution as PEP 503 compares it.
+    """Return the name of a distribution, normalized as in PEP 503.
 
     >>> normalised("Acme._Tools")
     'acme-tools'
@@ -98,11 +95,12 @@ def normalised(name: str) -> str:
 
 
 def distributions(path: Iterable[str] | None = None) -> tuple[Distribution, ...]:
-    """Return the installed distributions that offer toolsets or plugins, in the order of their names.
+    """Return the installed distributions that offer toolsets or plugins, sorted by name.
 
     Args:
-        path: The folders to look in, ``sys.path`` if None. Of two distributions of one name the first one counts, as
-            it does when a module is imported.
+        path: The folders to search, ``sys.path`` if None. If two distributions have the same name, the first one
+        counts,
+            as for imports.
     """
     seen: set[str] = set()
     found: list[Distribution] = []
@@ -115,10 +113,10 @@ def distributions(path: Iterable[str] | None = None) -> tuple[Distribution, ...]
 
 
 def known() -> tuple[Distribution, ...]:
-    """Return the installed `distributions`, out of the cache where nothing has changed since they were looked for.
+    """Return the installed `distributions`, from the cache if nothing has changed since the last search.
 
-    What tells of a change are the folders of ``sys.path``, in which an installer makes and removes others, and the
-    metadata of each distribution that was found.
+    Changes are detected from the folders of ``sys.path``, where installers create and remove metadata folders, and from
+    the metadata of each distribution that was found.
     """
     start, path = time_ns(), [*_absolute(sys.path)]
     file = kept_at("installed", SHAPE, path)
@@ -133,21 +131,21 @@ def known() -> tuple[Distribution, ...]:
 
 
 def _absolute(path: Iterable[str]) -> Iterator[str]:
-    """Yield folders as they are from everywhere; those in a working directory that is gone hold nothing."""
+    """Yield absolute paths of folders; folders relative to a deleted working directory are skipped."""
     for folder in path:
         with suppress(OSError):
             yield folder if os.path.isabs(folder) else os.path.join(os.getcwd(), folder)
 
 
 def _text(path: list[str], looked_at: list[list[Any]], found: Iterable[Distribution]) -> str:
-    """Return what is kept: lines of fields, for the library of JSON would take longer to load than all else."""
+    """Return the cache content as lines of fields, because importing the json library would take too long."""
     seen = [field for each in looked_at for field in each]
     lines = [[HEAD, *path], seen, *([*each[:4], *chain(*each.entry_points)] for each in found), [END]]
     return "\n".join(FIELD.join(map(str, each)) for each in lines)
 
 
 def _kept(text: str, path: list[str]) -> tuple[Distribution, ...] | None:
-    """Return the distributions that `_text` has written down, if it is whole and nothing has changed since."""
+    """Return the distributions from the content of `_text`, if it is complete and nothing has changed since."""
     lines = [line.split(FIELD) for line in text.split("\n")]
     if len(lines) < 3 or lines[0] != [HEAD, *path] or lines[-1] != [END]:
         return None
@@ -168,13 +166,13 @@ def _distribution(fields: list[str]) -> Distribution:
 
 
 def from_plain(data: Any) -> Distribution:
-    """Return the distribution that JSON holds as a list of its fields."""
+    """Return the distribution for the list of its fields in JSON."""
     key, name, version, folder, points = data
     return Distribution(key, name, version, folder, tuple(EntryPoint(*point) for point in points))
 
 
 def _files_of(path: list[str], found: Iterable[Distribution]) -> Iterator[str]:
-    """Yield what may be changed in place: the metadata of distributions, and those that stand beside their sources."""
+    """Yield the files that may change in place: metadata, and metadata folders next to sources."""
     for each in found:
         yield os.path.join(each.folder, "entry_points.txt")
         yield os.path.join(each.folder, ENDS[os.path.splitext(each.folder)[1]])
@@ -184,7 +182,7 @@ def _files_of(path: list[str], found: Iterable[Distribution]) -> Iterator[str]:
 
 
 def _metadata(folder: str) -> Iterator[tuple[str, str]]:
-    """Yield the key and the folder of each distribution whose metadata lie in *folder*."""
+    """Yield the key and folder of each distribution with metadata in *folder*."""
     for name in _names(folder):
         if name.endswith(".dist-info"):
             stem = name[:-10]
@@ -203,7 +201,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _offering(place: str) -> Iterator[Distribution]:
-    """Yield the distribution whose metadata lie in *place*, if it offers something to us."""
+    """Yield the distribution with metadata in *place*, if it has entry points for this project."""
     text = read_text(f"{place}{os.sep}entry_points.txt")
     if "neuroscript." not in text:
         return
@@ -216,7 +214,7 @@ def _offering(place: str) -> Iterator[Distribution]:
 
 
 def _headers(text: str) -> dict[str, str]:
-    """Return the headers of a metadata file, by their names in lower case; the first of each."""
+    """Return the headers of a metadata file by lower-case name; the first of each name."""
     headers: dict[str, str] = {}
     for line in text.partition("\n\n")[0].splitlines():
         if not line:
@@ -228,7 +226,7 @@ def _headers(text: str) -> dict[str, str]:
 
 
 def _entry_points(text: str) -> Iterator[EntryPoint]:
-    """Yield the entry points of our groups, of a file with sections and lines ``name = module:attribute``."""
+    """Yield the entry points of our groups from a file with sections and lines ``name = module:attribute``."""
     group = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
@@ -239,7 +237,7 @@ def _entry_points(text: str) -> Iterator[EntryPoint]:
 
 
 def entry_point(group: str, name: str, target: str) -> EntryPoint:
-    """Return what a distribution offers under a name, as its metadata say it: ``module:attribute``."""
+    """Return the entry point for a target ``module:attribute`` from the metadata."""
     meant = re.fullmatch(TARGET, target)
     module, attribute = (meant["module"], meant["attribute"] or "") if meant else ("", "")
     return EntryPoint(group, name, module, attribute)

@@ -1,7 +1,4 @@
-"""Tools and hooks of distributions that have not been imported: known by their index, loaded when first needed.
-
-Source: contract section 7; issue "Plugins", discovery.
-"""
+"""Tools and hooks that are known from an index; their distributions are imported on first use."""
 
 from __future__ import annotations
 
@@ -21,18 +18,18 @@ from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import failure
 
-STALE: Final = "is not what its index says; make that anew with neuroscript index"
+STALE: Final = "does not match its index; rebuild the index with neuroscript index"
 
 TOOLSETS: Final = "neuroscript_toolsets"
-"""The hook for toolsets, as `neuroscript.tools.hookspecs` names it, which is loaded only for other hooks."""
+"""The name of the toolset hook. `neuroscript.tools.hookspecs` also defines it, but is loaded only for other hooks."""
 
 
 class Source:
-    """An entry point of a distribution, imported once, when something of it is first needed.
+    """An entry point of a distribution that is imported once, on first use.
 
     Args:
-        report: Is told of what can not be loaded.
-        is_pinned: Whether every tool has to be what its index says in each word, as where a lock pins it.
+        report: Called with the error if it cannot be loaded.
+        is_pinned: Whether every tool must match its index exactly, for example because a lock file pins it.
     """
 
     def __init__(
@@ -51,10 +48,10 @@ class Source:
         self._stale: dict[str, PluginError] = {}
 
     def loaded(self) -> Any:
-        """Return what it brings, a `neuroscript.discovery.entry_points.Loaded`.
+        """Return its content, a `neuroscript.discovery.entry_points.Loaded`.
 
         Raises:
-            PluginError: It can not be used, which is reported once.
+            PluginError: It cannot be used. The error is reported once.
         """
         with self._lock:
             if self._loaded is None:
@@ -76,7 +73,7 @@ class Source:
         return found if self._has_hooks_of(found.plugin) else self.stale(self.entry.plugin)
 
     def _has_hooks_of(self, plugin: object) -> bool:
-        """Tell whether a plugin has the hooks that the index tells of; a gate that it keeps back would stand open."""
+        """Return whether a plugin has the hooks in the index. A missing decision hook would permit every call."""
         if plugin is None:
             return True
         from neuroscript.tools.hookspecs import Plugins
@@ -84,14 +81,18 @@ class Source:
         return Plugins([plugin]).options == self.entry.hooks
 
     def tool(self, name: str) -> ToolImplementation:
-        """Return one of its tools, or raise the `PluginError` that says why there is none."""
+        """Return one of its tools.
+
+        Raises:
+            PluginError: The tool cannot be loaded.
+        """
         found: ToolImplementation | None = next((each for each in self.loaded().tools if each.name == name), None)
         if found is None:
             raise self.stale(name)
         return found
 
     def stale(self, name: str) -> PluginError:
-        """Return the error for a tool that is not what the index says; what is kept of that is not trusted again."""
+        """Return the error for a tool that does not match its index, and discard the cached index."""
         with self._lock:
             if name not in self._stale:
                 forget(self.distribution)
@@ -101,18 +102,18 @@ class Source:
 
 
 def _again(error: PluginError) -> PluginError:
-    """Return a copy of an error, to be raised: one that is raised again and again keeps the frames of all calls."""
+    """Return a copy of an error, because an exception that is raised repeatedly collects the frames of all calls."""
     copy = PluginError(error.distribution, error.reason, code=error.code)
     copy.__cause__ = error.__cause__
     return copy
 
 
 class Deferred:
-    """A tool of which only the index has been read.
+    """A tool that is known only from its index.
 
     Attributes:
         name: Its canonical name.
-        fingerprint: That of its definition, as the index says.
+        fingerprint: The fingerprint of its definition in the index.
     """
 
     def __init__(self, source: Source, tool: IndexedTool) -> None:
@@ -124,15 +125,15 @@ class Deferred:
 
     @cached_property
     def policy(self) -> ToolPolicy:
-        """What it needs, as the index says."""
+        """The policy in the index."""
         try:
             return ToolPolicy(**self._tool.policy)
-        except Exception:  # whatever a file of JSON may hold
+        except Exception:  # a JSON file may contain anything
             raise self._source.stale(self.name) from None
 
     @cached_property
     def spec(self) -> ToolSpec:
-        """What it promises, as the index says."""
+        """The spec in the index."""
         from neuroscript.tools.serialization import spec_from_data
 
         try:
@@ -144,11 +145,11 @@ class Deferred:
         return spec
 
     def load(self) -> ToolImplementation:
-        """Return the tool itself.
+        """Return the loaded tool.
 
         Raises:
-            PluginError: It can not be loaded, or is not what the index says it needs, or what somebody was told that it
-                promises.
+            PluginError: It cannot be loaded, its needs differ from the index, or its spec differs from one already
+            shown.
         """
         if self._found is None:
             tool = self._source.tool(self.name)
@@ -158,7 +159,7 @@ class Deferred:
         return self._found
 
     def _is_told(self, tool: ToolImplementation) -> bool:
-        """Tell whether a tool promises what the index says, where it is pinned or somebody was told that."""
+        """Return whether a tool matches its index; checked only if it is pinned or its spec has been used."""
         if not self._source.is_pinned and "spec" not in self.__dict__:
             return True
         from neuroscript.tools.fingerprints import fingerprint
@@ -167,7 +168,7 @@ class Deferred:
 
     @cached_property
     def implementation(self) -> ToolImplementation:
-        """The tool, as one whose function loads it when it is called."""
+        """The tool with a function that loads it on the first call."""
         if self._found is not None:
             return self._found
         kind = LaterCoroutine if self._tool.is_coroutine else Later
@@ -175,7 +176,7 @@ class Deferred:
 
 
 class Later:
-    """The function of a tool that is loaded when it is first called."""
+    """The function of a tool that is loaded on the first call."""
 
     def __init__(self, tool: Deferred) -> None:
         self._tool = tool
@@ -192,7 +193,7 @@ class Later:
 
 
 class LaterCoroutine(Later):
-    """The same, of one that is to be awaited."""
+    """The coroutine variant of `Later`."""
 
     async def __call__(self, rt: object, *values: Any) -> Any:
         return await self._function()(rt, *values)
@@ -207,24 +208,24 @@ def _signature(names: list[str], variadic: bool = False) -> inspect.Signature:
 
 
 def tools(sources: Iterable[Source]) -> tuple[Deferred, ...]:
-    """Return the tools of some entry points, of which none is imported."""
+    """Return the tools of entry points without importing them."""
     return tuple(Deferred(source, tool) for source in sources for tool in source.entry.tools)
 
 
 def plugins(sources: Iterable[Source]) -> tuple[object, ...]:
-    """Return the plugins of hooks of some entry points, of which none is imported, see `LaterPlugin`.
+    """Return the hook plugins of entry points without importing them; see `LaterPlugin`.
 
     Raises:
-        PluginError: An index tells of a hook that there is not.
+        PluginError: An index contains an unknown hook.
     """
     return tuple(filter(None, map(_plugin, sources)))
 
 
 def _plugin(source: Source) -> object:
-    """Return the plugin of an entry point, or None where it has no hook but the one for toolsets.
+    """Return the plugin of an entry point, or None if its only hook is the one for toolsets.
 
     Raises:
-        PluginError: The index tells of a hook that there is not.
+        PluginError: The index contains an unknown hook.
     """
     if source.entry.hooks.keys() <= {TOOLSETS}:
         return None
@@ -240,10 +241,10 @@ def _plugin(source: Source) -> object:
 
 
 class LaterPlugin:
-    """A plugin of hooks that is loaded when a call is first decided by it or told to it.
+    """A hook plugin that is loaded when one of its hooks is first needed for a call.
 
-    It is told then of tools that came before; an engine in which nothing is called tells it nothing. Where it can not
-    be loaded, its gate refuses, and its observers fail as observers may.
+    It is then notified of the tools that were registered earlier; in an engine without calls it is never notified. If
+    it cannot be loaded, its decision hook refuses calls, and its observers fail without consequences.
     """
 
     def __init__(self, source: Source) -> None:
@@ -253,7 +254,7 @@ class LaterPlugin:
         self._lock = RLock()
 
     def later(self, hook: str, names: tuple[str, ...]) -> Callable[..., Any]:
-        """Return a function in the place of one of its hooks."""
+        """Return a placeholder function for one of its hooks."""
         from neuroscript.tools.hookspecs import CLOSED, REGISTERED
 
         def called(*arguments: Any) -> Any:
@@ -274,6 +275,6 @@ class LaterPlugin:
                 found = Plugins([self._source.loaded().plugin])
                 self._functions = {hook: next(iter(found.of(hook).values())) for hook in found.options}
                 for arguments in self._told:
-                    with suppress(Exception):  # an observer that fails changes nothing
+                    with suppress(Exception):  # failures of observers are ignored
                         self._functions[REGISTERED](*arguments)
         return self._functions

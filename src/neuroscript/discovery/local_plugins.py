@@ -1,12 +1,9 @@
-"""Plugins that are loaded by path or as an object: each registers all of its tools, or none.
+"""Plugins loaded from a path or an object, and change detection for plugin files.
 
-Source: contract section 7, level C.
+A plugin registers all of its tools or none.
 
-Plugins of files that change: which of them did since the last look.
-
-Files are looked at, for no system tells of changes on every kind of file system; a look asks the system once for each.
-
-Source: contract section 7, level C; issue "Plugins", ``--watch``.
+Change detection polls, because no notification API works on all file systems. Each check makes one system call per
+file.
 """
 
 from __future__ import annotations
@@ -31,21 +28,21 @@ from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import TOOLS, Toolset
 
 NOTHING: Final = (
-    "it has neither a Toolset at its top level, as in shop = Toolset('shop'), nor a function register(registrar)"
+    "it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar)"
 )
 
 
-NO_SOURCE: Final = "there is no such file of Python, nor a package (a directory with __init__.py)"
+NO_SOURCE: Final = "no such Python file or package (a directory with __init__.py)"
 
 
 class Registrar:
-    """What a plugin's ``register(registrar)`` adds its tools to; they are taken when it has returned."""
+    """Collects the tools in a plugin's ``register(registrar)``; they are used after that function returns."""
 
     def __init__(self) -> None:
         self._added: list[ToolImplementation | Toolset] = []
 
     def register(self, tools: ToolImplementation | Toolset) -> None:
-        """Add a tool, or a toolset.
+        """Add a tool or a toolset.
 
         Raises:
             SpecError: It is neither.
@@ -54,7 +51,7 @@ class Registrar:
         self._added.append(tools)
 
     def toolset(self, name: str) -> Toolset:
-        """Return a new, empty toolset that is added with what it then holds."""
+        """Add and return a new, empty toolset; tools can be added to it afterwards."""
         toolset = Toolset(name)
         self.register(toolset)
         return toolset
@@ -67,30 +64,30 @@ class Registrar:
 
     @property
     def aliases(self) -> dict[str, str]:
-        """Old names of the tools so far, and what they are called now.
+        """Old names of the tools so far, and the current name for each.
 
         Raises:
-            RegistryError: Two toolsets say of one old name different things.
+            RegistryError: Two toolsets use the same old name for different tools.
         """
         found: dict[str, str] = {}
         for old, name in (
             (old, name) for each in self._added if isinstance(each, Toolset) for old, name in each.aliases.items()
         ):
             if found.setdefault(old, name) != name:
-                raise RegistryError(f"{old} is said to be an old name of {found[old]} and of {name}")
+                raise RegistryError(f"{old} is declared as an old name of both {found[old]} and {name}")
         return found
 
 
 @attrs.frozen(eq=False, repr=False)
 class Loaded:
-    """What a plugin has registered; when nobody holds this any more, the names of its modules are given back.
+    """The tools that a plugin has registered. When this object is garbage-collected, its module names are released.
 
     Attributes:
-        plugin: The path, the module or the object that was given.
-        origin: What it is called.
-        tools: All its tools.
-        aliases: Old names of its tools, and what they are called now.
-        code: Its code, an `isolated.Code`, where it was given as a path.
+        plugin: The path, module or object that was passed.
+        origin: Its name.
+        tools: All of its tools.
+        aliases: Old names of its tools, and the current name for each.
+        code: Its code, a `module_loader.Code`, if it was passed as a path.
     """
 
     plugin: Any
@@ -101,16 +98,16 @@ class Loaded:
 
 
 def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loaded:
-    """Have a plugin register its tools, and return what it is called, and them.
+    """Let a plugin register its tools, and return them with its name.
 
     Args:
-        plugin: A file of Python, a package (a directory with ``__init__.py``), a module or another object. A module
-            holds toolsets at its top level, or has a function ``register(registrar)``, which then decides alone; any
-            other object has that function as a method.
-        origin: What it is called; by default the path as it is given, or a name of the object.
+        plugin: A Python file, a package (a directory with ``__init__.py``), a module or another object. A module either
+            defines a function ``register(registrar)``, which takes precedence, or contains toolsets at its top level.
+            Any other object has that function as a method.
+        origin: The name; by default the path as passed, or a name derived from the object.
 
     Raises:
-        PluginError: It can not be loaded, has neither, or its function fails.
+        PluginError: It cannot be loaded, contains neither, or its function fails.
     """
     origin = origin or origin_of(plugin)
     registrar, code = Registrar(), None
@@ -135,7 +132,7 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
 
 
 def _register(offered: object, registrar: Registrar, origin: str) -> None:
-    """Have a plugin register its tools: by its function, or else the toolsets that its module holds."""
+    """Let a plugin register its tools: by its function, or by the toolsets in its module."""
     register = getattr(offered, "register", None)
     if callable(register):
         register(registrar)
@@ -148,50 +145,50 @@ def _register(offered: object, registrar: Registrar, origin: str) -> None:
 
 
 def _held(module: ModuleType) -> tuple[Toolset, ...]:
-    """Return the toolsets at the top level of a module, each once, in order; a name that begins with ``_`` hides one.
+    """Return the distinct toolsets at the top level of a module, in order, except those whose names start with ``_``.
 
-    Those that are imported count too, so that a package can have a module for each of its toolsets.
+    Imported toolsets count too, so a package can have a module for each of its toolsets.
     """
     held = {id(each): each for name, each in vars(module).items() if name[0] != "_" and isinstance(each, Toolset)}
     return tuple(held.values())
 
 
 def origin_of(plugin: str | os.PathLike[str] | object) -> str:
-    """Return what the tools of a plugin are said to come from."""
+    """Return the origin of a plugin's tools."""
     if isinstance(plugin, (str, os.PathLike)):
         return os.fspath(plugin)
     return plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__name__
 
 
 def offered(directory: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the files of Python and the packages in a directory, by their names; what begins with ``_`` is neither.
+    """Return the Python files and packages in a directory, sorted by name, except those that start with ``_``.
 
     Raises:
-        PluginError: It can not be read, or others may write to it.
+        PluginError: The directory cannot be read, or other users can write to it.
     """
     from pathlib import Path
 
     try:
         found = sorted(Path(directory).iterdir())
         _guard(directory, exposure(directory))
-    except (OSError, ValueError) as error:  # a path with a null byte, or with characters that no file name has
-        raise PluginError(shown_path(os.fspath(directory)), f"it can not be read ({type(error).__name__})") from None
+    except (OSError, ValueError) as error:  # a path with a null byte or invalid characters
+        raise PluginError(shown_path(os.fspath(directory)), f"it cannot be read ({type(error).__name__})") from None
     files = (each for each in found if each.suffix == ".py" or (each / "__init__.py").is_file())
     return tuple(str(each) for each in files if each.name[0] not in "._")
 
 
 def guarded(path: str) -> str:
-    """Return the path of a file of Python, or of a package, when nobody else may change what it is made of.
+    """Return the path of a Python file or package if no other user can change its files.
 
     Raises:
-        PluginError: Somebody may, ``plugin.unsafe``.
+        PluginError: Another user can, ``plugin.unsafe``.
     """
     try:
         sources = [source.path for source in read(path).sources.values()]
         for each in dict.fromkeys(place for file in sources for place in (file.parent, file)):
             _guard(path, exposure(each))
     except (NoSource, OSError):
-        pass  # as whoever loads it will find
+        pass  # loading it will report the same error
     return path
 
 
@@ -201,29 +198,27 @@ def _guard(path: str | os.PathLike[str], exposed: Exposure | None) -> None:
 
 
 def unloadable(error: BaseException) -> str:
-    """Return why a plugin cannot be loaded: our own errors in full, any other with its message, file and line."""
+    """Return why a plugin cannot be loaded: our own errors in full, or the message, file and line of other errors."""
     ours = isinstance(error, (SpecError, RegistryError, PluginError))
     return f"cannot be loaded: {error if ours else error_summary(error)}"
 
 
 Stamp = tuple[tuple[str, int, int, int], ...]
-"""Of each file its path, when it was written (nanoseconds), its size (bytes) and its number; none if there is none."""
+"""The path, modification time (nanoseconds), size (bytes) and inode of each file; empty if there is none."""
 
 
 class Watcher:
-    """Tells which plugins are not what they were, for `Engine.reload_plugin`.
+    """Detects changed plugins, for `Engine.reload_plugin`.
 
-    It does not wait, and keeps no thread: whoever has it asks it as often as wanted.
+    It neither waits nor starts a thread; call it as often as you like.
 
     Args:
-        plugins: Files of Python, and packages, of which every module counts.
-        directories: Directories of plugins, in which new ones count too.
+        plugins: Python files, and packages including all of their modules.
+        directories: Directories of plugins, in which new plugins are detected too.
 
     >>> watcher = Watcher(["docs/examples/shop.py"])
     >>> watcher.changed()
     ()
-
-    Source: contract section 7, level C.
     """
 
     def __init__(
@@ -237,10 +232,10 @@ class Watcher:
         self.changed()
 
     def changed(self) -> tuple[str, ...]:
-        """Return the plugins that changed, came or went since the last look, and take note of what they are now.
+        """Return the plugins that were changed, added or removed since the last check.
 
         Returns:
-            Their paths: as they were given, and in a directory as `Engine.load_plugins` has them.
+            Their paths: as passed, or for directories as in `Engine.load_plugins`.
         """
         before = self._stamps
         self._stamps = {path: _stamp(path) for path in dict.fromkeys((*before, *self._offered()))}
@@ -249,7 +244,7 @@ class Watcher:
     def _offered(self) -> Iterator[str]:
         yield from self._plugins
         for directory in self._directories:
-            with suppress(PluginError):  # as when it is gone for a moment; what is known of it stays
+            with suppress(PluginError):  # it may be missing temporarily; keep the known state
                 yield from offered(directory)
 
 
@@ -257,7 +252,7 @@ def _stamp(plugin: str) -> Stamp:
     path = Path(plugin)
     try:
         return tuple(_marks(sorted(path.rglob("*.py")) if path.is_dir() else [path]))
-    except OSError:  # it goes while it is looked at
+    except OSError:  # it was removed during the check
         return ()
 
 

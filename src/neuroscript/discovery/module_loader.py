@@ -1,9 +1,8 @@
-"""Code of a file or a package under a name that nothing else has, as it was at one moment.
+"""Loading of a file or package under a unique module name, from a snapshot of its sources.
 
-All sources of a package are read before any of them runs, and its modules come from there alone. So two of one name do
-not meet, and what was loaded before a change never meets what comes after it, however late it imports its other half.
-
-Source: contract section 7, level C.
+All sources of a package are read before any of them runs, and its modules are loaded only from this snapshot. Packages
+with the same name do not conflict, and code loaded before a change never mixes with newer code, even if it imports
+other modules later.
 """
 
 from __future__ import annotations
@@ -22,38 +21,38 @@ from weakref import WeakValueDictionary
 import attrs
 
 PREFIX: Final = "neuroscript_plugin_"
-"""What the names of such modules begin with."""
+"""The prefix of the generated module names."""
 
 INIT: Final = "__init__.py"
 TRIES: Final = 5
-"""How often sources are read again that change while they are read."""
+"""How often sources are read again if they change while they are read."""
 
 
 class NoSource(Exception):
-    """There is no such file of Python, and no such package."""
+    """The Python file or package does not exist."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Source:
-    """One module as it stood on the disk."""
+    """The source of one module at the time of reading."""
 
     path: Path
     data: bytes
 
     @property
     def is_package(self) -> bool:
-        """Whether other modules stand below it."""
+        """Whether it can contain other modules."""
         return self.path.name == INIT
 
 
 @attrs.define(eq=False, repr=False)
 class Code:
-    """A file or a package as it was when it was read.
+    """A snapshot of a file or package.
 
     Attributes:
-        name: Its name as a module, another one each time.
-        sources: What each of its modules is made of, by its whole name.
-        modules: Those that were made so far, by their whole names.
+        name: Its unique module name.
+        sources: The source of each of its modules, by full name.
+        modules: The modules created so far, by full name.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Code:
     modules: dict[str, ModuleType] = attrs.field(factory=dict)
 
     def run(self) -> ModuleType:
-        """Make its module, and return it; where it raises something, nothing of it is left."""
+        """Create and return its module; if it raises, nothing is left behind."""
         from importlib import import_module
 
         FINDER.codes[self.name] = self
@@ -74,16 +73,16 @@ class Code:
             raise
 
     def retire(self) -> None:
-        """Give its names back, when no call is under way; whoever still holds a function finds the others by them."""
+        """Release its module names once no call is running. Functions still in use keep access to their modules."""
         for name in self.sources:
             sys.modules.pop(name, None)
 
 
 def read(file: str | os.PathLike[str]) -> Code:
-    """Return the code of a file of Python, or of a directory with an ``__init__.py``, without running it.
+    """Return a snapshot of a Python file, or of a directory with an ``__init__.py``, without executing it.
 
     Raises:
-        NoSource: There is none, or it does not stop changing.
+        NoSource: It does not exist, or keeps changing.
     """
     path = Path(file).absolute()
     name = f"{PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{os.urandom(8).hex()}"
@@ -105,7 +104,7 @@ def _sources(path: Path, name: str) -> dict[str, Source]:
 
 
 def _modules(directory: Path, name: str) -> Iterator[tuple[str, Path]]:
-    """Yield the modules of a package, and of the packages below it."""
+    """Yield the modules of a package and its subpackages."""
     if not (directory / INIT).is_file():
         raise NoSource
     yield name, directory / INIT
@@ -118,21 +117,21 @@ def _modules(directory: Path, name: str) -> Iterator[tuple[str, Path]]:
 
 @attrs.frozen(eq=False, repr=False)
 class Loader(InspectLoader):
-    """Makes one module of some code; one that was made before stays what it is."""
+    """Creates one module of a snapshot; a module that already exists is reused."""
 
     code: Code
     path: str
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return the module if it was made before."""
+        """Return the module if it already exists."""
         return self.code.modules.get(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the code of a module that is new."""
+        """Execute the code of a new module."""
         name = module.__name__
         if name in self.code.modules:
             return
-        module.__dict__["__neuroscript_code__"] = self.code  # the code lives as long as a function of it
+        module.__dict__["__neuroscript_code__"] = self.code  # keeps the snapshot alive as long as one of its functions
         self.code.modules[name] = module
         try:
             super().exec_module(module)
@@ -141,31 +140,31 @@ class Loader(InspectLoader):
             raise
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return what runs."""
+        """Return the compiled code."""
         return compile(self.code.sources[fullname].data, self.path, "exec", dont_inherit=True)
 
     def get_source(self, fullname: str) -> str:
-        """Return the text as it was when it was read, for tracebacks."""
+        """Return the source at the time of reading, for tracebacks."""
         from importlib.util import decode_source
 
         return decode_source(self.code.sources[fullname].data)
 
     def is_package(self, fullname: str) -> bool:
-        """Tell whether other modules stand below one."""
+        """Return whether a module can contain other modules."""
         return self.code.sources[fullname].is_package
 
     def get_resource_reader(self, fullname: str) -> Any:
-        """Return what reads the other files beside a module, as they are now."""
+        """Return a reader for other files next to a module, in their current state."""
         from importlib.resources.readers import FileReader
 
         return FileReader(self)  # type: ignore[arg-type]
 
 
 class Finder(MetaPathFinder):
-    """Finds the modules of code that somebody still holds; the interpreter asks it after all others.
+    """Finds the modules of snapshots that are still in use; the interpreter calls it after all other finders.
 
     Attributes:
-        codes: By their names. It holds none of them itself.
+        codes: The snapshots by name, as weak references.
     """
 
     def __init__(self) -> None:
@@ -174,7 +173,7 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where a module comes from, or None where it is none of these."""
+        """Return the spec of a module, or None if it belongs to no snapshot."""
         code = self.codes.get(fullname.partition(".")[0]) if fullname.startswith(PREFIX) else None
         source = None if code is None else code.sources.get(fullname)
         if code is None or source is None:
@@ -186,4 +185,4 @@ class Finder(MetaPathFinder):
 
 
 FINDER: Final = Finder()
-"""The one of this interpreter, whose modules are one table too; it is there from the first plugin on."""
+"""The finder of this interpreter, because ``sys.modules`` is global too. It is installed with the first plugin."""

@@ -1,9 +1,7 @@
-"""The index of a distribution: all that an engine has to know of its tools before one of them is called.
+"""The index of a distribution: everything that an engine needs to know about its tools before the first call.
 
-A file of JSON, ``neuroscript.json``, that a publisher ships in the metadata of the distribution or in its package. What
-is no such index, or is not that of the distribution beside it, is none: then the distribution is read.
-
-Source: contract section 7; issue "Plugins", discovery.
+It is a JSON file, ``neuroscript.json``, in the metadata or the package of the distribution. An invalid index, or one
+that does not match its distribution, is ignored, and the distribution is loaded instead.
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ from neuroscript.io.user_cache import read_json
 from neuroscript.names import canonical, is_group_name
 
 FORMAT: Final = 1
-"""The version of the shape of an index."""
+"""The version of the index format."""
 
 FILE: Final = "neuroscript.json"
-"""What it is called, in the package of a distribution or below its metadata."""
+"""The name of the file, in the package of a distribution or below its metadata."""
 
 METADATA: Final = "extra_metadata"
-"""The folder below a distribution's metadata for what build hooks add to them."""
+"""The folder in a distribution's metadata for files from build hooks."""
 
 SHAPE: Final[Mapping[str, type]] = {
     "group": str,
@@ -37,7 +35,7 @@ SHAPE: Final[Mapping[str, type]] = {
     "aliases": dict,
     "tools": list,
 }
-"""What an index says of each entry point."""
+"""The fields of each entry point in an index."""
 
 TOOL: Final[Mapping[str, type]] = {
     "name": str,
@@ -47,23 +45,23 @@ TOOL: Final[Mapping[str, type]] = {
     "policy": dict,
     "fingerprint": str,
 }
-"""What it says of each tool."""
+"""The fields of each tool."""
 
 
 PLACES: Final[Mapping[str, type]] = {"tryfirst": bool, "trylast": bool}
-"""What it says of each hook."""
+"""The fields of each hook."""
 
 
 class IndexedTool(NamedTuple):
-    """A tool as an index tells of it.
+    """A tool in an index.
 
     Attributes:
         name: Its canonical name.
-        signature: Its arguments and its result in one line.
-        is_coroutine: Whether its function is to be awaited.
-        spec: Its spec as plain data, see `neuroscript.spec_to_data`.
-        policy: The fields of its `ToolPolicy` that say something.
-        fingerprint: Of its whole definition.
+        signature: Its arguments and result in one line.
+        is_coroutine: Whether its function must be awaited.
+        spec: Its spec as plain data; see `neuroscript.spec_to_data`.
+        policy: The fields of its `ToolPolicy` that differ from the default.
+        fingerprint: The fingerprint of its complete definition.
     """
 
     name: str
@@ -75,17 +73,17 @@ class IndexedTool(NamedTuple):
 
 
 class IndexedEntry(NamedTuple):
-    """An entry point as an index tells of it.
+    """An entry point in an index.
 
     Attributes:
         group: Its group.
-        name: Its name there.
-        target: The object that it means, as `EntryPoint` writes it.
-        api: The versions of the Runtime that its toolsets and plugins were made for.
-        plugin: What its plugin of hooks is called, or ``""`` where it is a toolset.
-        hooks: The hooks of its plugin, and whether each wants to be the first or the last.
+        name: Its name within the group.
+        target: The object that it refers to, as `EntryPoint` formats it.
+        api: The versions of the Runtime that its toolsets and plugins require.
+        plugin: The name of its hook plugin, or ``""`` for a toolset.
+        hooks: The hooks of its plugin, and whether each is to be called first or last.
         toolsets: The names of its toolsets.
-        aliases: Old names of its tools, with the names that they have now.
+        aliases: Old names of its tools, and the current name for each.
         tools: Its tools, in order.
     """
 
@@ -101,10 +99,10 @@ class IndexedEntry(NamedTuple):
 
 
 def shipped(distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
-    """Return the index that came with a distribution, or None where it brought none that is its own.
+    """Return the index that a distribution ships, or None if there is no valid one.
 
-    A distribution whose sources lie elsewhere, as an editable one's do, is read anew: nobody builds it again when a
-    line is changed. So is one that computes its toolsets, for they may be others on another machine.
+    A distribution whose sources are elsewhere, such as an editable install, is always loaded, because it is not rebuilt
+    after each edit. The same applies to computed toolsets, because they may differ between machines.
     """
     if is_computed(distribution):
         return None
@@ -116,13 +114,13 @@ def shipped(distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
 
 
 def is_computed(distribution: Distribution) -> bool:
-    """Tell whether a distribution has plugins of hooks, which may bring other tools on each machine."""
+    """Return whether a distribution has hook plugins, which may provide different tools on each machine."""
     return any(each.group != TOOLSETS for each in distribution.entry_points)
 
 
 def _places(distribution: Distribution) -> Iterator[str]:
-    """Yield where an index may lie, below the metadata and in each package, if all of these lie beside them."""
-    if not distribution.folder.endswith(".dist-info"):  # as older tools make them, beside live sources
+    """Yield the possible locations of an index, in the metadata and in each package, if all packages are next to it."""
+    if not distribution.folder.endswith(".dist-info"):  # older tools create other folders, next to live sources
         return
     site = os.path.dirname(distribution.folder)
     modules = dict.fromkeys(each.module.partition(".")[0] for each in distribution.entry_points)
@@ -143,7 +141,7 @@ def written(distribution: Distribution, entries: tuple[IndexedEntry, ...]) -> di
 
 
 def entries_of(data: Any, distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
-    """Return what plain data say of the entry points of a distribution, in its order, or None where they do not."""
+    """Return the entry points of a distribution from plain data, in its order, or None if the data is invalid."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         return None
     if normalised(str(data.get("distribution"))) != distribution.key or data.get("version") != distribution.version:
@@ -170,7 +168,7 @@ def _entry(data: Any) -> IndexedEntry | None:
 
 
 def _is_name(data: Any) -> bool:
-    """Tell whether something is the name of a toolset or a tool, as it would be if it had been made."""
+    """Return whether a value is a valid name of a toolset or tool."""
     return isinstance(data, str) and data == canonical(data) and is_group_name(data)
 
 

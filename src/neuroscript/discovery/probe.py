@@ -1,9 +1,7 @@
-"""Distributions loaded, each in a process of its own that has a time limit, so that whatever they do is only told of.
+"""Isolated loading of distributions, each in a separate process with a time limit.
 
-What a process answers is read from a file; what it prints goes nowhere. A process that does not answer in time is ended
-with all that it has started, where the system knows process groups.
-
-Source: reliability.md part 4.3, "import hangs"; issue "Plugins", discovery.
+The answer of a process is read from a file; its output is discarded. A process that exceeds the time limit is killed
+with all processes that it started, if the system supports process groups.
 """
 
 from __future__ import annotations
@@ -26,16 +24,16 @@ from neuroscript.errors import PluginError
 from neuroscript.io.tracebacks import error_summary
 
 LIMIT: Final = 10.0
-"""Seconds that a distribution is given."""
+"""The time limit in seconds for one distribution."""
 
 SLOW: Final = 2.0
-"""Seconds after which a distribution that can be used is told of all the same."""
+"""The load time in seconds above which a usable distribution is reported as slow."""
 
 WIDTH: Final = 2
-"""How many processes run at once; more would count each other's time."""
+"""How many processes run at once. More would distort the measured times."""
 
 LOOK: Final = 0.01
-"""Seconds between two looks at them."""
+"""Seconds between two checks of the processes."""
 
 JOB: Final = "job.json"
 ANSWER: Final = "answer.json"
@@ -51,16 +49,16 @@ answer(sys.argv[1])
 
 @attrs.frozen
 class Report:
-    """What came of one distribution.
+    """The result for one distribution.
 
     Attributes:
-        distribution: It.
-        entries: Its index, or none where it can not be used.
-        roots: Where its packages and modules lie, as far as that is known.
-        seconds: How long it took to load, or 0.0 where that is not known.
-        code: Of the `PluginError` that an engine would give, or ``plugin.hang``, or ``plugin.slow``; else ``""``.
-        reason: In a sentence, or ``""``.
-        began: When its process was started, in nanoseconds as `time.time_ns` counts them.
+        distribution: The distribution.
+        entries: Its index; empty if it cannot be used.
+        roots: The locations of its packages and modules, as far as known.
+        seconds: How long loading took, or 0.0 if unknown.
+        code: The code of the `PluginError` that an engine would report, ``plugin.hang`` or ``plugin.slow``; otherwise
+        ``""``. reason: The reason in one sentence, or ``""``. began: When its process was started, in nanoseconds as in
+        `time.time_ns`.
     """
 
     distribution: Distribution
@@ -82,27 +80,27 @@ class Report:
         return tuple(dict.fromkeys(name for each in self.entries for name in each.hooks))
 
     def error(self) -> PluginError:
-        """Return why it can not be used."""
+        """Return the error that says why it cannot be used."""
         return PluginError(str(self.distribution), self.reason, code=self.code)
 
     def told(self, error: PluginError) -> Report:
-        """Return the report with what is wrong only because of other distributions."""
+        """Return the report with an error that is caused by other distributions."""
         return attrs.evolve(self, code=error.code, reason=error.reason)
 
     @property
     def is_usable(self) -> bool:
-        """Whether an engine takes it."""
+        """Whether an engine uses it."""
         return self.code in ("", "plugin.slow")
 
 
 def probed(
     found: Iterable[Distribution], limit: float = LIMIT, path: Sequence[str] | None = None
 ) -> tuple[Report, ...]:
-    """Load distributions, each in a process, and return what came of each, in order; nothing is imported here.
+    """Load each distribution in a process and return the reports in order; nothing is imported in this process.
 
     Args:
-        limit: Seconds that each is given, the start of its process among them.
-        path: Where their modules are looked for, ``sys.path`` if None.
+        limit: The time limit for each in seconds, including the start of its process.
+        path: Where to search for modules, ``sys.path`` if None.
     """
     found, path = tuple(found), [*(sys.path if path is None else path)]
     waiting, reports = [*reversed(found)], dict[str, Report]()
@@ -138,29 +136,29 @@ class _Child:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or has had its time."""
+        """Return whether it has ended or exceeded its time limit."""
         return self._process is None or self._process.poll() is not None or monotonic() >= self._end
 
     def report(self) -> Report:
-        """Return what came of it."""
+        """Return its result."""
         return attrs.evolve(self._told(), began=self._began)
 
     def _told(self) -> Report:
         if self._process is None:
-            return self._fault("plugin.process", "can not be looked at, for this Python starts no process of its own")
+            return self._fault("plugin.process", "cannot be checked because this Python cannot start processes")
         status = self._process.poll()
         if status is None:
             self.end()
-            return self._fault("plugin.hang", f"has not been loaded after {self._limit:g} seconds")
+            return self._fault("plugin.hang", f"did not load within {self._limit:g} seconds")
         with suppress(OSError, ValueError, KeyError):
             return _report(self.distribution, _read(os.path.join(self._folder, ANSWER)))
-        return self._fault("plugin.exit", f"ended its process while it was loaded (exit code {status})")
+        return self._fault("plugin.exit", f"ended its process while loading (exit code {status})")
 
     def _fault(self, code: str, reason: str) -> Report:
         return Report(self.distribution, roots=tuple(_likely(self.distribution)), code=code, reason=reason)
 
     def end(self) -> None:
-        """End the process, if it runs, and whatever it has started."""
+        """Kill the process and all processes that it started."""
         if self._process is not None and self._process.poll() is None:
             if hasattr(os, "killpg"):
                 with suppress(OSError):
@@ -170,7 +168,7 @@ class _Child:
 
 
 def _started(words: list[str]) -> subprocess.Popen[bytes] | None:
-    """Start a process, or return None where that is not possible, as in a program that has Python within it."""
+    """Start a process, or return None if that is not possible, for example in a program that embeds Python."""
     nothing = subprocess.DEVNULL
     try:
         return subprocess.Popen(words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -188,12 +186,12 @@ def _report(distribution: Distribution, answer: Mapping[str, Any]) -> Report:
 
 
 def _packages(distribution: Distribution) -> list[str]:
-    """Return the names of the packages and modules at the top that a distribution's entry points are in."""
+    """Return the top-level packages and modules of a distribution's entry points."""
     return [*dict.fromkeys(each.module.partition(".")[0] for each in distribution.entry_points if each.module)]
 
 
 def _likely(distribution: Distribution) -> Iterator[str]:
-    """Yield where the packages of a distribution that did not tell may lie."""
+    """Yield the probable locations of the packages of a distribution that did not report them."""
     for name in _packages(distribution):
         for folder in sys.path:
             places = (os.path.join(folder, name), os.path.join(folder, f"{name}.py"))
@@ -201,7 +199,7 @@ def _likely(distribution: Distribution) -> Iterator[str]:
 
 
 def _roots(distribution: Distribution) -> Iterator[str]:
-    """Yield where its packages lie that have been imported."""
+    """Yield the locations of its imported packages."""
     for name in _packages(distribution):
         module = sys.modules.get(name)
         places = [*getattr(module, "__path__", ())] or [getattr(module, "__file__", None)]
@@ -209,7 +207,7 @@ def _roots(distribution: Distribution) -> Iterator[str]:
 
 
 def answer(folder: str) -> None:
-    """Load the distribution that a file in *folder* describes, write down what came of it, and end this process."""
+    """Load the distribution that is described in *folder*, write the result, and end this process."""
     from neuroscript.discovery.index_builder import index, load
 
     distribution = from_plain(_read(os.path.join(folder, JOB))["distribution"])
@@ -217,7 +215,7 @@ def answer(folder: str) -> None:
     found: dict[str, Any] = {"index": None, "code": "", "reason": ""}
     try:
         brought = load(distribution)
-        sys.path[:] = path  # whatever it has made of that
+        sys.path[:] = path  # undo changes by the distribution
         found["index"] = written(distribution, tuple(map(index, brought)))
     except PluginError as error:
         found["code"], found["reason"] = error.code, error.reason
@@ -225,7 +223,7 @@ def answer(folder: str) -> None:
         found["code"], found["reason"] = "plugin.exit", f"cannot be loaded: {error_summary(error)}"
     seconds = round(monotonic() - start, 3)
     _write(os.path.join(folder, ANSWER), {**found, "seconds": seconds, "roots": [*_roots(distribution)]})
-    os._exit(0)  # whatever the distribution has started does not keep it
+    os._exit(0)  # exit even if the distribution has started threads
 
 
 def _write(file: str, data: Mapping[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""Tool specs in other formats."""
+"""Conversion of tool specs to and from other formats."""

@@ -1,10 +1,8 @@
-"""A spec as JSON Schema 2020-12, and the spec that a schema describes.
+"""Conversion between specs and JSON Schema 2020-12.
 
-What a spec says and JSON Schema has no word for stands under one keyword, ``x-neuroscript``, at the root and at each
-rule, so that a spec comes back as the same spec. What a schema says and a spec has no word for is kept with the tool,
-written out again as it was, and asked of the exact values of each call (`beyond`).
-
-Source: issue "Authoring", schemas; contract sections 1 and 3; docs/reference/schemas.md.
+Facts that JSON Schema cannot express are stored under the keyword ``x-neuroscript``, at the root and at each rule, so
+that a spec survives a round trip. A third-party schema with constraints that a spec cannot express is stored with the
+tool, exported unchanged, and checked against the exact values of each call.
 """
 
 from __future__ import annotations
@@ -41,24 +39,24 @@ FACTS: Final[Mapping[str, str]] = {
     "stream": "stream",
     "return_nullable": "returnNullable",
 }
-"""Fields of a tool, and their words under ``x-neuroscript`` at the root."""
+"""Fields of a tool, and their names under ``x-neuroscript`` at the root."""
 
 SPEC: Final = instance(ToolSpec)
 
 
 def spec_to_schema(spec: ToolSpec, *, exact: bool = True) -> dict[str, Any]:
-    """Return what a tool takes, by name, as JSON Schema 2020-12.
+    """Return the arguments of a tool as JSON Schema 2020-12.
 
     Args:
-        exact: Whether ``x-neuroscript`` stands in it, so that `spec_from_schema` gives the same spec again. Without,
-            it is standard JSON Schema alone, and a schema of others is what it was.
+        exact: Whether to include ``x-neuroscript``, so that `spec_from_schema` returns the same spec. Without it, the
+            result is standard JSON Schema, and an imported schema is unchanged.
 
     Returns:
-        A schema of type ``object``, made once for each spec and therefore shared: a dict that can not be changed at any
-        level. ``copy.deepcopy`` gives a plain one.
+        A schema of type ``object``. It is created once per spec and shared, so it is read-only at every level.
+        ``copy.deepcopy`` returns a plain copy.
 
     Raises:
-        SpecError: An example holds a value that JSON has no way to say.
+        SpecError: An example contains a value that JSON cannot represent.
 
     >>> spec_to_schema(ToolSpec("ping", "net", (ArgSpec("host", ArgType.STRING),)))["properties"]
     {'host': {'type': 'string'}}
@@ -81,17 +79,17 @@ def spec_from_schema(
     description: str | None = None,
     return_type: ArgType | str | None = None,
 ) -> ToolSpec:
-    """Return the spec of a tool that takes what a schema describes.
+    """Return the spec of a tool whose arguments a schema describes.
 
     Args:
-        name: A canonical name, or one word of it where *group* is given.
-        schema: JSON Schema 2020-12, 2019-09 or draft 7, of type ``object``; OpenAPI's ``nullable: true`` is understood.
-        description: What the tool does; None means what the schema says.
-        return_type: What it returns; None means what ``x-neuroscript`` says, else ``any``.
+        name: A canonical name, or one word if *group* is passed.
+        schema: JSON Schema 2020-12, 2019-09 or draft 7, of type ``object``. OpenAPI's ``nullable: true`` is supported.
+        description: What the tool does; None uses the description of the schema.
+        return_type: The type of the result; None uses the one under ``x-neuroscript``, or ``any``.
 
     Raises:
-        SpecError: With every problem, each with its path: it is too large, refers to what is not in it, has a property
-            whose name no argument can have, or asks what needs the ``schema`` extra, which is not installed.
+        SpecError: With every problem and its path: the schema is too large, refers to another document, has a property
+            whose name no argument can have, or requires the ``schema`` extra, which is not installed.
     """
     parts: dict[str, Any] = {"name": (name, STRING), "group": (group, STRING)}
     parts |= {"description": (description, optional(STRING)), "return_type": (return_type, optional(STRING))}
@@ -112,9 +110,9 @@ def spec_from_schema(
 
 
 def result_schema(spec: ToolSpec) -> dict[str, Any]:
-    """Return what a tool returns, as `plain` writes it, as JSON Schema; of a stream it is that of each item.
+    """Return the JSON Schema of a tool's result as `plain` converts it; for a stream, the schema of each item.
 
-    Of a tool that may give a stream it is that of one result, or of the list of items.
+    For a tool that may return a stream, it is the schema of one result or a list of items.
 
     >>> result_schema(ToolSpec("ping", "net", return_type=ArgType.FLOAT))
     {'type': 'number'}
@@ -129,7 +127,7 @@ def result_schema(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _foreign(spec: ToolSpec, exact: bool) -> dict[str, Any]:
-    """Return the schema that others wrote, and beside it what the spec says where reading it would not give that."""
+    """Return the imported schema, with the spec added if it cannot be derived from the schema."""
     schema: dict[str, Any] = json.loads(spec.schema)
     if not exact or spec_from_schema(spec.full_name, schema) == spec:
         return schema
@@ -156,7 +154,7 @@ def _own(spec: ToolSpec, exact: bool) -> dict[str, Any]:
 
 
 def _facts(spec: ToolSpec) -> dict[str, Any]:
-    """Return what JSON Schema has no word for in a tool."""
+    """Return the facts of a tool that JSON Schema cannot express."""
     facts = _order(spec.args) | {word: getattr(spec, name) for name, word in FACTS.items() if getattr(spec, name)}
     if spec.return_type is not ArgType.ANY:
         facts["returnType"] = str(spec.return_type)
@@ -171,17 +169,17 @@ def _example(spec: ToolSpec, example: Example) -> dict[str, Any]:
         if example.result is not UNSET:
             said["result"] = _tagged(example.result)
     except TypeError as error:
-        raise SpecError(spec.full_name, [f"an example holds {error}, for which JSON has no word"]) from None
+        raise SpecError(spec.full_name, [f"an example contains {error}, which JSON cannot represent"]) from None
     return {**said, **{name: getattr(example, name) for name in ("error", "note") if getattr(example, name)}}
 
 
 def _argument(arg: ArgSpec, exact: bool) -> dict[str, Any]:
-    """Return the schema of an argument or a key; one that may be left out may be None too, which says the same."""
+    """Return the schema of an argument or key. Optional ones may be null, which means the same as missing."""
     return _rule(arg, has_null=arg.nullable or not arg.required, exact=exact)
 
 
 def _further(arg: ArgSpec, exact: bool) -> dict[str, Any]:
-    """Return the schema of the list of further values of a variadic tool."""
+    """Return the schema of the list of trailing values of a variadic tool."""
     schema: dict[str, Any] = {
         "type": "array" if arg.required else ["array", "null"],
         "items": _rule(arg, has_null=arg.nullable or arg.type is ArgType.ANY, exact=exact),
@@ -213,7 +211,7 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
 
 
 def _form(arg: ArgSpec, exact: bool) -> dict[str, Any]:
-    """Return the schema of a type, with its keys."""
+    """Return the schema of a type, including its keys."""
     kind = arg.type
     if kind in SCALAR_WORDS:
         return {"type": SCALAR_WORDS[kind]}
@@ -245,7 +243,7 @@ def _keys(arg: ArgSpec, exact: bool) -> dict[str, Any]:
 
 
 def _order(rules: Sequence[ArgSpec]) -> dict[str, Any]:
-    """Return the order of properties, where whoever sorts them would lose it."""
+    """Return the order of the properties, unless it is alphabetical; tools that sort keys would lose it."""
     names = [rule.name for rule in rules]
     return {} if names == sorted(names) else {"order": names}
 
@@ -270,7 +268,7 @@ OTHERS: Final[Mapping[ArgType, dict[str, Any]]] = {
         "required": ["id"],
     },
 }
-"""The schema of each type that is neither a scalar of JSON nor a list or map; a blob as text is its UTF-8."""
+"""The schemas of types that are not JSON scalars, lists or maps. A blob in a string is its UTF-8 text."""
 
 
 def _say_bounds(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) -> None:
@@ -298,7 +296,7 @@ LENGTHS: Final[Mapping[ArgType, tuple[str, str]]] = {
     ArgType.BLOB: NO_WORDS,
     **dict.fromkeys(VALUES, ("minProperties", "maxProperties")),
 }
-"""What bounds the length of each type but the lists; of a blob nothing does, for its length is in bytes."""
+"""The length keywords of each type except lists. A blob has none because its length is in bytes."""
 
 
 def _let_null(schema: dict[str, Any]) -> None:
@@ -310,7 +308,7 @@ def _let_null(schema: dict[str, Any]) -> None:
 
 
 def _comes_back(arg: ArgSpec, said: Any) -> bool:
-    """Tell whether reading a default gives it again, exactly."""
+    """Return whether reading a default from the schema returns exactly the same value."""
     kind = type(arg.default)
     if kind is str or kind is bool or kind is int or kind is float or arg.default is None:
         return True
@@ -319,7 +317,11 @@ def _comes_back(arg: ArgSpec, said: Any) -> bool:
 
 
 def _tagged(value: Any) -> Any:
-    """Return a value as `untagged` gives it again, with its very types; TypeError where nothing can."""
+    """Return a value in the form that `untagged` restores with its exact types.
+
+    Raises:
+        TypeError: There is no such form.
+    """
     match value:
         case None | bool() | int() | str() if type(value) in (type(None), bool, int, str):
             return value

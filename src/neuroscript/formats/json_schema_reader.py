@@ -1,8 +1,7 @@
-"""A JSON Schema read as the arguments of a tool, as far as a spec has words for it.
+"""Derivation of a tool's arguments from a JSON Schema, as far as a spec can express them.
 
-What it has no words for is passed over here: whether there is any is `foreign`'s to say, and `beyond` asks it.
-
-Source: issue "Authoring", schemas.
+Keywords that a spec cannot express are skipped here; the check in `coercion.json_schema` finds them, and the
+validator enforces them at each call.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ CHOICES_OF: Final[Mapping[ArgType, frozenset[type]]] = {
     ArgType.FLOAT: frozenset({int, float}),
     ArgType.BOOL: frozenset({bool}),
 }
-"""The types of values that the choices of an argument may have."""
+"""The types that the choices of an argument may have."""
 
 SCALARS: Final = {word: kind for kind, word in SCALAR_WORDS.items()}
 LISTS: Final = {element: kind for kind, element in ELEMENTS.items()} | {ArgType.ANY: ArgType.SLICE_ANY}
 MAPS: Final = {element: kind for kind, element in VALUES.items()} | {ArgType.ANY: ArgType.MAP}
 
 OUTER: Final = {**SCALARS, "array": ArgType.SLICE_ANY, "object": ArgType.MAP, "null": ArgType.NIL}
-"""The type for each word of a schema, whatever is in it."""
+"""The ArgType for each type name of a schema, regardless of its content."""
 
 PLAINLY: Final = frozenset({*SCALAR_WORDS, *LISTS.values(), *MAPS.values(), ArgType.ANY, ArgType.NIL})
-"""Types that a schema says by its own words; all others are named under ``x-neuroscript``."""
+"""Types that standard keywords identify; all others are named under ``x-neuroscript``."""
 
 FIELDS: Final[Mapping[str, str]] = {
     "whenToUse": "when_to_use",
@@ -62,32 +61,34 @@ FIELDS: Final[Mapping[str, str]] = {
 
 
 MAX_PROPERTIES: Final = 2_000
-"""How many arguments a schema may describe. A map that would bring the count of rules above it is read without keys."""
+"""How many arguments a schema may describe. A map whose keys would exceed this number of rules is read without keys."""
 
 MAX_CHOICES: Final = 50_000
-"""How many choices the arguments may have together. An enum that would bring the count above it is left to the schema.
-Only a schema with many references to one long enum has so many, because the values of a schema are bounded too."""
+"""How many choices all arguments may have together. An enum that would exceed this is left to the schema.
+
+Only a schema with many references to one long enum has so many, because the values of a schema are limited too.
+"""
 
 MAX_MAPS: Final = 16
-"""How many maps are read within each other; the keys of further ones are left to the schema."""
+"""How many levels of nested maps are read; the keys of deeper ones are left to the schema."""
 
 WORDS: Final = (
     *("type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf", "allOf"),
     *("$ref", "default", "description", "writeOnly", "nullable", "minimum", "maximum", "minLength", "maxLength"),
     *("minItems", "maxItems", "minProperties", "maxProperties", MARK),
 )
-"""The keywords that are read; a schema may have any number of others, and none of those is copied."""
+"""The keywords that are read. Other keywords are never copied."""
 
 
 @attrs.frozen
 class _Choices:
-    """The values of an enum or a const.
+    """The values of an enum or const.
 
     Attributes:
-        values: Those that are not null.
+        values: The values other than null.
         has_null: Whether null is one of them.
-        kind: The type of the values if they have one in common, else ``any``.
-        fits: The types that have every one of the values.
+        kind: The common type of the values, or ``any``.
+        fits: The types that accept every value.
     """
 
     values: tuple[Any, ...] = ()
@@ -98,7 +99,7 @@ class _Choices:
 
 @attrs.frozen
 class Reading:
-    """What was read off a schema.
+    """The content of a schema.
 
     Attributes:
         args: The arguments, in the order of the properties.
@@ -110,7 +111,11 @@ class Reading:
 
 
 def data_of(schema: object, name: str) -> Any:
-    """Return a schema as plain data of our own, or raise a `SpecError` where it is too much, or no JSON."""
+    """Return a schema as a copy in plain data.
+
+    Raises:
+        SpecError: The schema is too large or not JSON.
+    """
     given = dict(schema) if isinstance(schema, Mapping) else schema
     faults = tuple(size_faults(given))
     if faults:
@@ -119,7 +124,11 @@ def data_of(schema: object, name: str) -> Any:
 
 
 def read(schema: Mapping[str, Any], name: str) -> Reading:
-    """Return what a schema says of a tool, or raise a `SpecError` with everything that is wrong with it."""
+    """Return the arguments and other fields of a tool from its schema.
+
+    Raises:
+        SpecError: With every problem.
+    """
     faults = found_in(schema).tool_faults
     if faults:
         raise SpecError(shown(name), faults)
@@ -135,7 +144,7 @@ def read(schema: Mapping[str, Any], name: str) -> Reading:
         fields = {FIELDS[word]: each for word, each in facts.items() if word in FIELDS}
         examples = tuple(map(_example, facts.get("examples", ())))
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-        problems = error.problems if isinstance(error, SpecError) else [f"#/{MARK}: is not what stands there"]
+        problems = error.problems if isinstance(error, SpecError) else [f"#/{MARK}: is invalid"]
         raise SpecError(shown(name), problems) from None
     if reader.faults:
         raise SpecError(shown(name), reader.faults)
@@ -144,7 +153,7 @@ def read(schema: Mapping[str, Any], name: str) -> Reading:
 
 
 def facts_of(schema: Any) -> dict[str, Any]:
-    """Return what stands under our keyword."""
+    """Return the value of our keyword."""
     facts = schema.get(MARK) if isinstance(schema, dict) else None
     return facts if isinstance(facts, dict) else {}
 
@@ -162,13 +171,13 @@ def _example(said: dict[str, Any]) -> Example:
 class _Reader:
     """One pass over a schema.
 
-    The type of an argument depends on the schemas of its own value and of that value's parts, and on nothing deeper.
-    So a recursive schema needs no cycle detection there; only `keys` descends further, and it stops at a map that
-    contains itself.
+    The type of an argument depends on the schemas of its own value and of that value's parts, and on nothing deeper. So
+    a recursive schema needs no cycle detection there; only `keys` descends further, and it stops at a map that contains
+    itself.
 
     Attributes:
-        root: What its references point into.
-        faults: What no argument can be.
+        root: The schema that references point into.
+        faults: Problems that make the schema unusable.
         count: How many rules were read.
         choices: How many choices were read.
     """
@@ -183,7 +192,7 @@ class _Reader:
         self._required: dict[int, frozenset[str]] = {}
 
     def arguments(self, variadic: bool) -> Iterator[ArgSpec]:
-        """Yield the arguments in their order."""
+        """Yield the arguments in order."""
         properties = _ordered(self.root.get("properties", {}), facts_of(self.root))
         required = self.required(self.root)
         for index, (name, schema) in enumerate(properties.items()):
@@ -194,10 +203,10 @@ class _Reader:
                 yield arg
 
     def rule(self, name: str, schema: Any, required: bool, path: str, above: tuple[int, ...]) -> ArgSpec | None:
-        """Return an argument or a key, or None where its name can not be one.
+        """Return an argument or key, or None if its name is not valid.
 
         Args:
-            above: The identity of the properties of each map that it is in.
+            above: The identity of the properties of each enclosing map.
         """
         self.count += 1
         bare, has_null = self.without_null(schema)
@@ -213,7 +222,7 @@ class _Reader:
         return self.made(name, fields, required, path)
 
     def made(self, name: str, fields: dict[str, Any], required: bool, path: str) -> ArgSpec | None:
-        """Return a rule with as much of what was read as fits together; the rest is left to the schema."""
+        """Return a rule with the constraints that are compatible with each other; the rest is left to the schema."""
         try:
             return ArgSpec(name, required=required, **fields)
         except SpecError:
@@ -233,7 +242,7 @@ class _Reader:
     def fields(
         self, schema: dict[str, Any], facts: dict[str, Any], path: str, above: tuple[int, ...]
     ) -> dict[str, Any]:
-        """Return the type and what is asked beyond it, as the fields of an `ArgSpec`."""
+        """Return the type and constraints as the fields of an `ArgSpec`."""
         kind = ArgType(facts["type"]) if "type" in facts else self.kind(schema)
         fields: dict[str, Any] = {"type": kind}
         inner = schema
@@ -252,7 +261,7 @@ class _Reader:
         return fields
 
     def keys(self, schema: dict[str, Any], path: str, above: tuple[int, ...]) -> dict[str, Any]:
-        """Return the keys of a map; those of a map that holds itself are left to the schema."""
+        """Return the keys of a map. The keys of a map that contains itself are left to the schema."""
         properties = schema.get("properties")
         if not isinstance(properties, dict) or not properties or id(properties) in above:
             return {}
@@ -272,7 +281,7 @@ class _Reader:
         return {"keys": tuple(filter(None, keys)), "extra_keys": schema.get("additionalProperties", True) is not False}
 
     def kind(self, schema: dict[str, Any]) -> ArgType:
-        """Return the type that a schema without null names; `any` where it names several."""
+        """Return the type of a schema without null; `any` if it allows several."""
         kind = self.outer_kind(schema)
         if kind is ArgType.SLICE_ANY:
             return LISTS[self.part(schema.get("items"), maps=True)]
@@ -281,7 +290,7 @@ class _Reader:
         return kind
 
     def part(self, schema: Any, *, maps: bool) -> ArgType:
-        """Return the type of the parts of a list or a map; `any` where a typed one would refuse some of them."""
+        """Return the type of list items or map values; `any` if a specific type would reject some of them."""
         if not isinstance(schema, dict):
             return ArgType.ANY
         bare, has_null = self.without_null(schema)
@@ -293,9 +302,9 @@ class _Reader:
         return SCALARS.get(word, ArgType.ANY) if isinstance(word, str) else ArgType.ANY
 
     def without_null(self, schema: Any) -> tuple[dict[str, Any], bool]:
-        """Return a schema without null, however it is spelt, and whether it permits null.
+        """Return a schema without null, in whatever form null is written, and whether it allows null.
 
-        Each schema is read once, however many others refer to it.
+        Each schema is read once, however many other schemas refer to it.
         """
         if not isinstance(schema, dict):
             return {}, schema is not False
@@ -320,7 +329,7 @@ class _Reader:
         return bare, bare.get("nullable") is True or words == "null"
 
     def one_way(self, bare: dict[str, Any], word: str, ways: list[Any]) -> tuple[dict[str, Any], bool]:
-        """Return what is left of several ways without null: one of them, or nothing that a spec could say."""
+        """Return the only alternative other than null, or an empty schema if there are several."""
         found = [self.without_null(way) for way in ways]
         left = [way for way, _ in found if way.get("type") != "null"]
         has_null = any(null for _, null in found)
@@ -335,7 +344,7 @@ class _Reader:
         return {**rest, "type": ["string", "number", "boolean", "object", "array"]}, has_null
 
     def outer_kind(self, schema: dict[str, Any]) -> ArgType:
-        """Return the type that a schema without null names, whatever its parts are; `any` where it names several."""
+        """Return the type of a schema without null, regardless of its parts; `any` if it allows several."""
         words = schema.get("type")
         words = words if isinstance(words, list) else [words]
         if words == [None]:
@@ -347,7 +356,7 @@ class _Reader:
         return OUTER.get(words[0], ArgType.ANY)
 
     def asked(self, schema: dict[str, Any], kind: ArgType) -> dict[str, Any]:
-        """Return the choices and the bounds of a scalar, as far as they are values of its type."""
+        """Return the choices and bounds of a scalar that match its type."""
         asked: dict[str, Any] = {}
         listed = self.listed(schema)
         if kind in listed.fits and self.choices + len(listed.values) <= MAX_CHOICES:
@@ -378,7 +387,7 @@ class _Reader:
         return self._required[id(names)]
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return a schema with its reference replaced by what that names, and the only way of ``allOf`` put in."""
+        """Return a schema with its reference replaced by the target, and a single ``allOf`` schema merged."""
         while isinstance(schema, dict):
             if "$ref" in schema:
                 target = pointed(self.root, schema["$ref"])
@@ -393,12 +402,12 @@ class _Reader:
 
 
 def _read(schema: dict[str, Any], but: str = "") -> dict[str, Any]:
-    """Return the keywords of a schema that are read, but one."""
+    """Return the keywords of a schema that are read, except one."""
     return {word: schema[word] for word in WORDS if word in schema and word != but}
 
 
 def _ordered(properties: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """Return properties in the order in which they stood when the schema was written, wherever that is kept."""
+    """Return properties in their original order if it is recorded."""
     order = facts.get("order", [])
     if type(order) is not list or len(order) != len(properties) or {*order} != properties.keys():
         return properties
@@ -427,13 +436,17 @@ _LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEM
 
 
 def untagged(value: Any) -> Any:
-    """Return a value that stands under our keyword; ValueError where it is none."""
+    """Return the original of a value in our keyword.
+
+    Raises:
+        ValueError: The value is not in a known form.
+    """
     if type(value) is list:
         return [untagged(each) for each in value]
     if type(value) is not dict:
         return value
     if len(value) != 1:
-        raise ValueError("a tag stands alone")
+        raise ValueError("a tag must be the only key")
     [(tag, inside)] = value.items()
     match tag:
         case "map":
@@ -452,11 +465,11 @@ def untagged(value: Any) -> Any:
         case "embedding":
             return array("f", inside)
         case _:
-            raise ValueError("no such tag")
+            raise ValueError("unknown tag")
 
 
 def _bytes(text: str) -> bytes:
     try:
         return a2b_base64(text, strict_mode=True)
     except Error:
-        raise ValueError("no base64") from None
+        raise ValueError("not base64") from None

@@ -1,4 +1,4 @@
-"""A spec in one line, in the words of a person: ``(number: float, digits: int = 0) -> float``."""
+"""Specs in one readable line: ``(number: float, digits: int = 0) -> float``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from neuroscript.io.text import json_text
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
 SHORT: Final = 24
-"""How many characters of a default a signature shows; a longer one stands with its argument alone."""
+"""The maximum length of a default in a signature; longer ones are shown only with their argument."""
 
 
 def signature(spec: ToolSpec) -> str:
@@ -55,7 +55,7 @@ def _kind(type: ArgType, nullable: bool) -> str:
 
 
 def written(value: Any) -> str:
-    """Return a value of a spec as it is written in JSON."""
+    """Return a value of a spec as JSON text."""
     return json_text(plain(value))
 
 
@@ -64,27 +64,27 @@ def _default(arg: ArgSpec) -> str:
 
 
 def asked(arg: ArgSpec, further: bool = False) -> str:
-    """Return all that is asked of an argument: its type and bounds, and whether it may be left out.
+    """Return the full rule of an argument: type, bounds, and whether it is required.
 
     Args:
-        further: Whether it stands for each further value of a variadic tool.
+        further: Whether it describes each trailing value of a variadic tool.
     """
     return ", ".join([described(arg), *given(arg, further)])
 
 
 def given(arg: ArgSpec, further: bool = False) -> list[str]:
-    """Return in words whether an argument has to be given, what it is where it is not, and what else is to be known."""
+    """Return whether an argument is required, its default, and its other properties, as a list of phrases."""
     parts: list[str] = []
     if further:
-        parts.append("any number of them" if not arg.required else "at least one of them")
+        parts.append("any number of values" if not arg.required else "at least one value")
     elif arg.default is not UNSET:
         parts.append(f"default {_default(arg)}")
     else:
-        parts.append("required" if arg.required else "may be left out")
+        parts.append("required" if arg.required else "optional")
     if arg.nullable:
         parts.append("may be null")
     if arg.secret:
         parts.append("secret")
     if arg.extra_keys:
-        parts.append("any other keys too")
+        parts.append("other keys allowed")
     return parts

@@ -1,7 +1,4 @@
-"""Tools as a text, for models that know no tool calls, and for whoever reads over their shoulder.
-
-Source: AgentHeaven's ``to_prompt``, row AH-32 of seed-systems.md.
-"""
+"""Tool descriptions as text, for models without native tool calls and for people."""
 
 from __future__ import annotations
 
@@ -19,18 +16,18 @@ SPECS: Final = collection(instance(ToolSpec), "ToolSpecs")
 
 
 def to_prompt(specs: ToolSpec | Iterable[ToolSpec], *, spelt: Callable[[str], str] = str) -> str:
-    """Return all that a model has to know to call tools, in the order of their names.
+    """Return everything that a model needs to call tools, sorted by name.
 
-    Each tool begins a line with its name and its signature; all that its author wrote stands in lines of its own that
-    begin with blanks, so that no description can look like another tool. Examples are calls as
-    ``neuroscript execute`` and `Engine.execute` take them.
+    Each tool starts on a new line with its name and signature. All text by its author is on indented lines, so no
+    description can look like another tool. Examples are calls in the format of ``neuroscript execute`` and
+    `Engine.execute`.
 
     Args:
-        specs: One spec, or those of several tools.
-        spelt: Returns how a canonical name is written; by default as it is.
+        specs: One spec or several.
+        spelt: Returns the form in which a canonical name is written; unchanged by default.
 
     Returns:
-        A text without an end of line, ``""`` without tools. The same specs give the same text, whatever their order.
+        Text without a final newline, ``""`` if there are no tools. The order of *specs* does not matter.
 
     >>> from neuroscript import ArgSpec
     >>> args = [ArgSpec("host", "string")]
@@ -75,8 +72,8 @@ def _arguments(args: tuple[ArgSpec, ...], above: str, is_variadic: bool = False)
 def _example(spec: ToolSpec, name: str, example: Example) -> str:
     args = example.args if isinstance(example.args, dict) else by_name(spec, tuple(example.args))
     call = written({"name": name, "arguments": example.args if args is None else args})
-    end = f" fails: {escaped(example.error)}" if example.error else ""
+    end = f" fails with {escaped(example.error)}" if example.error else ""
     if not end and example.result is not UNSET:
-        end = f" gives {written(example.result)}"
+        end = f" returns {written(example.result)}"
     note = f" ({one_line(example.note)})" if example.note.strip() else ""
     return f"Example: {call}{end}{note}"

@@ -1,7 +1,4 @@
-"""Names of tools and of arguments as they are written in Python, where some words are keywords and some are no names.
-
-Source: issue "Authoring from Python, schemas, AgentHeaven", typed stubs.
-"""
+"""Tool and argument names as Python identifiers, with replacements for keywords and invalid names."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ from typing import Final
 from neuroscript.spec.tool_spec import ToolSpec
 
 ODD: Final = re.compile(r"\W", re.ASCII)
-"""What stands for no letter of a name in Python."""
+"""A character that cannot be part of a Python identifier."""
 
 PLAIN: Final = re.compile(r"_?[^\W\d_]")
-"""How a name begins that a class neither mangles nor takes by position alone."""
+"""The start of a name that is neither mangled by a class nor treated as positional-only."""
 
 
 def attribute(word: str) -> str:
-    """Return the attribute that a tool's name, or a segment of a group, is in Python.
+    """Return the Python attribute for a tool's name or a segment of a group.
 
     >>> attribute("add"), attribute("import"), attribute("import_")
     ('add', 'import_', 'import__')
@@ -28,7 +25,7 @@ def attribute(word: str) -> str:
 
 
 def word(attribute: str) -> str:
-    """Return the name that an attribute means; a keyword means itself.
+    """Return the name that an attribute stands for; a bare keyword stands for itself.
 
     >>> word("add"), word("import_"), word("import__"), word("import")
     ('add', 'import', 'import_', 'import')
@@ -38,9 +35,9 @@ def word(attribute: str) -> str:
 
 
 def parameters(spec: ToolSpec) -> dict[str, str]:
-    """Return the arguments of a tool, in order, by the names that they have as parameters in Python.
+    """Return the arguments of a tool, in order, by their parameter names in Python.
 
-    A name that is one in Python stays as it is; another one is made of its letters, and is nobody else's.
+    A valid name is unchanged; another name is converted to a unique identifier.
 
     >>> from neuroscript import ArgSpec
     >>> args = [ArgSpec(name, "int") for name in ("from", "user-id", "user_id", "2nd", "x")]
@@ -57,18 +54,18 @@ def parameters(spec: ToolSpec) -> dict[str, str]:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether *text* can be given as the name of an argument in Python, just as it is."""
+    """Return whether *text* is valid as a keyword argument in Python without changes."""
     if not text.isidentifier() or iskeyword(text) or PLAIN.match(text) is None:
         return False
     if text.isascii():
         return True
     from unicodedata import normalize
 
-    return normalize("NFKC", text) == text  # as the parser reads it
+    return normalize("NFKC", text) == text  # the parser normalizes identifiers like this
 
 
 def free(name: str, taken: set[str]) -> str:
-    """Return *name*, with as many ``_`` behind it as make it nobody else's."""
+    """Return *name* with as many ``_`` appended as necessary to make it unique."""
     while name in taken or iskeyword(name):
         name = f"{name}_"
     return name

@@ -22,7 +22,7 @@ MAX_CANDIDATES: Final = 32
 """How many names from each source are compared letter by letter in one search."""
 
 MAX_FILTERED: Final = 16 * MAX_CANDIDATES
-"""How many names from each source are asked about where a caller accepts only some."""
+"""How many names from each source are passed to a caller's filter."""
 
 MAX_VISITS: Final = 10_000
 """How many entries of an index one search counts."""
@@ -34,13 +34,13 @@ NEAR_WORD: Final = 0.8
 """How similar two last segments must be where the groups differ."""
 
 SAME_WORD: Final = 0.75
-"""How similar two names of different groups with the same last segment are, at least."""
+"""The minimum similarity of two names in different groups with the same last segment."""
 
 SAME_MEANING: Final = 0.9
-"""How similar two names of one group are whose last segments mean the same."""
+"""The similarity of two names in one group whose last segments are synonyms."""
 
 MARGIN: Final = 0.1
-"""How much less similar than the nearest name the others may be."""
+"""How much less similar than the best match other names may be."""
 
 SYNONYMS: Final = (
     ("add", "plus", "sum"),
@@ -58,13 +58,13 @@ SYNONYMS: Final = (
     ("execute", "exec", "run", "call"),
     ("join", "concat"),
 )
-"""Last segments of tool names that models and users write for each other."""
+"""Last segments of tool names that models and users confuse with each other."""
 
 _MEANINGS: Final[Mapping[str, Sequence[str]]] = {word: words for words in SYNONYMS for word in words}
 
 
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return at most three of the *known* names that are spelled like *name*, the nearest first.
+    """Return at most three of the *known* names that are spelled like *name*, the most similar first.
 
     >>> near("add", ["math.abs", "math.add"])
     ('math.add',)
@@ -73,10 +73,10 @@ def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def did_you_mean(word: str, known: Iterable[str], shows: Callable[[str], str] = str) -> str:
-    """Return a question that names the nearest of the known words, or ``""``.
+    """Return a question with the most similar known words, or ``""``.
 
     Args:
-        shows: Returns a known word as it is shown.
+        shows: Returns the form in which a known word is displayed.
 
     >>> did_you_mean("lst", ["show", "list"])
     '; did you mean list?'
@@ -86,10 +86,10 @@ def did_you_mean(word: str, known: Iterable[str], shows: Callable[[str], str] = 
 
 
 class NearNames:
-    """An index of names for repeated searches; it is built by the first search.
+    """An index of names for repeated searches; the first search builds it.
 
     Attributes:
-        names: Those that are equally near are returned in this order.
+        names: The names; equally similar names are returned in this order.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -97,12 +97,12 @@ class NearNames:
         self._index: _Index | None = None
 
     def near(self, name: str, accepts: Callable[[str], bool] | None = None) -> tuple[str, ...]:
-        """Return at most three names that are spelled like *name*, the nearest first.
+        """Return at most three names that are spelled like *name*, the most similar first.
 
-        Letter case is ignored, and so is everything behind the first `COMPARED_CHARS` characters.
+        The search ignores case and everything after the first `COMPARED_CHARS` characters.
 
         Args:
-            accepts: Tells whether a name may be returned.
+            accepts: Returns whether a name may be in the result.
         """
         if self._index is None:
             self._index = _Index([each[:COMPARED_CHARS].lower() for each in self.names])
@@ -115,7 +115,7 @@ class NearNames:
 
 
 class _Index:
-    """Positions of names by their last segment and by their pairs of letters.
+    """Positions of names by last segment and by letter pairs.
 
     Attributes:
         names: The names in lower case.
@@ -145,7 +145,7 @@ class _Index:
         return found
 
     def _sources(self, wanted: str) -> Iterator[Iterable[int]]:
-        """Yield names with the same last segment, with one that means the same or is near, and near as a whole."""
+        """Yield names with the same last segment, a synonymous one or a similar one, then similar whole names."""
         group, word = _group(wanted), _word(wanted)
         yield self._by_word.get(word, ())
         yield self._of_same_meaning(group, word)
@@ -169,7 +169,7 @@ def _group(name: str) -> str:
 
 
 def _pairs(name: str) -> set[str]:
-    """Return the pairs of letters in a name, with marks for its two ends."""
+    """Return the letter pairs of a name, with marks for its two ends."""
     marked = f"^{name}$"
     return {marked[at : at + 2] for at in range(len(marked) - 1)}
 
@@ -183,7 +183,7 @@ def _by_pair(names: Iterable[str]) -> dict[str, list[int]]:
 
 
 def _most_common(by_pair: Mapping[str, list[int]], wanted: str) -> list[int]:
-    """Return the positions that share most pairs of letters with *wanted*; rare pairs are counted first."""
+    """Return the positions that share most letter pairs with *wanted*; rare pairs are counted first."""
     import heapq
 
     counts: Counter[int] = Counter()
@@ -220,7 +220,7 @@ def _scores(wanted: str, positions: Iterable[int], names: Sequence[str]) -> Iter
 
 
 def _ratio(matcher: Any, name: str, least: float) -> float:
-    """Return how similar a name is to that of the matcher, 0 where that is less than *least*."""
+    """Return the similarity of *name* to the name in the matcher, or 0 if it is less than *least*."""
     matcher.set_seq1(name)
     if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
         return 0.0

@@ -1,7 +1,4 @@
-"""Files that nobody but their owner may read or change: written whole or not at all, looked at before they are read.
-
-Source: contract section 5; reliability.md part 2.
-"""
+"""Files that only their owner may read or change: written atomically, and checked before they are read."""
 
 from __future__ import annotations
 
@@ -21,21 +18,21 @@ from neuroscript.io.text import shown_path
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 ALWAYS: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 READING: Final = os.O_RDONLY | ALWAYS | getattr(os, "O_NONBLOCK", 0)
-"""A pipe is not waited for, and is then found to be no file."""
+"""The flags for reading. O_NONBLOCK keeps a named pipe from blocking; it is then rejected as not a regular file."""
 
 WRITERS: Final = stat.S_IWGRP | stat.S_IWOTH
 LINKS: Final = 40
-"""How many links a path may lead over, as Linux has it."""
+"""How many symbolic links a path may contain, as on Linux."""
 
 WRITING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | ALWAYS
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Make a file of mode 0600 with *data* in it; a process that dies meanwhile leaves none of that name.
+    """Create a file of mode 0600 with *data*. If the process dies before the end, no file of that name exists.
 
     Raises:
-        FileExistsError: There is something of this name; it stays as it is.
-        OSError: It can not be written.
+        FileExistsError: A file of this name exists. It is not changed.
+        OSError: The file cannot be written.
     """
     unfinished = path.with_name(f".{os.urandom(8).hex()}.tmp")
     descriptor = os.open(unfinished, WRITING, 0o600)
@@ -44,14 +41,14 @@ def write_private(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
-        path.hardlink_to(unfinished)  # as a rename, but never over another file
+        path.hardlink_to(unfinished)  # like a rename, but never replaces another file
     finally:
         unfinished.unlink()
     _keep_names(path.parent)
 
 
 def _keep_names(directory: Path) -> None:
-    """Have the system write down which names a directory has, where it offers that."""
+    """Flush the entries of a directory to disk, if the system supports it."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -61,19 +58,19 @@ def _keep_names(directory: Path) -> None:
 
 
 def read_private(path: Path, subject: str, most: int) -> bytes:
-    """Return what is in a file.
+    """Return the content of a file after checking that it is private.
 
     Args:
-        subject: What the file is, for the error.
-        most: How many bytes it may have.
+        subject: The name of the file in errors.
+        most: The maximum size in bytes.
 
     Raises:
-        SpecError: With everything that is wrong with it: it is a link or no file, belongs to another user, others may
-            read or change it, or it is too large.
-        OSError: It can not be opened, for example because it is not there.
+        SpecError: With every problem: the file is a symbolic link or not a regular file, belongs to another user, is
+            accessible to other users, or is too large.
+        OSError: The file cannot be opened, for example because it does not exist.
     """
     if path.is_symlink():
-        raise SpecError(subject, ["the file is a link; name the file itself"])
+        raise SpecError(subject, ["the file is a symbolic link; pass the path of the file itself"])
     descriptor = os.open(path, READING)
     try:
         faults = [*_faults(os.fstat(descriptor), most)]
@@ -88,29 +85,29 @@ def read_private(path: Path, subject: str, most: int) -> bytes:
 
 
 def is_foreign(status: os.stat_result) -> bool:
-    """Tell whether a file belongs to another user; only POSIX says so."""
+    """Return whether a file belongs to another user; always False outside POSIX."""
     return os.name == "posix" and status.st_uid != os.geteuid()
 
 
 def is_shared(status: os.stat_result) -> bool:
-    """Tell whether others than its owner may use a file in any way; only POSIX says so."""
+    """Return whether users other than the owner have any access to a file; always False outside POSIX."""
     return os.name == "posix" and bool(status.st_mode & OTHERS)
 
 
 def _faults(status: os.stat_result, most: int) -> Iterator[str]:
     if not stat.S_ISREG(status.st_mode):
-        yield "it is no regular file"
+        yield "it is not a regular file"
         return
     if is_foreign(status):
         yield "the file belongs to another user"
     if is_shared(status):
-        yield f"others may use the file: its mode is {stat.S_IMODE(status.st_mode):04o}, and must be 0600"
+        yield f"other users can access the file: its mode is {stat.S_IMODE(status.st_mode):04o}, but must be 0600"
     if status.st_size > most:
         yield f"the file has more than {most} bytes"
 
 
 def _all_of(descriptor: int, most: int) -> bytes:
-    """Return what a file holds, and no more than one byte above *most*, should it grow meanwhile."""
+    """Return the content of a file, at most *most* + 1 bytes in case the file grows while it is read."""
     parts: list[bytes] = []
     left = most + 1
     while left and (part := os.read(descriptor, min(left, 1024 * 1024))):
@@ -121,11 +118,11 @@ def _all_of(descriptor: int, most: int) -> bytes:
 
 @attrs.frozen
 class Exposure:
-    """Why others than this user and the system's could change what stands at a path.
+    """The reason why users other than this one and root could change what is at a path.
 
     Attributes:
-        place: The path, or a directory or a link on the way to it.
-        is_foreign: Whether another user owns it; else they may write to it.
+        place: The path, or a directory or symbolic link on the way to it.
+        is_foreign: Whether another user owns it; otherwise other users can write to it.
     """
 
     place: Path
@@ -133,23 +130,23 @@ class Exposure:
 
     @property
     def reason(self) -> str:
-        """Why, in a sentence."""
+        """The reason as a sentence."""
         name = shown_path(str(self.place))
-        return f"{name} belongs to another user" if self.is_foreign else f"others than its owner may write to {name}"
+        return f"{name} belongs to another user" if self.is_foreign else f"other users can write to {name}"
 
     def __str__(self) -> str:
-        return self.reason if self.is_foreign else f"{self.reason}; 'chmod go-w' mends that"
+        return self.reason if self.is_foreign else f"{self.reason}; run 'chmod go-w' to fix this"
 
 
 def exposure(path: str | os.PathLike[str]) -> Exposure | None:
-    """Return why others than this user and the system's could change what stands at a path, or None.
+    """Return why users other than this one and root could change what is at a path, or None.
 
-    Nobody else may own it, or a directory or a link on the way to it, nor write to one of them; but a directory on the
-    way may be one like ``/tmp``, in which only owners rename and remove. Where a system knows no such modes, nothing is
-    found.
+    No other user may own the path, or a directory or symbolic link on the way to it, or be able to write to one of
+    them. Sticky directories such as ``/tmp``, in which only owners can rename and remove, are allowed on the way.
+    Systems without POSIX modes always return None.
 
     Raises:
-        OSError: It can not be looked at, for example because it is not there.
+        OSError: The path cannot be examined, for example because it does not exist.
     """
     if os.name != "posix":
         return None
@@ -165,7 +162,7 @@ def exposure(path: str | os.PathLike[str]) -> Exposure | None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """Yield all that decides what an absolute path means: directories and links on the way, and at last what it is."""
+    """Yield every path that decides where *path* leads: the directories and links on the way, then its target."""
     place, left, links = Path(path.anchor), [*reversed(path.parts[1:])], 0
     yield place
     while left:

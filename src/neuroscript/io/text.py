@@ -1,12 +1,10 @@
-"""Text from outside, made safe to look at: no control characters, no marks that turn the writing round, no end.
+"""Untrusted text made safe to display, and strict JSON parsing.
 
-And the names of types, and durations, with the unit that suits them.
+Display functions escape control characters and bidirectional marks and limit the length. They also format the names
+of types, and durations with a suitable unit.
 
-Source: contract section 6; reliability.md T20.
-
-JSON text into plain values, with what JSON leaves open decided: one key once, no NaN, no endless nesting.
-
-The values in JSON text are counted before it is parsed, because parsing takes far more time and memory.
+The JSON parser rejects duplicate keys, NaN and unbounded nesting. It counts the values in JSON text before parsing,
+because parsing takes far more time and memory.
 """
 
 from __future__ import annotations
@@ -16,15 +14,15 @@ from collections.abc import Sequence
 from typing import Any, Final, TextIO, TypeGuard
 
 LONGEST: Final = 64
-"""How many characters of a name that a caller wrote are repeated to it."""
+"""The maximum number of characters of a caller's name that an error repeats."""
 
 
 LONGEST_PATH: Final = 200
-"""How many characters of a path that a host wrote are repeated to it."""
+"""The maximum number of characters of a host's path that an error repeats."""
 
 
 def escaped(text: str) -> str:
-    """Return *text* with every character that is not printable written as an escape.
+    """Return *text* with every unprintable character written as an escape.
 
     >>> escaped("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
@@ -35,7 +33,7 @@ def escaped(text: str) -> str:
 
 
 def sendable(text: str) -> str:
-    """Return *text* as UTF-8 can hold it: lone surrogates are written as escapes, and nothing else is.
+    """Return *text* so that UTF-8 can encode it: only lone surrogates are written as escapes.
 
     >>> sendable("a\\ud800b")
     'a\\\\ud800b'
@@ -44,17 +42,17 @@ def sendable(text: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name that a caller wrote, escaped and cut, so that it can stand in an error."""
+    """Return a name from a caller, escaped and shortened, for use in an error."""
     return escaped(name if len(name) <= LONGEST else f"{name[:LONGEST]}…")
 
 
 def type_name(value: object) -> str:
-    """Return the name of a value's type, escaped and cut, without running code of that type."""
+    """Return the name of a value's type, escaped and shortened, without running code of that type."""
     return name_of(type(value))
 
 
 def name_of(kind: Any) -> str:
-    """Return the name of a type, escaped and cut, without running code of it."""
+    """Return the name of a type, escaped and shortened, without running its code."""
     return "None" if kind is type(None) else shown(_name_of_type(kind))
 
 
@@ -62,10 +60,10 @@ _name_of_type: Final = type.__dict__["__name__"].__get__
 
 
 def one_line(text: object, longest: int | None = None) -> str:
-    """Return a text from outside as one line in which nothing steers a terminal, ``""`` for what is no text.
+    """Return untrusted text as one line without control sequences; ``""`` if it is not a string.
 
     Args:
-        longest: How many characters it may have; None cuts nothing.
+        longest: The maximum number of characters, or None for no limit.
 
     >>> one_line("All pets.\\n\\x1b[2J  Soon", 64)
     'All pets. \\\\x1b[2J Soon'
@@ -77,7 +75,7 @@ def one_line(text: object, longest: int | None = None) -> str:
 
 
 def first(texts: Sequence[str], most: int) -> list[str]:
-    """Return the first of several texts, and in one more how many are left.
+    """Return the first *most* strings, followed by one that says how many were left out.
 
     >>> first(["a", "b", "c"], 1)
     ['a', 'and 2 more']
@@ -87,7 +85,7 @@ def first(texts: Sequence[str], most: int) -> list[str]:
 
 
 def shown_path(path: str) -> str:
-    """Return a path that a host wrote, escaped, and cut at its beginning, for what is meant stands at its end."""
+    """Return a path from a host, escaped, and shortened at its beginning because the end matters most."""
     return escaped(path if len(path) <= LONGEST_PATH else f"…{path[-LONGEST_PATH:]}")
 
 
@@ -101,15 +99,15 @@ def duration(seconds: float) -> str:
 
 
 MAX_VALUES: Final = 2_000_000
-"""How many values JSON text may hold where its reader sets no other limit."""
+"""How many values JSON text may contain unless its reader sets another limit."""
 
 
 class NotJSON(Exception):
-    """A text that is not JSON as we take it.
+    """Invalid JSON text, or JSON text outside the limits.
 
     Attributes:
-        code: A stable dotted word.
-        hint: What is wrong, without anything of the text but line and column.
+        code: A stable dotted code.
+        hint: What is wrong. It contains nothing of the text except line and column.
     """
 
     def __init__(self, code: str, hint: str) -> None:
@@ -119,13 +117,13 @@ class NotJSON(Exception):
 
 
 def parsed(text: str, max_values: int = MAX_VALUES) -> Any:
-    """Return what a JSON text says, as new built-ins.
+    """Return the value of JSON text as new built-ins.
 
     Args:
-        max_values: How many values it may hold: objects, arrays, and their items and members. Keys do not count.
+        max_values: How many values the text may contain: objects, arrays, and their items and members, but not keys.
 
     Raises:
-        NotJSON: The text is not JSON, holds too many values, one key twice or an invalid number, or nests too deeply.
+        NotJSON: The text is not JSON, has too many values, a duplicate key or an invalid number, or nests too deeply.
     """
     import json
 
@@ -142,10 +140,10 @@ def parsed(text: str, max_values: int = MAX_VALUES) -> Any:
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Tell whether JSON text holds more than *most* values, without parsing it.
+    """Return whether JSON text contains more than *most* values, without parsing it.
 
-    Each value but the outermost follows a ``,``, a ``[`` or the ``{`` of its object. Counting these characters is fast
-    and enough for nearly every text. Only if there are too many of them, those in strings are left out.
+    Each value except the outermost follows a ``,``, a ``[`` or the ``{`` of its object. Counting these characters is
+    fast and sufficient for nearly every text. Strings are excluded only if that count exceeds the limit.
 
     >>> has_more_values('["a,b,c", []]', 3), has_more_values('["a,b,c", []]', 2)
     (False, True)
@@ -164,13 +162,13 @@ _OTHERS: Final = bytes(set(range(256)) - set(b'",:'))
 
 
 def _commas(text: str) -> int:
-    """Return how many commas are outside of the strings of JSON text without escapes; one separates two values."""
+    """Return how many commas separate values in JSON text without escapes, ignoring strings."""
     marks = text.encode("utf-8", "surrogatepass").translate(None, _OTHERS).replace(b'""', b"")
     return b"".join(marks.split(b'"')[::2]).count(b",")
 
 
 def _values(text: str) -> int:
-    """Return how many values JSON text without escapes holds; an empty container is one value."""
+    """Return how many values JSON text without escapes contains; an empty container is one value."""
     outside = '"'.join(text.split('"')[::2])
     for blank in " \t\r\n":
         outside = outside.replace(blank, "")
@@ -180,12 +178,12 @@ def _values(text: str) -> int:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise NotJSON("arg.duplicate_key", "the JSON text gives one key twice")
+        raise NotJSON("arg.duplicate_key", "the JSON text contains a duplicate key")
     return result
 
 
 def _refuse_constant(word: str) -> Any:
-    raise NotJSON("coercion.nonfinite", f"{word} is no JSON number")
+    raise NotJSON("coercion.nonfinite", f"{word} is not a JSON number")
 
 
 def json_text(data: Any, *, ascii_only: bool = False) -> str:
@@ -203,7 +201,7 @@ def json_text(data: Any, *, ascii_only: bool = False) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> TypeGuard[TextIO]:
-    """Tell whether somebody may sit at a stream; nobody does where it is missing or closed."""
+    """Return whether a stream is connected to a terminal; False if it is missing or closed."""
     try:
         return stream is not None and os.isatty(stream.fileno())
     except (OSError, ValueError):

@@ -1,7 +1,4 @@
-"""A text file that a host names: read whole, or not at all, with a sentence that says why; and written likewise.
-
-Source: issue "Authority", policy as a file.
-"""
+"""Text files that a host names: read completely or rejected with a reason, and replaced atomically."""
 
 from __future__ import annotations
 
@@ -16,18 +13,18 @@ from neuroscript.errors import SpecError
 NOT_WAITING: Final = getattr(os, "O_NONBLOCK", 0)
 
 HELD: Final = ("/dev/fd/", "/proc/")
-"""Where the real paths begin of pipes that this process has open, such as /dev/stdin."""
+"""The prefixes of the real paths of pipes that this process has open, such as /dev/stdin."""
 
 
 def open_at_once(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
     """Open a file, a device or a pipe that this process has open, without waiting for another process.
 
     Args:
-        flags: Those of `os.open`.
+        flags: The flags for `os.open`.
         mode: The permissions of a file that is created.
 
     Returns:
-        A descriptor.
+        A file descriptor.
 
     Raises:
         OSError: It is a named pipe, or the system refuses.
@@ -36,7 +33,7 @@ def open_at_once(path: str | os.PathLike[str], flags: int, mode: int = 0o666) ->
         _refuse_named_pipe(path, os.stat(path))  # noqa: PTH116
     descriptor = os.open(path, flags | NOT_WAITING, mode)
     try:
-        _refuse_named_pipe(path, os.fstat(descriptor))  # it may have been put there meanwhile
+        _refuse_named_pipe(path, os.fstat(descriptor))  # it may have appeared in the meantime
         if NOT_WAITING:
             os.set_blocking(descriptor, True)
     except BaseException:
@@ -51,23 +48,23 @@ def _refuse_named_pipe(path: str | os.PathLike[str], status: os.stat_result) -> 
 
 
 def text_of(path: str | os.PathLike[str], name: str, most: int) -> str:
-    """Return the text of a file, or of a device such as ``/dev/null``; nobody is waited for.
+    """Return the text of a file, or of a device such as ``/dev/null``, without waiting for other processes.
 
     Args:
-        name: What errors call it.
-        most: How many bytes it may have.
+        name: The name of the file in errors.
+        most: The maximum size in bytes.
 
     Raises:
-        SpecError: It can not be read, is larger, or is not UTF-8.
+        SpecError: The file cannot be read, is too large, or is not UTF-8.
     """
     try:
         with open(path, "rb", opener=_opened) as file:
             data: bytes | None = file.read(most + 1)
             if data is None:
-                raise OSError(0, "nothing can be read yet")
+                raise OSError(0, "no data is available yet")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        raise SpecError(name, [f"can not be read: {(reason or type(error).__name__).lower()}"]) from None
+        raise SpecError(name, [f"cannot be read:  {(reason or type(error).__name__).lower()}"]) from None
     if len(data) > most:
         raise SpecError(name, [f"has more than {most} bytes"])
     try:
@@ -79,27 +76,27 @@ def text_of(path: str | os.PathLike[str], name: str, most: int) -> str:
 def _opened(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISCHR(mode) or stat.S_ISDIR(mode):  # of a directory open() itself tells
+    if stat.S_ISREG(mode) or stat.S_ISCHR(mode) or stat.S_ISDIR(mode):  # open() reports directories itself
         return descriptor
     os.close(descriptor)
-    raise OSError(0, "it is no file")
+    raise OSError(0, "it is not a regular file")
 
 
 def write_whole(path: str | os.PathLike[str], text: str, *, encoding: str = "ascii") -> None:
-    """Replace a text file, whole or not at all, even if the process or the machine dies meanwhile.
+    """Replace a text file atomically, even if the process or the machine dies in the meantime.
 
     Raises:
-        OSError: It can not be written, or is a directory or a device; what was there is there still.
-        ValueError: There is a NUL in the path.
+        OSError: The file cannot be written, or is a directory or a device. The previous content is unchanged.
+        ValueError: The path contains a NUL.
     """
     from pathlib import Path
 
     file = Path(path)
     with suppress(FileNotFoundError):
         mode = file.stat().st_mode
-        if not stat.S_ISREG(mode):  # what is put in the place of a device is none
+        if not stat.S_ISREG(mode):  # replacing a device would leave a regular file in its place
             code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-            raise OSError(code, os.strerror(code) if code == errno.EISDIR else "it is no file")
+            raise OSError(code, os.strerror(code) if code == errno.EISDIR else "it is not a regular file")
     unfinished = file.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         with unfinished.open("x", encoding=encoding, newline="\n") as opened:

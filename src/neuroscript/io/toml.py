@@ -1,10 +1,8 @@
-r"""TOML text into plain values, and the line on which each of them stands.
+r"""TOML parsed into plain values, with the line number of each.
 
-`tomllib` reads the values and tells no lines. So a look at the text goes before: it knows where keys, texts, arrays and
-tables begin and end, and leaves it to `tomllib` whether they are right. It stops at the first thing that it does not
-know, and a place that it has not seen stands where the nearest one around it does.
-
-Source: TOML 1.0; issue "Authority", policy as a file.
+`tomllib` does not report lines. A scanner therefore reads the text first: it finds where keys, strings, arrays and
+tables begin and end, and leaves validation to `tomllib`. It stops at the first construct that it does not know; places
+after that get the line of the nearest known table or array around them.
 """
 
 from __future__ import annotations
@@ -18,16 +16,16 @@ import attrs
 from neuroscript.io.text import escaped
 
 Place = tuple[str | int, ...]
-"""The keys that lead to a value, from the outermost table, and the indexes of arrays among them."""
+"""The keys and array indexes that lead to a value, from the outermost table."""
 
 DEEPEST: Final = 16
 """How many keys and indexes may lead to a value."""
 
 DIGITS: Final = 200
-"""How many characters a value may have that is no text; Python refuses numbers of some thousand digits."""
+"""How many characters a value other than a string may have. Python rejects numbers of several thousand digits."""
 
 TOLD: Final = 200
-"""How many characters of a sentence of `tomllib` are told: some repeat a key."""
+"""How many characters of a `tomllib` message are reported; some messages repeat a key."""
 
 GAP: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 BLANKS: Final = re.compile(r"[ \t]*")
@@ -44,10 +42,10 @@ POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document
 
 
 class NotTOML(Exception):
-    """A text that is not TOML as we take it.
+    """Invalid TOML text, or TOML text outside the limits.
 
     Attributes:
-        line: Where, from 1.
+        line: The line, from 1.
         hint: What is wrong.
     """
 
@@ -59,10 +57,10 @@ class NotTOML(Exception):
 
 @attrs.frozen(repr=False)
 class Document:
-    """What a TOML text says, and where.
+    """The content of TOML text, with line numbers.
 
     Attributes:
-        values: The outermost table; numbers with a point are decimals.
+        values: The outermost table; numbers with a decimal point are `Decimal`.
         lines: The line of each place, from 1.
     """
 
@@ -70,7 +68,7 @@ class Document:
     lines: Mapping[Place, int]
 
     def line(self, place: Place) -> int:
-        """Return the line on which a value stands, or that of the nearest table or array around it.
+        """Return the line of a value, or of the nearest table or array around it.
 
         >>> parsed('[a]\\nb = [\\n  1,\\n  2,\\n]').line(("a", "b", 1))
         4
@@ -81,10 +79,10 @@ class Document:
 
 
 def parsed(text: str) -> Document:
-    """Return what a TOML text says.
+    """Return the content of TOML text.
 
     Raises:
-        NotTOML: It is none, nests more than `DEEPEST` deep, or holds a number that no one writes.
+        NotTOML: The text is not TOML, nests more than `DEEPEST` levels, or contains a number that is too long.
     """
     lines = _Scan(text).run()
     import tomllib
@@ -93,13 +91,13 @@ def parsed(text: str) -> Document:
         values = tomllib.loads(text, parse_float=_decimal)
     except tomllib.TOMLDecodeError as error:
         raise _located(str(error), text) from None
-    except (ValueError, RecursionError):  # both are told of before, unless the look at the text was lost
+    except (ValueError, RecursionError):  # the scanner reports both, unless it stopped early
         raise NotTOML(1, "a number is too long, or tables nest too deeply") from None
     return Document(values, lines)
 
 
 def _decimal(text: str) -> Any:
-    """Return a number as it is written, or NaN where its exponent is none that can be reckoned with."""
+    """Return a number exactly as written, or NaN if its exponent is out of range."""
     from decimal import Decimal
 
     try:
@@ -109,7 +107,7 @@ def _decimal(text: str) -> Any:
 
 
 def _located(sentence: str, text: str) -> NotTOML:
-    """Return what `tomllib` says, with its line by itself."""
+    """Return the message of `tomllib` with its line separated."""
     found = POSITION.search(sentence)
     said = escaped(sentence[: found.start()] if found else sentence)
     said = f"{said[:1].lower()}{said[1:TOLD]}"
@@ -119,11 +117,11 @@ def _located(sentence: str, text: str) -> NotTOML:
 
 
 class _Lost(Exception):
-    """Something that is no TOML; `tomllib` says what."""
+    """The scanner met invalid TOML; `tomllib` reports what is wrong."""
 
 
 class _Scan:
-    """One look at a text, from its beginning to its end, or to what is no TOML."""
+    """One scan of a text, from its beginning to its end or to the first invalid construct."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -148,7 +146,7 @@ class _Scan:
         return self.lines
 
     def _header(self) -> Place:
-        """Read ``[a.b]`` or ``[[a.b]]`` and return the place of the table that it opens."""
+        """Read ``[a.b]`` or ``[[a.b]]`` and return the place of its table."""
         is_many = self._is_next("[[")
         self.at += 2 if is_many else 1
         place = self._below((), self._keys())
@@ -164,7 +162,7 @@ class _Scan:
         self._value(place)
 
     def _keys(self) -> list[str]:
-        """Read a key, dotted or not."""
+        """Read a bare, quoted or dotted key."""
         keys = []
         while True:
             self._take(BLANKS)
@@ -175,14 +173,14 @@ class _Scan:
             self.at += 1
 
     def _below(self, place: Place, keys: list[str]) -> Place:
-        """Note each table that a key leads through, and return the place at its end."""
+        """Record each table on the path of a key, and return the place of the key."""
         for key in keys:
             place = (*self._opened(place), key)
             self._note(place)
         return place
 
     def _opened(self, place: Place) -> Place:
-        """Return the place of a table itself: of an array of tables, the last one."""
+        """Return the place of the current table: the last one for an array of tables."""
         if place not in self.last:
             return place
         place = (*place, self.last[place])
@@ -200,7 +198,7 @@ class _Scan:
                 self._take(TEXT)
             case _:
                 if len(self._take(BARE)) > DIGITS:
-                    raise NotTOML(self.line, f"a value that is no text has at most {DIGITS} characters")
+                    raise NotTOML(self.line, f"a value other than a string has at most {DIGITS} characters")
 
     def _array(self, place: Place) -> None:
         index = 0
@@ -213,7 +211,7 @@ class _Scan:
             self._pair(place)
 
     def _is_more(self, end: str) -> bool:
-        """Step over the bracket or comma before the next item, and tell whether there is one; if not, over *end*."""
+        """Skip the bracket or comma before the next item and return whether there is one; otherwise skip *end*."""
         self._take(GAP)
         if not self._is_next(end):
             self.at += 1
@@ -225,7 +223,7 @@ class _Scan:
 
     def _note(self, place: Place) -> None:
         if len(place) > DEEPEST:
-            raise NotTOML(self.line, f"tables and arrays nest at most {DEEPEST} deep")
+            raise NotTOML(self.line, f"tables and arrays nest at most {DEEPEST} levels deep")
         self.lines.setdefault(place, self.line)
 
     def _is_next(self, text: str) -> bool:
@@ -246,7 +244,7 @@ class _Scan:
 
 
 def _plain(key: str) -> str:
-    """Return what a key means: itself, or what stands in its quotes."""
+    """Return the name that a bare or quoted key stands for."""
     if key[0] not in "\"'":
         return key
     if key[0] == "'" or "\\" not in key:

@@ -1,7 +1,4 @@
-"""What is wrong with a file of TOML: each fault with its line and its name, all of them at once.
-
-Source: issue "Authority", policy as a file.
-"""
+"""The problems of a TOML file, collected and reported together, each with its line and key."""
 
 from __future__ import annotations
 
@@ -22,47 +19,47 @@ BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 @attrs.frozen(eq=False)
 class Faults:
-    """What is wrong with a document.
+    """The problems of a document.
 
     Attributes:
-        document: What is looked at.
-        found: The line of each fault, and a sentence that begins with its name.
+        document: The document that is checked.
+        found: The line of each problem, and a sentence that starts with its key.
     """
 
     document: Document
     found: list[tuple[int, str]] = attrs.field(factory=list)
 
     def note(self, place: Place, text: str) -> None:
-        """Add a fault."""
+        """Add a problem."""
         self.found.append((self.document.line(place), f"{named(place)}: {text}"))
 
-    def unknown(self, place: Place, known: Iterable[str], what: str = "is not known") -> None:
-        """Add the fault that nothing is called so; of the first ones, with names that are spelt alike."""
+    def unknown(self, place: Place, known: Iterable[str], what: str = "unknown key") -> None:
+        """Report an unknown name. The first `LISTED` problems suggest names that are spelled alike."""
         hint = did_you_mean(str(place[-1]), known) if len(self.found) < LISTED else ""
         self.note(place, f"{what}{hint}")
 
     def only(self, place: Place, table: Iterable[str], known: Collection[str]) -> None:
-        """Add the fault of each key of a table that is none of those that are known."""
+        """Report each key of a table that is not in *known*."""
         for key in table:
             if key not in known:
                 self.unknown((*place, key), known)
 
     def error(self, source: str, *, has_lines: bool = True) -> SpecError:
-        """Return the error of a document that is wrong, in the order of its lines.
+        """Return the error for an invalid document, in the order of its lines.
 
         Args:
-            source: What it calls the document.
-            has_lines: Whether that has lines which tell anything.
+            source: The name of the document in the error.
+            has_lines: Whether its line numbers mean anything to the user.
         """
         found = sorted(self.found, key=lambda fault: fault[0])
         lines = [line for line, _ in found] if has_lines else []
         return SpecError(shown(source), [sentence for _, sentence in found], lines)
 
     def judge(self, place: Place, kind: Callable[..., object], key: str, value: object, head: str = "") -> bool:
-        """Add what a policy or its limits have against *value* under *key*, and tell whether it is right.
+        """Report the problems that *kind* raises for *value* under *key*, and return whether there are none.
 
         Args:
-            head: How they begin besides *key*; both are left out, for the place says it.
+            head: A prefix of those problems besides *key*. Both are removed because the place already names them.
         """
         found = problems(kind, key, value)
         for problem in found:
@@ -70,7 +67,7 @@ class Faults:
         return not found
 
     def table(self, place: Place, value: object) -> Mapping[str, Any]:
-        """Return a table; what is none is a fault, and stands for an empty one."""
+        """Return *value* if it is a table; otherwise report a problem and return an empty table."""
         if isinstance(value, dict):
             return value
         self.note(place, f"must be a table, [{named(place)}]")
@@ -78,7 +75,7 @@ class Faults:
 
 
 def named(place: Place) -> str:
-    """Return the name of a place as TOML writes it, and an index in brackets.
+    """Return the name of a place in TOML syntax, with indexes in brackets.
 
     >>> print(named(("policy", "limits", "tool_calls", "fs.read")), named(("policy", "deny", 2)))
     policy.limits.tool_calls."fs.read" policy.deny[2]
@@ -89,12 +86,12 @@ def named(place: Place) -> str:
 def _step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
-    key = str(step)  # of data that is no TOML a key may be no text
+    key = str(step)  # data from other sources may have keys that are not strings
     return f".{shown(key)}" if BARE.fullmatch(key) else f'."{shown(key)}"'
 
 
 def problems(kind: Callable[..., object], key: str, value: object) -> tuple[str, ...]:
-    """Return what *kind* has against *value* under *key*."""
+    """Return the problems that *kind* raises for *value* under *key*."""
     try:
         kind(**{key: value})
     except SpecError as error:
@@ -103,7 +100,7 @@ def problems(kind: Callable[..., object], key: str, value: object) -> tuple[str,
 
 
 def _without(problem: str, said: Iterable[str]) -> str:
-    """Return a problem without the name at its head, which stands in its place."""
+    """Return a problem without the name at its start, because its place already names it."""
     for head in filter(None, said):
         if problem.startswith((f"{head}: ", f"{head} ")):
             return problem[len(head) :].removeprefix(":").lstrip()

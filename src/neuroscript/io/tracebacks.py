@@ -11,35 +11,35 @@ from typing import Any, Final, Literal
 from neuroscript.io.text import escaped, one_line, shown_path, type_name
 
 MAX_LINES: Final = 200
-"""Lines of one traceback; of a longer one the first and the last are shown."""
+"""The maximum number of lines of a traceback; of a longer one the first and last lines are shown."""
 
 FIRST_LINES: Final = 20
-"""Lines that are shown from the beginning of a traceback that is too long."""
+"""How many lines are shown from the beginning of a traceback that is too long."""
 
 MAX_LINE_CHARS: Final = 500
-"""Characters of one line, after secrets have been redacted."""
+"""The maximum number of characters of a line, after secrets are redacted."""
 
 MAX_MESSAGE_CHARS: Final = 200
-"""Characters of the message of an error in a summary."""
+"""The maximum number of characters of an error's message in a summary."""
 
 PACKAGE: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
 COMPILED: Final = "<neuroscript "
-"""How the file names of generated code begin."""
+"""The prefix of the file names of generated code."""
 
 
 LOGGER: Final = "traceback"
-"""The child of the host's logger that gets tracebacks."""
+"""The child of the host's logger that receives tracebacks."""
 
 
 def log_failure(
     host: Any, what: str, error: BaseException, redactor: Any = None, level: Literal["error", "debug"] = "error"
 ) -> None:
-    """Log that code of a tool or of the host raised *error*, with its traceback, to the host's logger ``traceback``.
+    """Log an exception raised by code of a tool or of the host, with its traceback, to the host's logger ``traceback``.
 
     Args:
-        host: The `Host`; whether its logger works does not affect the call.
+        host: The `Host`. A logger that fails does not affect the call.
         what: What failed, for example the name of a tool.
-        redactor: Replaces secrets; None where there are none.
+        redactor: Replaces secrets; None if there are none.
     """
     with suppress(Exception):
         logger = host.logger_of(LOGGER)
@@ -50,7 +50,7 @@ def log_failure(
 
 
 def _text_of(error: BaseException, redact: Callable[[str], str] | None) -> str:
-    """Return the traceback of an error, or its type where its own code keeps anybody from reading it."""
+    """Return the traceback of an error, or only its type if the error's own code makes it unreadable."""
     try:
         return traceback_text(error, redact)
     except Exception:
@@ -58,10 +58,10 @@ def _text_of(error: BaseException, redact: Callable[[str], str] | None) -> str:
 
 
 def traceback_text(error: BaseException, redact: Callable[[str], str] | None = None) -> str:
-    """Return the traceback of *error* and of the errors that caused it, as Python prints it.
+    """Return the traceback of *error* and its causes, as Python prints it.
 
-    The frames of this package that lead to the author's code are left out. Local variables and arguments are never
-    part of it, but the messages of exceptions often quote values, so it is for the host and not for a model.
+    The frames of this package that lead to the author's code are left out. Tracebacks never include local variables or
+    arguments, but exception messages often quote values, so they are for the host and not for a model.
 
     Args:
         redact: Replaces secrets.
@@ -79,22 +79,22 @@ def traceback_text(error: BaseException, redact: Callable[[str], str] | None = N
 
 
 def error_summary(error: BaseException) -> str:
-    """Return the type and the message of an error in one line, with the file and the line where it was raised.
+    """Return the type and message of an error in one line, with the file and line where it was raised.
 
     >>> error_summary(KeyError("x"))
     "KeyError: 'x'"
     """
     try:
         message = one_line(str(error), MAX_MESSAGE_CHARS)
-    except Exception:  # the author's own code may fail here too
+    except Exception:  # the exception's own code may fail too
         message = ""
     summary = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    place = "" if isinstance(error, SyntaxError) else _place(error)  # whose message names it
+    place = "" if isinstance(error, SyntaxError) else _place(error)  # its message already names the place
     return f"{summary} ({place})" if place else summary
 
 
 def _place(error: BaseException) -> str:
-    """Return the file and the line of the last frame that belongs to the author."""
+    """Return the file and line of the last frame in the author's code."""
     place, trace = "", error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -105,7 +105,7 @@ def _place(error: BaseException) -> str:
 
 
 def _trim(found: Any) -> None:
-    """Remove the frames before those of the author, here and in the errors that led to this one."""
+    """Remove the frames before the author's code, here and in the causes of the error."""
     pending = [found]
     while pending:
         each = pending.pop()
@@ -115,7 +115,7 @@ def _trim(found: Any) -> None:
 
 
 def _is_machinery(file: str) -> bool:
-    """Return whether a frame only leads to the author's code: it is ours, or of the import system."""
+    """Return whether a frame only leads to the author's code: it belongs to this package or to the import system."""
     return file.startswith((PACKAGE, COMPILED, "<frozen importlib")) or file == importlib.__file__
 
 

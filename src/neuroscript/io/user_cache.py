@@ -1,15 +1,10 @@
-"""Where this user's own files are: the one door to platformdirs.
+"""The user's configuration, cache and data directories, and a cache of small files with change detection.
 
-Each place is an absolute path, whether it is there or not, or None where the environment names none: nothing is read
-from the working directory unless it is named.
+Each directory is an absolute path, whether or not it exists, or None if the environment defines none: nothing is read
+from the working directory unless it is named explicitly.
 
-Source: design.md, rule 1.
-
-Small files that were read once: what they say, and whether they have changed since.
-
-Nothing here raises an OSError: what can not be read says nothing, and what can not be kept is read again.
-
-Source: performance.md part 6.
+The file functions never raise OSError: a file that cannot be read counts as missing, and a file that cannot be
+cached is read again.
 """
 
 from __future__ import annotations
@@ -23,19 +18,19 @@ from time import time_ns
 from typing import Any, Final
 
 APPLICATION: Final = "neuroscript"
-"""What our directories are called."""
+"""The name of our directories."""
 
 
 CONFIG: Final = "neuroscript.toml"
-"""The file of this user's own policy."""
+"""The file with the user's policy."""
 
 
 PLUGINS: Final = "plugins"
-"""The directory beside it, of files of Python and packages that the command loads."""
+"""The directory next to it, with Python files and packages that the command loads."""
 
 
 SANDBOX: Final = "sandbox"
-"""The directory of the files that tools may use where the host names no other."""
+"""The directory of files that tools may use if the host configures no other."""
 
 
 XDG: Final[Mapping[str, tuple[str, str]]] = {
@@ -43,39 +38,39 @@ XDG: Final[Mapping[str, tuple[str, str]]] = {
     "cache": ("XDG_CACHE_HOME", "~/.cache"),
     "data": ("XDG_DATA_HOME", "~/.local/share"),
 }
-"""The variable that names each kind of directory on Linux, and the default: the XDG Base Directory Specification."""
+"""The variable and default for each kind of directory on Linux, from the XDG Base Directory Specification."""
 
 
 def config_file() -> str | None:
-    """Return where this user's own policy stands."""
+    """Return the path of the user's policy file."""
     return _below(_directory("config"), CONFIG)
 
 
 def plugins_directory() -> str | None:
-    """Return where this user's own plugins stand."""
+    """Return the path of the user's plugins."""
     return _below(_directory("config"), PLUGINS)
 
 
 def cache_file(name: str) -> str | None:
-    """Return where a file of this user's cache stands."""
+    """Return the path of a file in the user's cache."""
     return _below(_directory("cache"), name)
 
 
 def data_file(name: str) -> str | None:
-    """Return where a file of this user's data stands."""
+    """Return the path of a file in the user's data."""
     return _below(_directory("data"), name)
 
 
 def sandbox_directory() -> str:
-    """Return where the sandbox is of a host that names none; it may be a relative path, which is then refused."""
+    """Return the sandbox directory for hosts that name none. It may be relative, and is then rejected."""
     return os.path.join(_directory("data"), SANDBOX)
 
 
 def _directory(kind: str) -> str:
     """Return the directory of one kind, as platformdirs does.
 
-    It is asked for at every start: on Linux an absolute path in a variable or a default says it, and the library takes
-    ten milliseconds to load.
+    This runs at every start, and platformdirs takes ten milliseconds to import. On Linux, an absolute path in the
+    environment variable or the default is enough.
     """
     if sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
         variable, default = XDG[kind]
@@ -97,31 +92,31 @@ CHUNK: Final = 1 << 16
 
 
 READING: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-"""A named pipe is not waited for, and says nothing."""
+"""The flags for reading. O_NONBLOCK keeps a named pipe from blocking; it counts as an empty file."""
 
 
 FINE: Final = 100_000_000
-"""Nanoseconds within which two changes of a file may look like one, where the file system counts fractions."""
+"""Nanoseconds within which two changes of a file may get the same timestamp, if the file system stores fractions."""
 
 
 COARSE: Final = 2_000_000_000
-"""The same, where it counts whole seconds."""
+"""The same for file systems that store whole seconds."""
 
 
 OLDEST: Final = 90 * 24 * 3600 * 1_000_000_000
-"""Nanoseconds after which a file of the cache is taken away."""
+"""The age in nanoseconds after which a cache file is removed."""
 
 
 MOST: Final = 20_000
-"""How many files below one folder are looked at; of a larger one nothing is kept."""
+"""How many files below one folder are examined; nothing is cached for larger folders."""
 
 
 Stamp = tuple[int, int]
-"""When a file or a folder was changed, in nanoseconds, and its size; zeros where there is none."""
+"""The modification time of a file or folder in nanoseconds, and its size; zeros if it does not exist."""
 
 
 def read_text(file: str) -> str:
-    """Return what a file says, or nothing where there is none; a text file of the library costs three times as much."""
+    """Return the content of a file, or ``""`` if there is none. This is three times as fast as opening a text file."""
     try:
         descriptor = os.open(file, READING)
     except (OSError, ValueError):
@@ -138,7 +133,7 @@ def read_text(file: str) -> str:
 
 
 def read_json(file: str) -> Any:
-    """Return what a file of JSON says, or None where there is none."""
+    """Return the content of a JSON file, or None if there is none."""
     text = read_text(file)
     if not text:
         return None
@@ -151,20 +146,20 @@ def read_json(file: str) -> Any:
 
 
 def write_json(file: str, data: Any) -> bool:
-    """Write a file of JSON as `write_text` does."""
+    """Write a JSON file in the same way as `write_text`."""
     import json
 
     return write_text(file, json.dumps(data, separators=(",", ":")))
 
 
 def write_text(file: str, text: str) -> bool:
-    """Write a file, whole or not at all, that only this user reads; tell whether that was possible."""
+    """Write a file atomically, readable only by this user; return whether that succeeded."""
     unfinished = f"{file}.{os.urandom(6).hex()}"
     try:
         data = text.encode()
         os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    except (OSError, ValueError):  # a path that is no text can not be kept
+    except (OSError, ValueError):  # the path or the text cannot be encoded
         return False
     try:
         with os.fdopen(descriptor, "wb") as opened:
@@ -177,10 +172,10 @@ def write_text(file: str, text: str) -> bool:
 
 
 def tidy(directory: str, heads: tuple[str, ...]) -> None:
-    """Remove our files that were written to a directory of the cache long ago.
+    """Remove old files of ours from a directory of the cache.
 
     Args:
-        heads: How the text of our files begins. A file with another text is the user's, whatever its name is.
+        heads: The strings with which our files begin. Other files belong to the user, whatever their names are.
     """
     oldest = time_ns() - OLDEST
     with suppress(OSError):
@@ -191,18 +186,18 @@ def tidy(directory: str, heads: tuple[str, ...]) -> None:
 
 
 def remove(file: str) -> None:
-    """Take a file away, if it is there and that is possible."""
+    """Remove a file if it exists and can be removed."""
     with suppress(OSError, ValueError):
         os.unlink(file)
 
 
 def kept_at(kind: str, *parts: object) -> str | None:
-    """Return the file of the cache for something that *parts* tell from all else, or None where there is no cache."""
+    """Return the cache file for the item identified by *parts*, or None if there is no cache."""
     return cache_file(f"{kind}-{crc32(repr(parts).encode()):08x}.json")
 
 
 def stamp(file: str) -> Stamp:
-    """Return when a file or a folder was changed, and its size."""
+    """Return the modification time and size of a file or folder."""
     try:
         status = os.stat(file)
     except (OSError, ValueError):
@@ -211,12 +206,12 @@ def stamp(file: str) -> Stamp:
 
 
 def stamps(files: Iterable[str]) -> list[list[Any]]:
-    """Return files with their stamps, as JSON holds them."""
+    """Return files with their stamps, as JSON data."""
     return [[each, *stamp(each)] for each in files]
 
 
 def are_unchanged(kept: Any) -> bool:
-    """Tell whether files are what they were when `stamps` was asked for them."""
+    """Return whether files are unchanged since `stamps` was called for them."""
     try:
         return all((changed, size) == stamp(file) for file, changed, size in kept)
     except (TypeError, ValueError):
@@ -224,18 +219,18 @@ def are_unchanged(kept: Any) -> bool:
 
 
 def are_settled(found: Iterable[list[Any]], read: int) -> bool:
-    """Tell whether files are still what they were when they were read, and the next change will show in their stamps.
+    """Return whether files are unchanged since they were read, and the next change will be visible in their stamps.
 
     Args:
-        found: Their stamps, taken later than that.
-        read: When the first of them was read, in nanoseconds: what was changed after a moment before may have been
-            read as it was, and stamped as it is.
+        found: The stamps of the files, taken after reading.
+        read: When the first file was read, in nanoseconds. A file that changed shortly before may have been read in its
+            old state and stamped in its new one.
     """
     return all(read - changed > (FINE if changed % 1_000_000_000 else COARSE) for _, changed, _ in found if changed)
 
 
 def below(roots: Iterable[str]) -> list[list[Any]] | None:
-    """Return all files of some packages and modules with their stamps, in order, or None where there are too many."""
+    """Return all files of packages and modules with their stamps, in order, or None if there are too many."""
     found: list[list[Any]] = []
     for file in _files(roots):
         found.append([file, *stamp(file)])

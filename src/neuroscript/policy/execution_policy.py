@@ -407,7 +407,7 @@ def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
     object.__setattr__(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
     for pattern in patterns:
         if not is_tool_pattern(canonical(pattern)):
-            yield f"{name}: {shown(pattern)} matches no tool; write a name, or a pattern such as fs.*"
+            yield f"{name}: {shown(pattern)} is not a valid pattern; use a name, or a pattern such as fs.*"
 
 
 def _grants(policy: ExecutionPolicy) -> Iterator[str]:

@@ -186,9 +186,9 @@ def _count_faults(limits: Limits) -> Iterator[str]:
     for name in _COUNTS:
         value, least = getattr(limits, name), int(name in _AT_LEAST_ONE)
         if value is not None and (type(value) is not int or not least <= value <= LARGEST):
-            yield f"{name} must be a whole number, {least} or more, not {_told(value)}"
+            yield f"{name} must be a {'positive' if least else 'non-negative'} integer, not {_told(value)}"
     if type(limits.depth) is not int or not 1 <= limits.depth <= DEEPEST:
-        yield f"depth must be a whole number from 1 to {DEEPEST}, not {_told(limits.depth)}"
+        yield f"depth must be an integer from 1 to {DEEPEST}, not {_told(limits.depth)}"
 
 
 def _tool_faults(limits: Limits) -> Iterator[str]:
@@ -198,7 +198,7 @@ def _tool_faults(limits: Limits) -> Iterator[str]:
         if not is_exact_tool(canonical(name)):
             yield f"tool_calls: {shown(name)} is not the name of a tool; a pattern goes to rates"
         elif type(most) is not int or not 0 <= most <= LARGEST:
-            yield f"tool_calls[{shown(name)!r}] must be a whole number, 0 or more, not {_told(most)}"
+            yield f"tool_calls[{shown(name)!r}] must be a non-negative integer, not {_told(most)}"
         else:
             calls[canonical(name)] = min(most, calls.get(canonical(name), most))
     object.__setattr__(limits, "tool_calls", calls)

@@ -83,7 +83,7 @@ class WireNames:
         known: dict[str, str] = {}
         for name, wire in wires.items():
             if known.setdefault(wire, name) != name:
-                raise RegistryError(f"{shown(known[wire])} and {shown(name)} would both be called {shown(wire)}")
+                raise RegistryError(f"{shown(known[wire])} and {shown(name)} would both be named {shown(wire)}")
         return cls(wires, known, keys or {})
 
     def wire(self, name: str) -> str:

@@ -1,1 +1,1 @@
-"""What a tool declares, and the binding of arguments to it."""
+"""Tool specs: declared by hand or derived from a function, and binding of call arguments to them."""

@@ -1,13 +1,8 @@
-"""What stands in ``Annotated`` beside a type: a description, bounds, whether it is secret.
+"""Annotations of Python functions, read as ArgTypes with descriptions and bounds.
 
-A text is a description. The marks of ``annotated_types``, and of those who build on it, are read as they are; one that
-says what no `ArgSpec` can say is refused, for a bound that nobody keeps is worse than none.
-
-Source: issue "Authoring from Python", ``Annotated`` with descriptions and bounds.
-
-A Python annotation as the words of the contract, or a sentence that says what to write instead.
-
-Source: contract section 1; nothing ever falls back to `any`.
+An annotation without an ArgType raises an error that names a replacement; it never falls back to `any`. In
+``Annotated``, a string is a description. Metadata of ``annotated_types`` and compatible packages is supported;
+constraints that an `ArgSpec` cannot express are rejected, because a bound that is not enforced is worse than none.
 """
 
 from __future__ import annotations
@@ -32,40 +27,38 @@ FIELDS: Final = {
     "min_length": "min_length",
     "max_length": "max_length",
 }
-"""Attributes of the marks of others, and the fields of an `Arg` that say the same."""
+"""Metadata attributes of other packages, and the `Arg` fields with the same meaning."""
 
 
 OPEN: Final = {"gt": ("minimum", 1), "lt": ("maximum", -1)}
-"""Bounds that are not reached: of whole numbers the next one is."""
+"""Exclusive bounds. For integers, the next integer is the inclusive bound."""
 
 
 OTHERS: Final = frozenset({"annotated_types", "pydantic", "typing_extensions"})
-"""Packages whose marks are read; those of all other packages mean something to somebody else."""
+"""Packages whose metadata is read. Metadata of other packages is ignored."""
 
 
 class Unmarkable(Exception):
-    """A mark that says what no `ArgSpec` can; its text says what to write instead."""
+    """Metadata that an `ArgSpec` cannot express; the message says what to use instead."""
 
 
 @attrs.frozen
 class Arg:
-    """What an annotation says of an argument beyond its type.
+    """The description and constraints of an argument in ``Annotated``.
 
-    ``Annotated[int, Arg("How many.", minimum=1)]``; a text alone, as in ``Annotated[int, "How many."]``, is a
+    ``Annotated[int, Arg("How many.", minimum=1)]``. A plain string, as in ``Annotated[int, "How many."]``, is a
     description.
 
     Attributes:
-        description: What it is, with its unit; it goes before what the docstring says.
-        minimum: The least number it may be, or each element of a list of numbers.
-        maximum: The greatest.
-        min_length: The least number of characters, bytes, items or keys.
-        max_length: The greatest.
-        secret: Whether its value must be seen nowhere.
+        description: What the argument is, with its unit. It takes precedence over the docstring.
+        minimum: The minimum of a number, or of each number in a list.
+        maximum: The maximum of a number, or of each number in a list.
+        min_length: The minimum number of characters, bytes, items or keys.
+        max_length: The maximum number of characters, bytes, items or keys.
+        secret: Whether the value must never be displayed or logged.
 
     Raises:
-        SpecError: With everything that is wrong with it.
-
-    Source: contract section 1, `ArgSpec`.
+        SpecError: With every problem.
     """
 
     description: str = ""
@@ -85,10 +78,10 @@ UNMARKED: Final = Arg()
 
 
 def marked(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
-    """Return *before* with what *marks* say of an argument of type *kind*; the last one that speaks is right.
+    """Return *before* updated with the metadata of an argument of type *kind*. Later metadata takes precedence.
 
     Raises:
-        Unmarkable: A bound can not be said.
+        Unmarkable: A constraint cannot be expressed.
     """
     found = attrs.asdict(before)
     for mark in marks:
@@ -100,18 +93,18 @@ def marked(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
             found.update(_read(mark, kind))
     try:
         return Arg(**found)
-    except SpecError as error:  # of the mark of another package
+    except SpecError as error:  # from the metadata of another package
         raise Unmarkable("; ".join(error.problems)) from None
 
 
 def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
-    """Return the fields of an `Arg` that the mark of another package speaks of."""
+    """Return the `Arg` fields that the metadata of another package sets."""
     found: dict[str, Any] = {}
     for each in getattr(mark, "metadata", None) or ():
         found.update(_read(each, kind))
     known = {name: getattr(mark, name) for name in (*FIELDS, *OPEN) if hasattr(mark, name)}
     if not known or getattr(mark, "pattern", None) is not None:
-        raise Unmarkable(f"{type(mark).__name__} can not be kept; leave it out, and look at the value inside")
+        raise Unmarkable(f"{type(mark).__name__} is not supported; remove it and check the value in the function")
     said = {name: value for name, value in known.items() if value is not None}
     found.update({FIELDS[name]: value for name, value in said.items() if name in FIELDS})
     found.update(_next(name, said[name], kind) for name in OPEN if name in said)
@@ -121,24 +114,24 @@ def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
 def _next(name: str, bound: Any, kind: ArgType) -> tuple[str, Any]:
     field, step = OPEN[name]
     if ELEMENTS.get(kind, kind) is not ArgType.INT or type(bound) is not int:
-        raise Unmarkable(f"a {field} that is not reached can be said of int alone; write one that is")
+        raise Unmarkable(f"an exclusive {field} is supported for int only; use an inclusive one")
     return field, bound + step
 
 
 Class = type
-"""`type` under a name that a field called ``type`` does not hide."""
+"""An alias of `type` that a field called ``type`` does not hide."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Hint:
-    """What an annotation says of a value.
+    """The meaning of an annotation.
 
     Attributes:
-        type: The word of the contract.
-        nullable: Whether ``None`` is one of its alternatives.
-        choices: The values of a ``Literal`` or of the members of an Enum, or of one inside a list.
-        cls: The class that is meant by a map, or by each map of a slice; or the Enum that is meant by each choice.
-        said: What ``Annotated`` says besides.
+        type: The ArgType.
+        nullable: Whether ``None`` is allowed.
+        choices: The values of a ``Literal`` or an Enum, possibly inside a list.
+        cls: The class of a map, or of each map in a slice, or the Enum of the choices.
+        said: The metadata from ``Annotated``.
     """
 
     type: ArgType
@@ -149,7 +142,7 @@ class Hint:
 
 
 class Unreadable(Exception):
-    """An annotation that names no ArgType; its text says what to write."""
+    """An annotation without an ArgType; the message says what to use."""
 
 
 PLAIN: Final[Mapping[Any, ArgType]] = {
@@ -205,22 +198,22 @@ INSTEAD: Final[Mapping[Any, str]] = {
     memoryview: "bytes",
     complex: "list[float]",
 }
-"""What to write for a type that is near to one that is known."""
+"""The replacement for unsupported types that are close to a supported one."""
 
 
 MEANINGS: Final = ("__supertype__", "__value__")
-"""What a ``NewType``, and an alias by the statement ``type``, stand for."""
+"""The attributes with the target of a ``NewType`` and of an alias made by the ``type`` statement."""
 
 
 TEXTUAL: Final = frozenset({"Path", "PurePath", "UUID", "Decimal", "Fraction", "datetime", "date", "time", "timedelta"})
-"""Classes of the standard library that JSON writes as a text."""
+"""Standard library classes that JSON represents as a string."""
 
 
 def hint_of(annotation: Any) -> Hint:
-    """Return what *annotation* says.
+    """Return the meaning of *annotation*.
 
     Raises:
-        Unreadable: It names no ArgType.
+        Unreadable: There is no ArgType for it.
     """
     if _hashable(annotation) and annotation in PLAIN:
         return Hint(PLAIN[annotation])
@@ -234,35 +227,35 @@ def hint_of(annotation: Any) -> Hint:
     for meaning in MEANINGS:
         if hasattr(annotation, meaning):
             return hint_of(getattr(annotation, meaning))
-    raise Unreadable(f"{spelt(annotation)} names no ArgType; write {_instead(annotation)}")
+    raise Unreadable(f"{spelt(annotation)} is not supported; use {_instead(annotation)}")
 
 
 def is_record(annotation: Any) -> bool:
-    """Tell whether an annotation is a class with declared fields: of attrs, a dataclass or a TypedDict."""
+    """Return whether an annotation is a class with declared fields: an attrs class, a dataclass or a TypedDict."""
     if not isinstance(annotation, type):
         return False
     return attrs.has(annotation) or hasattr(annotation, "__dataclass_fields__") or is_typed_dict(annotation)
 
 
 def is_typed_dict(cls: type) -> bool:
-    """Tell whether a class is a TypedDict, whoever brings it."""
+    """Return whether a class is a TypedDict from any package."""
     return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
 
 
 def annotations_of(thing: Any) -> dict[str, Any]:
-    """Return the annotations of a function or class, evaluated by `typing.get_type_hints` and by nothing else.
+    """Return the annotations of a function or class, evaluated only by `typing.get_type_hints`.
 
     Raises:
-        Unreadable: One of them can not be evaluated.
+        Unreadable: One of them cannot be evaluated.
     """
     try:
         return get_type_hints(thing, include_extras=True)
     except Exception as error:
-        raise Unreadable(f"its annotations can not be evaluated ({type(error).__name__}: {error})") from error
+        raise Unreadable(f"its annotations cannot be evaluated ({type(error).__name__}: {error})") from error
 
 
 def spelt(annotation: Any) -> str:
-    """Return an annotation as its author wrote it, as nearly as that is known."""
+    """Return an annotation as the author wrote it, as closely as possible."""
     name = annotation.__qualname__ if isinstance(annotation, type) and not get_args(annotation) else annotation
     return str(name).replace("typing.", "").replace("collections.abc.", "")
 
@@ -270,7 +263,7 @@ def spelt(annotation: Any) -> str:
 def _optional(annotation: Any) -> Hint:
     others = [each for each in get_args(annotation) if each is not type(None)]
     if len(others) != 1 or len(others) == len(get_args(annotation)):
-        raise Unreadable(f"{spelt(annotation)} has several types; write one of them, or Any")
+        raise Unreadable(f"{spelt(annotation)} has several types; use one of them, or Any")
     return attrs.evolve(hint_of(others[0]), nullable=True)
 
 
@@ -295,7 +288,7 @@ def _enum(cls: type[Enum]) -> Hint:
     values = tuple(member.value for member in cls)
     kinds = {type(value) for value in values}
     if issubclass(cls, Flag):
-        raise Unreadable(f"{spelt(cls)} is a Flag; write an Enum, or a list of one")
+        raise Unreadable(f"{spelt(cls)} is a Flag; use an Enum, or a list of an Enum")
     if len(kinds) != 1 or not kinds <= {str, int, float, bool}:
         raise Unreadable(f"{spelt(cls)} must have members whose values are of one type, str, int, float or bool")
     return Hint(PLAIN[kinds.pop()], choices=values, cls=cls)
@@ -303,25 +296,25 @@ def _enum(cls: type[Enum]) -> Hint:
 
 def _list(annotation: Any) -> Hint:
     if not get_args(annotation):
-        raise Unreadable(f"{spelt(annotation)} names no ArgType; write {_instead(get_origin(annotation))}")
+        raise Unreadable(f"{spelt(annotation)} is not supported; use {_instead(get_origin(annotation))}")
     (element,) = get_args(annotation)
     if _hashable(element) and element in LISTS:
         return Hint(LISTS[element])
     hint = hint_of(element)
     if hint.said.min_length is not None or hint.said.max_length is not None or hint.said.secret:
-        raise Unreadable("of each item of a list a least and a greatest number can be said, and no more")
+        raise Unreadable("list items support only a minimum and a maximum")
     kind = _SLICES.get(hint.type)
     if kind is not None and not hint.nullable:
         return Hint(kind, choices=hint.choices, cls=hint.cls, said=hint.said)
     said = spelt(annotation).replace("Sequence[", "list[", 1)
-    raise Unreadable(f"{said} names no ArgType; write list[Any] and say in words what it holds")
+    raise Unreadable(f"{said} is not supported; use list[Any] and describe its items")
 
 
 def _dict(annotation: Any) -> Hint:
     pair = get_args(annotation)
     if _hashable(pair) and pair in DICTS:
         return Hint(DICTS[pair])
-    raise Unreadable(f"{spelt(annotation)} names no ArgType; write dict[str, Any] and say in words what it holds")
+    raise Unreadable(f"{spelt(annotation)} is not supported; use dict[str, Any] and describe its keys and values")
 
 
 _SLICES: Final[Mapping[ArgType, ArgType]] = {
@@ -341,7 +334,7 @@ _FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
     Mapping: _dict,
     array: lambda annotation: Hint(ArgType.EMBEDDING),
 }
-"""What reads each form of typing."""
+"""The function that reads each form of typing."""
 
 
 def _instead(annotation: Any) -> str:
@@ -350,7 +343,7 @@ def _instead(annotation: Any) -> str:
     if get_origin(annotation) in (tuple, set, frozenset, Iterable):
         return INSTEAD[get_origin(annotation)]
     if isinstance(annotation, type) and annotation.__name__ in TEXTUAL:
-        return "str, and make it inside"
+        return "str and parse it in the function"
     return KNOWN
 
 

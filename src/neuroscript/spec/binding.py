@@ -1,16 +1,11 @@
-"""Arguments into exact values, in the order of a spec: once as a plain walk, and once as statements to be compiled.
+"""Binding of call arguments to the exact values of a spec, in order.
 
-The walk (`bound`) is what the contract says: it knows every rule and finds every problem. The
-statements (`positional`, `named`) only see what needs no second look, such as an int where an int is declared; at the
-first doubt they hand the whole call over to the walk. The tests run every case through both.
+`bound` implements every rule and finds every problem. The compiled fast path elsewhere handles only values that need
+no further check, such as an int for an int argument, and falls back to `bound` in any other case. Tests run every case
+through both.
 
-Source: contract sections 2 and 3; performance.md part 2.
-
-A call as it is sent: arguments that may be JSON text, and the seconds that it may take.
-
-Source: contract section 1, ToolCall.
-
-What was converted on the way to a tool, as types and places: a host sees what its model keeps getting wrong.
+The module also parses arguments that arrive as JSON text, and reports repairs: the types of values that were converted
+for the tool, so that a host can see which mistakes its model makes.
 """
 
 from __future__ import annotations
@@ -54,16 +49,14 @@ def bind(spec: ToolSpec, args: Sequence[object]) -> tuple[Any, ...]:
     """Return one exact value for each argument of *spec*, in order.
 
     Args:
-        args: What the caller gave, a list or a tuple; may be shorter than the spec, never longer unless it is variadic.
+        args: A list or tuple of arguments. It may be shorter than the spec, and longer only if the spec is variadic.
 
     Returns:
-        A tuple as long as ``spec.args``, each value of the exact built-in its `ArgType` names, or None for an optional
-        one that was not given. Of a variadic spec, each further value follows.
+        A tuple as long as ``spec.args``. Each value has the exact built-in type of its `ArgType`, or is None for a
+        missing optional argument. Trailing values of a variadic spec follow.
 
     Raises:
         ArgumentError: With every problem found, not only the first.
-
-    Source: contract section 3; upstream ``validateAndCoerceArgs``.
     """
     if type(spec) is not ToolSpec:
         require("bind", spec=(spec, SPEC))
@@ -71,23 +64,23 @@ def bind(spec: ToolSpec, args: Sequence[object]) -> tuple[Any, ...]:
 
 
 def bind_named(spec: ToolSpec, mapping: Mapping[str, object]) -> tuple[Any, ...]:
-    """Return the same as `bind` for arguments by name, a dict; a variadic argument is given as a list."""
+    """Return the same as `bind` for a dict of arguments by name; a variadic argument is a list."""
     if type(spec) is not ToolSpec:
         require("bind_named", spec=(spec, SPEC))
     return bound(spec, LAX, mapping, by_name=True)
 
 
 class CallWalk(Walk):
-    """The walk over the arguments of one call.
+    """The pass over the arguments of one call.
 
     Attributes:
-        spec: The tool; it is set where a problem was noted.
+        spec: The tool; set only if a problem was recorded.
     """
 
     spec: ToolSpec
 
     def problems(self) -> list[Problem]:
-        """Return what was noted."""
+        """Return the recorded problems."""
         from neuroscript.coercion.problems import Rules, problems_of
 
         args = self.spec.args
@@ -95,7 +88,7 @@ class CallWalk(Walk):
 
 
 def bound(spec: ToolSpec, coercion: Coercion, args: object, *, by_name: bool) -> tuple[Any, ...]:
-    """Return the exact values of what was given, on the terms of *coercion*, or raise an `ArgumentError`."""
+    """Return the exact values of *args* under the settings of *coercion*, or raise an `ArgumentError`."""
     walk = CallWalk(coercion)
     try:
         values = _by_name(walk, spec, args) if by_name else _by_position(walk, spec, args)
@@ -110,7 +103,7 @@ def bound(spec: ToolSpec, coercion: Coercion, args: object, *, by_name: bool) ->
 
 
 def _ask_schema(spec: ToolSpec, values: list[Any]) -> None:
-    """Hold exact values to what a schema asks beyond the spec; an argument without a value is not there for it."""
+    """Validate exact values against schema constraints beyond the spec; missing arguments are left out."""
     from neuroscript.coercion.plain_data import plain
     from neuroscript.coercion.schema_validation import checker_of
 
@@ -150,13 +143,13 @@ def _in_order(spec: ToolSpec, args: Any) -> Sequence[Any]:
         return list.__getitem__(args, slice(None))
     if issubclass(kind, tuple):
         return tuple.__getitem__(args, slice(None))
-    hint = "arguments by name go to call_named" if issubclass(kind, dict) else ""
+    hint = "use call_named for arguments by name" if issubclass(kind, dict) else ""
     raise _not_arguments(spec, "a list or tuple of arguments", args, hint)
 
 
 def _by_name(walk: Walk, spec: ToolSpec, mapping: Any) -> list[Any]:
     if not issubclass(type(mapping), dict):
-        hint = "arguments in order go to call" if issubclass(type(mapping), (list, tuple)) else ""
+        hint = "use call for positional arguments" if issubclass(type(mapping), (list, tuple)) else ""
         raise _not_arguments(spec, "a dict of arguments by name", mapping, hint)
     by_name = by_text(walk, [*dict.items(mapping)], None)
     rest = by_name.pop(spec.args[-1].name, ABSENT) if spec.variadic else ABSENT
@@ -189,19 +182,19 @@ def _not_arguments(spec: ToolSpec, expected: str, given: object, hint: str) -> A
 
 def seconds_of(timeout: Any) -> float:
     if not is_number(timeout) or not 0 < timeout <= float_info.max:
-        problem = Problem("timeout", "arg.type", "seconds above 0", type_name(timeout))
+        problem = Problem("timeout", "arg.type", "a positive number of seconds", type_name(timeout))
         raise ArgumentError([problem])
     return float(timeout)
 
 
 def arguments_of(given: Any, tool: str, sizes: SizeLimits = LAX.sizes) -> Any:
-    """Return the arguments of a call as a dict, a list or a tuple; a blank text and None stand for none.
+    """Return the arguments of a call as a dict, list or tuple; a blank string and None mean no arguments.
 
     Args:
-        sizes: How many values JSON text may hold; the object or array around all of them does not count.
+        sizes: How many values JSON text may contain; the outermost object or array does not count.
 
     Raises:
-        ArgumentError: It is a text that is no JSON, or JSON of something else.
+        ArgumentError: *given* is a string that is not JSON, or JSON of another type.
     """
     if given is None or (isinstance(given, str) and not given.strip()):
         return {}
@@ -224,9 +217,9 @@ def _problem(error: NotJSON, sizes: SizeLimits) -> Problem:
 
 
 def by_name(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any] | None:
-    """Return values in order as a caller would send them by name, or None where there are too many of them.
+    """Return positional values as arguments by name, or None if there are too many of them.
 
-    Those of a variadic argument are a list; those that are left out stay so.
+    The values of a variadic argument become a list; missing ones stay missing.
     """
     names = [arg.name for arg in spec.args]
     if len(values) <= len(names) - spec.variadic:
@@ -239,11 +232,11 @@ def by_name(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any] | None:
 
 @attrs.frozen
 class Repair:
-    """A value that was not of the declared type and could be converted without loss.
+    """A value of another type that was converted to the declared type without loss.
 
     Attributes:
         where: Its place, as in an error: ``tags[1]``.
-        got: The name of the type that was given.
+        got: The name of the type that the caller sent.
         became: The name of the type that the tool received.
     """
 
@@ -256,15 +249,15 @@ _ALL: Final = slice(None)
 
 
 KEYS: Final = frozenset({str, int, float, bool, bytes, type(None)})
-"""The types of keys that run no code of a caller when they are looked up."""
+"""Key types whose lookup runs no code of a caller."""
 
 
 def repairs(spec: ToolSpec, given: Any, values: tuple[Any, ...]) -> tuple[Repair, ...]:
-    """Return one `Repair` for each value among *given* that the caller wrote in another type than the tool receives.
+    """Return one `Repair` for each value whose type differs between the call and the tool.
 
     Args:
-        given: The arguments as they were bound, a list, a tuple or a dict.
-        values: What `bind` made of them.
+        given: The arguments as they were passed to `bind`: a list, tuple or dict.
+        values: The result of `bind`.
 
     Returns:
         At most `LISTED` repairs.
@@ -290,7 +283,7 @@ def _repairs_in_order(spec: ToolSpec, given: Sequence[Any], values: tuple[Any, .
 
 
 def _converted(where: Where, before: Any, after: Any) -> Iterator[Repair]:
-    """Yield what differs in type, with its place, which is written out only then."""
+    """Yield a repair for each value whose type changed. Places are formatted only for those."""
     if type(before) is not type(after):
         yield Repair(place(where), type_name(before), type_name(after))
     elif type(after) is list:
@@ -305,7 +298,7 @@ def _converted(where: Where, before: Any, after: Any) -> Iterator[Repair]:
 
 
 def _plain_keys(value: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a dict with the keys that a caller wrote as exact values, and none of another type."""
+    """Return a dict with exact keys, without keys of other types."""
     if type(value) is dict and not [key for key in value if type(key) is not str]:
         return value
     pairs = [(flattened(key), each) for key, each in dict.items(value)]

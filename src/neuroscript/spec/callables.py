@@ -1,7 +1,4 @@
-"""What is called when a tool is: the function below a partial, a method or an object, and how it takes its values.
-
-Source: issue "Authoring from Python": methods, callables, partials, keyword-only parameters.
-"""
+"""Callables as tools: the function behind a partial, method or object, and its parameters."""
 
 from __future__ import annotations
 
@@ -15,54 +12,58 @@ BY_NAME = Parameter.KEYWORD_ONLY
 
 
 def inner(func: Any) -> Any:
-    """Return the function that has the name, the annotations and the docstring of a callable.
+    """Return the function that has the name, annotations and docstring of a callable.
 
     Raises:
-        Unreadable: It is a class, or can not be called.
+        Unreadable: It is a class or not callable.
     """
     from neuroscript.spec.annotations import Unreadable
 
     while isinstance(func, functools.partial):
         func = func.func
     if isinstance(func, type):
-        raise Unreadable("is a class; write a function that makes it")
+        raise Unreadable("is a class; use a function that creates an instance")
     if not callable(func):
-        raise Unreadable(f"can not be called, for it is of type {type(func).__name__}; write a function")
+        raise Unreadable(f"is of type {type(func).__name__} and cannot be called; use a function")
     if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func
     return type(func).__call__
 
 
 def name_of(func: Any) -> str:
-    """Return the name of a callable: that of its function, or of the class of an object."""
+    """Return the name of a callable's function, or the class name of a callable object."""
     while isinstance(func, functools.partial):
         func = func.func
     return str(getattr(func, "__name__", type(func).__name__))
 
 
 def docstring_of(func: Any) -> str:
-    """Return the docstring of a callable; an object whose ``__call__`` has none has that of its class."""
+    """Return the docstring of a callable; the class docstring if an object's ``__call__`` has none."""
     while isinstance(func, functools.partial):
         func = func.func
     below = inner(func)
     if below is func:
         return inspect.getdoc(func) or ""
-    own = below.__doc__  # getdoc would find that of all classes, which says how classes are called
+    own = below.__doc__  # getdoc would return the docstring of type.__call__
     return inspect.cleandoc(own) if own else inspect.getdoc(type(func)) or ""
 
 
 def annotations_below(func: Any) -> dict[str, Any]:
-    """Return the evaluated annotations of a callable, or raise `Unreadable`."""
+    """Return the evaluated annotations of a callable.
+
+    Raises:
+        Unreadable: They cannot be evaluated.
+    """
     from neuroscript.spec.annotations import annotations_of
 
     return annotations_of(inner(func))
 
 
 def parameters_of(func: Any) -> list[Parameter]:
-    """Return what is left to be given to a callable: what a partial has fixed, by place or by name, is not.
+    """Return the remaining parameters of a callable, without those that a partial has set.
 
     Raises:
-        ValueError: They can not be read.
+        ValueError: The signature cannot be determined.
     """
     fixed: set[str] = set()
     parameters = list(inspect.signature(func).parameters.values())
@@ -73,35 +74,35 @@ def parameters_of(func: Any) -> list[Parameter]:
 
 
 def all_names(func: Any) -> set[str]:
-    """Return the names of all parameters that a docstring may describe, given or fixed."""
+    """Return the names of all parameters that a docstring may describe, including those that a partial has set."""
     return set(inspect.signature(inner(func)).parameters)
 
 
 def is_coroutine(func: Any) -> bool:
-    """Tell whether what a callable returns is to be awaited."""
+    """Return whether the result of a callable must be awaited."""
     while isinstance(func, functools.partial):
         func = func.func
     return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(type(func).__call__)
 
 
 def is_generator(func: Any) -> bool:
-    """Tell whether a callable yields, so that what it returns is a stream whatever its annotation says."""
+    """Return whether a callable yields; its result is then a stream, whatever the annotation says."""
     below = inner(func)
     return inspect.isgeneratorfunction(below) or inspect.isasyncgenfunction(below)
 
 
 def in_order(parameters: Iterable[Parameter]) -> list[Parameter]:
-    """Return parameters in the order in which a call gives them: those by name before the rest of a ``*values``."""
+    """Return parameters in call order: keyword-only parameters before a ``*values`` parameter."""
     return sorted(parameters, key=lambda each: each.kind is each.VAR_POSITIONAL)
 
 
 def by_position(
     func: Callable[..., Any], parameters: Sequence[Parameter], *, takes_runtime: bool
 ) -> Callable[..., Any]:
-    """Return what is called as ``(rt, *values)`` and gives *func* its keyword-only values by name.
+    """Return a function ``(rt, *values)`` that calls *func* and passes keyword-only values by name.
 
     Args:
-        parameters: Those of the values, `in_order`.
+        parameters: The parameters for the values, sorted by `in_order`.
     """
     names = [each.name for each in parameters if each.kind is BY_NAME]
     start = next(index for index, each in enumerate(parameters) if each.kind is BY_NAME)
@@ -121,7 +122,7 @@ def by_position(
 
 
 def _like(made: Callable[..., Any], func: Any) -> Callable[..., Any]:
-    """Return *made* under the name of *func*; its parameters stay its own."""
+    """Return *made* with the metadata of *func* but its own signature."""
     functools.update_wrapper(made, func, updated=())
     del made.__wrapped__  # type: ignore[attr-defined]
     made.__annotations__ = {}

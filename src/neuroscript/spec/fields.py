@@ -1,7 +1,4 @@
-"""The fields of a class that stands for a map, whoever made the class: attrs, dataclasses or a TypedDict.
-
-Source: contract section 1, ``cls``; issue "Authoring from Python".
-"""
+"""The fields of a class that describes a map: an attrs class, a dataclass or a TypedDict."""
 
 from __future__ import annotations
 
@@ -16,18 +13,18 @@ from neuroscript.spec.annotations import KNOWN, Hint, Unreadable, annotations_of
 
 OPTIONAL: Final = {Required: False, NotRequired: True}
 FROZEN_KEY: Final = "ReadOnly"
-"""What typing calls a key that a function may not change, from Python 3.13 on."""
+"""The name of typing's marker for read-only keys, available from Python 3.13."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Field:
-    """One field of such a class.
+    """One field of a class.
 
     Attributes:
-        name: By which it is given, to the class and in the map.
-        hint: What its annotation says.
-        default: What it becomes when it is not given, as the class has it, or `UNSET`.
-        optional: Whether it may be left out, and the class then knows what to do.
+        name: The name in the constructor and in the map.
+        hint: The meaning of its annotation.
+        default: The default of the class, or `UNSET`.
+        optional: Whether it may be omitted because the class supplies a value.
     """
 
     name: str
@@ -37,17 +34,17 @@ class Field:
 
 
 def fields_of(cls: type, above: tuple[type, ...] = ()) -> tuple[Field, ...]:
-    """Return the fields of a class that are given when an instance is made, in their order.
+    """Return the constructor fields of a class, in order.
 
     A field with a plain default has that default; one with a factory is optional and left to the class.
 
     Raises:
-        Unreadable: *cls* is no such class, holds itself, or has a field whose annotation names no ArgType.
+        Unreadable: *cls* is not a supported class, contains itself, or has a field without an ArgType.
     """
     if not is_record(cls):
         raise Unreadable("cls must be an attrs class, a dataclass, a TypedDict or an Enum")
     if cls in above:
-        raise Unreadable(f"{cls.__name__} holds itself; write keys and Any instead")
+        raise Unreadable(f"{cls.__name__} contains itself; use keys and Any instead")
     return tuple(
         Field(name, _hint(name, annotation, (*above, cls)), default, optional)
         for name, annotation, default, optional in _declared(cls, annotations_of(cls))
@@ -55,7 +52,7 @@ def fields_of(cls: type, above: tuple[type, ...] = ()) -> tuple[Field, ...]:
 
 
 Declared = tuple[str, Any, Any, bool]
-"""A name, an annotation, a default, and whether it may be left out."""
+"""A name, an annotation, a default, and whether the field may be omitted."""
 
 
 def _declared(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
@@ -70,7 +67,7 @@ def _declared(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
 
 
 def _key(name: str, annotation: Any, optional: bool) -> Declared:
-    """Return a key of a TypedDict; what its own annotation says goes before what Python noted of it as a text."""
+    """Return a key of a TypedDict. Markers in its annotation take precedence over ``__required_keys__``."""
     marks: list[Any] = []
     while (form := get_origin(annotation)) in (*OPTIONAL, Annotated) or str(form).endswith(FROZEN_KEY):
         optional = OPTIONAL.get(form, optional)
@@ -85,16 +82,16 @@ def _attributes(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
             left = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
             default = UNSET if left or field.default is attrs.NOTHING else field.default
             if field.name not in annotations and field.type is None:
-                raise Unreadable(f"field {field.name}: has no annotation; write {KNOWN}")
+                raise Unreadable(f"field {field.name}: has no annotation; use {KNOWN}")
             yield field.alias or field.name, annotations.get(field.name, field.type), default, left
 
 
 def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
-    import dataclasses  # loaded by whoever made the class, and dear for all others
+    import dataclasses  # already imported by the class's module, and slow to import otherwise
 
     for name, annotation in annotations.items():
         if isinstance(annotation, dataclasses.InitVar):
-            raise Unreadable(f"field {name}: an InitVar can not be read back; write a field")
+            raise Unreadable(f"field {name}: InitVar is not supported; use a field")
     for field in dataclasses.fields(cls):
         if field.init:
             left = field.default_factory is not dataclasses.MISSING
@@ -113,8 +110,8 @@ def _hint(name: str, annotation: Any, above: tuple[type, ...]) -> Hint:
 
 
 def plain(default: Any) -> Any:
-    """Return a default that is a member of an Enum, or an instance of such a class, as a caller would write it."""
-    if default is UNSET:  # which is itself a member of an Enum
+    """Return a default as a caller would pass it: Enum members and instances become plain values."""
+    if default is UNSET:  # UNSET is itself a member of an Enum
         return default
     if isinstance(default, Enum):
         return default.value
@@ -128,7 +125,7 @@ def plain(default: Any) -> Any:
 
 
 def _taken_apart(instance: Any) -> Any:
-    """Return an instance as a map of its fields, or as it is where its class can not be read."""
+    """Return an instance as a map of its fields, or unchanged if its class is not supported."""
     try:
         fields = fields_of(type(instance))
     except Unreadable:
@@ -137,7 +134,7 @@ def _taken_apart(instance: Any) -> Any:
 
 
 def _attribute(instance: Any, name: str) -> str:
-    """Return by which name an instance holds what is given as *name*."""
+    """Return the attribute that stores the constructor argument *name*."""
     if not attrs.has(type(instance)):
         return name
     names: dict[str | None, str] = {field.alias: field.name for field in attrs.fields(type(instance))}

@@ -1,9 +1,7 @@
-"""Exact values as the instances that a function asks for: of a class with fields, or of an Enum.
+"""Conversion of exact values to instances of the classes that a function declares: classes with fields, and Enums.
 
-The values have been through every gate and are what the class declares, so nothing is left to be converted: an Enum is
-looked up by value, a class is called with its fields by name.
-
-Source: contract section 1, ``cls``; decision 0022.
+All checks are done by this point, so no value needs conversion: an Enum member is looked up by value, and a class is
+called with its fields by name.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ Maker = Callable[[Any], Any]
 
 
 def maker_of(arg: ArgSpec, tool: str) -> Maker | None:
-    """Return what makes an instance of the class of an argument of *tool*, or None where it has no class.
+    """Return the function that creates the instance for an argument of *tool*, or None if it has no class.
 
     Raises:
-        ArgumentError: By what it returns, where the class does not accept the values.
+        ArgumentError: From the returned function, if the class rejects the values.
     """
     if arg.cls is None:
         return None
@@ -36,14 +34,14 @@ def maker_of(arg: ArgSpec, tool: str) -> Maker | None:
         try:
             return make(value)
         except Exception as error:
-            problem = Problem(arg.name, "coercion.class", f"what {cls.__name__} accepts", type_name(value))
+            problem = Problem(arg.name, "coercion.class", f"a value that {cls.__name__} accepts", type_name(value))
             raise ArgumentError([problem], tool) from error
 
     return made
 
 
 def _maker(cls: type, kind: ArgType) -> Maker:
-    """Return what makes of an exact value one instance, or a list of them; None stays None."""
+    """Return a function that converts an exact value to one instance or a list of them; None stays None."""
     one = _member(cls) if issubclass(cls, Enum) else _record(cls)
     if kind in ELEMENTS:
         return lambda values: None if values is None else [one(value) for value in values]

@@ -1,8 +1,6 @@
-"""A Python function's annotations and docstring as the spec of a tool.
+"""Tool specs derived from the annotations and docstring of a Python function.
 
-Google's style of docstring is read here; NumPy's and Sphinx's by ``docstring-parser`` (the ``functions`` extra).
-
-Source: contract section 1; design.md, "a tool, two ways".
+Google-style docstrings are parsed here; NumPy and Sphinx styles by ``docstring-parser`` (the ``functions`` extra).
 """
 
 from __future__ import annotations
@@ -21,11 +19,11 @@ from neuroscript.spec import callables
 from neuroscript.spec.annotations import KNOWN, UNMARKED, Hint, Unreadable, hint_of, spelt
 from neuroscript.spec.tool_spec import RUNTIME, ArgSpec, argument
 
-ANY_NAME: Final = "a tool takes no names but those of its spec; write each parameter, or one of dict[str, T]"
-"""What is said of ``**names``."""
+ANY_NAME: Final = "arbitrary keyword arguments are not supported; declare each parameter, or one of type dict[str, T]"
+"""The error for ``**kwargs``."""
 
 STREAMS: Final = (Iterator, Generator, AsyncIterator, AsyncGenerator)
-"""What a function returns that is a stream; the first word in its brackets is the type of an item."""
+"""Return annotations that mean a stream; their first type argument is the item type."""
 
 SECTION: Final = re.compile(r"([A-Z][A-Za-z]*(?: [A-Z][a-z]+)?):\s*")
 SECTIONS: Final = {
@@ -34,7 +32,7 @@ SECTIONS: Final = {
     **dict.fromkeys(("Raises", "Raise"), "Raises"),
     **dict.fromkeys(("Example", "Examples", "Note", "Notes", "Attributes", "Warning", "Warnings", "See Also"), ""),
 }
-"""The headings that end the summary, and what they begin; after the first of them each other heading ends a section."""
+"""The headings that end the summary, and the section that each starts. After the first, any heading ends a section."""
 
 ENTRY: Final = re.compile(r"\*{0,2}(?P<name>[A-Za-z_]\w*)\s*(?:\([^)]*\))?:\s*(?P<text>.*)")
 NUMPY: Final = re.compile(r"^(?:(?:Other )?Parameters|Returns|Yields|Raises)\n-{3,}", re.MULTILINE)
@@ -45,13 +43,13 @@ SPHINX: Final = re.compile(
 
 @attrs.frozen(eq=False, repr=False)
 class Described:
-    """What a docstring says.
+    """The content of a docstring.
 
     Attributes:
-        summary: Its first paragraph, as one line.
-        args: What it says of each parameter.
-        returns: What it says of the result.
-        raises: What it says of errors.
+        summary: The first paragraph, as one line.
+        args: The description of each parameter.
+        returns: The description of the result.
+        raises: The description of errors.
     """
 
     summary: str = ""
@@ -62,12 +60,12 @@ class Described:
 
 @attrs.frozen(eq=False, repr=False)
 class Signature:
-    """What a function says of itself: the fields of a `ToolSpec` that can be read off it.
+    """The fields of a `ToolSpec` that can be derived from a function.
 
     Attributes:
-        takes_runtime: Whether it wants to see the Runtime.
-        by_name: Whether it takes some of its arguments by name alone.
-        parameters: Those of its arguments, in the order of the spec.
+        takes_runtime: Whether it has a parameter for the Runtime.
+        by_name: Whether it has keyword-only parameters.
+        parameters: The parameters of its arguments, in the order of the spec.
     """
 
     name: str
@@ -83,10 +81,10 @@ class Signature:
 
 
 def read(func: Callable[..., Any]) -> Signature:
-    """Return what *func* says of itself.
+    """Return the signature of *func*.
 
     Raises:
-        SpecError: With everything that can not be read, and what to write instead.
+        SpecError: With every unsupported part, and what to use instead.
     """
     name = callables.name_of(func)
     try:
@@ -102,7 +100,7 @@ def read(func: Callable[..., Any]) -> Signature:
     annotation, stream = item(annotations.get("return", inspect.Signature.empty))
     result = returned(annotation, faults)
     if callables.is_generator(func) and not stream:
-        faults.append("the result: it yields; write Iterator[T], or AsyncIterator[T]")
+        faults.append("the result: the function yields; use Iterator[T] or AsyncIterator[T]")
     faults.extend(_strangers(func, described))
     if faults:
         raise SpecError(name, faults)
@@ -145,28 +143,28 @@ def _argument(
 
 def _unfit(parameter: inspect.Parameter, *, annotated: bool) -> str:
     if parameter.name == RUNTIME:
-        return "is the Runtime; put it first"
+        return "is the Runtime; make it the first parameter"
     if parameter.kind is parameter.VAR_KEYWORD:
         return ANY_NAME
     if not annotated and parameter.name in ("self", "cls"):
-        return "this is a method of a class; give that of an instance, as in tool(thing.method)"
-    return "" if annotated else f"has no annotation; write {KNOWN}"
+        return "this is an unbound method; pass a bound one, such as tool(thing.method)"
+    return "" if annotated else f"has no annotation; use {KNOWN}"
 
 
 def item(annotation: Any) -> tuple[Any, bool]:
-    """Return what an iterator is one of, and that it is a stream; any other annotation as it is."""
+    """Return the item type and True for an iterator annotation; any other annotation and False."""
     if get_origin(annotation) not in STREAMS or not get_args(annotation):
         return annotation, False
     return get_args(annotation)[0], True
 
 
 def returned(annotation: Any, faults: list[str]) -> Hint:
-    """Return what the annotation of a result says; what is wrong with it is added to *faults*."""
+    """Return the meaning of a result annotation; problems are added to *faults*."""
     if annotation is inspect.Signature.empty:
-        faults.append("the result has no annotation; write -> None where there is none")
+        faults.append("the result has no annotation; use -> None if it returns nothing")
         return Hint(ArgType.NIL)
     if annotation in STREAMS or get_origin(annotation) in STREAMS:
-        faults.append(f"the result: {spelt(annotation)} does not say of what; write {spelt(annotation)}[T]")
+        faults.append(f"the result: {spelt(annotation)} has no item type; use {spelt(annotation)}[T]")
         return Hint(ArgType.NIL)
     try:
         hint = hint_of(annotation)
@@ -174,20 +172,20 @@ def returned(annotation: Any, faults: list[str]) -> Hint:
         faults.append(f"the result: {error}")
         return Hint(ArgType.NIL)
     if hint.cls is not None or hint.choices or attrs.evolve(hint.said, description="") != UNMARKED:
-        faults.append("the result: write the built-in that it is, such as dict[str, Any] or str")
+        faults.append("the result: use a built-in type, such as dict[str, Any] or str")
     return hint
 
 
 def _strangers(func: Callable[..., Any], described: Described) -> list[str]:
     names = callables.all_names(func)
-    return [f"the docstring describes {each}, which is no parameter" for each in described.args if each not in names]
+    return [f"the docstring describes {each}, which is not a parameter" for each in described.args if each not in names]
 
 
 def docstring(text: str) -> Described:
-    """Return what a docstring says, in Google's style or, with the ``functions`` extra, in NumPy's or Sphinx's.
+    """Parse a docstring in Google style or, with the ``functions`` extra, in NumPy or Sphinx style.
 
     Raises:
-        ValueError: It is in another style and the extra is not installed.
+        ValueError: The docstring is in another style and the extra is not installed, or it is invalid.
     """
     for style, pattern in (("numpydoc", NUMPY), ("rest", SPHINX)):
         found = pattern.search(text)
@@ -210,7 +208,7 @@ def docstring(text: str) -> Described:
 
 
 def _indented(lines: list[str]) -> list[str]:
-    """Return the lines of a section; a line that stands further to the left than its first one ends it."""
+    """Return the lines of a section; a line that is indented less than the first one ends it."""
     written = [line for line in lines if line.strip()]
     margin = _depth(written[0]) if written else 0
     return list(takewhile(lambda line: not line.strip() or _depth(line) >= margin, lines))
@@ -229,7 +227,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _entries(lines: list[str]) -> dict[str, str]:
-    """Return the text of each ``name: text`` of a section; a deeper line goes on with the entry above it."""
+    """Return the text of each ``name: text`` of a section; lines that are indented further continue an entry."""
     entries: dict[str, str] = {}
     name, margin = "", 0
     for line in lines:
@@ -248,11 +246,13 @@ def _by_library(text: str, style: str) -> Described:
     except ImportError:
         from neuroscript._imports import mending
 
-        raise ValueError(f"its docstring is not in Google's style; {mending('functions')} reads it") from None
+        raise ValueError(
+            f"its docstring is not in Google style; to read other styles: {mending('functions')}"
+        ) from None
     try:
         found = parse(text, DocstringStyle[style.upper()])
     except ParseError as error:
-        raise ValueError("its docstring is broken; write a name in each :param name:") from error
+        raise ValueError("its docstring is invalid; write a name in each :param name:") from error
     entries = [each for each in found.params if each.args[0] != "attribute"]
     return Described(
         "",
@@ -263,5 +263,5 @@ def _by_library(text: str, style: str) -> Described:
 
 
 def _names(text: str) -> list[str]:
-    """Return the names that NumPy's style may put before one description: ``a, b : int``."""
+    """Return the names before a description in NumPy style, such as ``a, b : int``."""
     return [name.strip().lstrip("*") for name in text.split(",")]

@@ -1,7 +1,4 @@
-"""What a tool promises: its name, its arguments, its result, its examples. A bad spec can not exist.
-
-Source: contract section 1; upstream ``tools_types.go``.
-"""
+"""The spec of a tool: its name, arguments, result and examples. An invalid spec cannot be created."""
 
 from __future__ import annotations
 
@@ -37,19 +34,21 @@ from neuroscript.io.text import shown
 from neuroscript.names import MAX_NAME_CHARS, canonical, is_group_name, is_word, upstream_name, wire_name
 
 RUNTIME: Final = "rt"
-"""What the first parameter of a tool's function is called, if it wants the Runtime."""
+"""The name of a tool function's first parameter if it receives the Runtime."""
 
 Class = type
-"""`type` under a name that a field called ``type`` does not hide."""
+"""An alias of `type` that a field called ``type`` does not hide."""
 
 ARGUMENT_NAME: Final = re.compile(r"""[^\s{}\[\]()'"`]{1,128}""")
-"""Importers bring ``user-id`` and ``from``; blanks, braces, brackets and quotes would break paths and templates."""
+"""Imported tools use names such as ``user-id`` and ``from``. Whitespace, braces, brackets and quotes are excluded
+because they would break paths and templates.
+"""
 
 MAYBE: Final = "maybe"
-"""What a spec says of a tool that may give a stream."""
+"""The value of `ToolSpec.stream` for a tool that may return a stream."""
 
 SHORT_CHARS: Final = 1_000
-"""How many characters a choice may have that is checked together with others."""
+"""The maximum length of a choice that is checked together with others."""
 
 CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
 NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
@@ -59,12 +58,12 @@ LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEME
 # What a field has to be
 
 ARGUMENT: Final = Form(
-    "1 to 128 printable characters without blanks, braces, brackets and quotes",
+    "1 to 128 printable characters without whitespace, braces, brackets and quotes",
     STRING.accepts,
     lambda name: name.isprintable() and ARGUMENT_NAME.fullmatch(name) is not None,
 )
 ARGUMENTS: Final = Form(
-    "a list or tuple, or a mapping with strings as keys",
+    "a list or tuple, or a mapping with string keys",
     lambda args: isinstance(args, (list, tuple)) or BY_NAME.accepts(args),
 )
 CLASS: Final = optional(instance(type))
@@ -80,11 +79,11 @@ STREAM: Final = Form(
     lambda stream: isinstance(stream, (bool, str)),
     lambda stream: stream in (True, False, MAYBE),
 )
-TEXT: Final = Form("a string of valid Unicode, without lone surrogates", STRING.accepts, is_unicode)
+TEXT: Final = Form("a valid Unicode string, without lone surrogates", STRING.accepts, is_unicode)
 TEXTS: Final = dict.fromkeys(
     ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated", "schema"), TEXT
 )
-TYPE: Final = Form("an ArgType or its word", STRING.accepts)
+TYPE: Final = Form("an ArgType or its name", STRING.accepts)
 
 
 @attrs.frozen
@@ -92,28 +91,26 @@ class ArgSpec:
     """One argument of a tool, or one key of a map.
 
     Attributes:
-        name: 1 to 128 printable characters without blanks, braces, brackets and quotes.
-        type: An `ArgType`, or its word.
-        required: Whether it must be given; None means "unless it has a default".
-        default: What an absent argument becomes; it is coerced now and copied for each call.
+        name: 1 to 128 printable characters without whitespace, braces, brackets and quotes.
+        type: An `ArgType`, or its name.
+        required: Whether it must be passed; None means "unless it has a default".
+        default: The value if the argument is missing. It is coerced once and copied for each call.
         description: What it is, with its unit.
-        nullable: Whether None is a value of it.
-        choices: The only values it may have, or each element of a slice; compared with their type.
-        keys: The keys of a map, or of each map of a slice, as specs of their own.
-        extra_keys: Whether keys that are not named in *keys* are kept, as `any`.
-        secret: Whether its value must be seen nowhere.
-        minimum: The least number it may be, or each element of a slice of numbers.
-        maximum: The greatest.
-        min_length: The least number of characters, bytes, items or keys.
-        max_length: The greatest.
-        cls: An attrs class, a dataclass or a TypedDict for a map, or for each map of a slice: its fields are the keys.
-            Or an Enum: the values of its members are the choices. The tool's function alone receives an instance, made
-            after every gate.
+        nullable: Whether None is a valid value.
+        choices: The only valid values, for the argument or for each element of a slice. The type must match too.
+        keys: The keys of a map, or of each map of a slice, as nested specs.
+        extra_keys: Whether keys that are not in *keys* are accepted, with type `any`.
+        secret: Whether the value must never be displayed or logged.
+        minimum: The minimum of a number, or of each element of a slice of numbers.
+        maximum: The maximum of a number, or of each element of a slice of numbers.
+        min_length: The minimum number of characters, bytes, items or keys.
+        max_length: The maximum number of characters, bytes, items or keys.
+        cls: An attrs class, dataclass or TypedDict for a map, or for each map of a slice; its fields are the keys. Or
+        an
+            Enum, whose values are the choices. Only the tool's function receives instances, created after all checks.
 
     Raises:
-        SpecError: With everything that is wrong with it.
-
-    Source: contract section 1.
+        SpecError: With every problem.
     """
 
     name: str
@@ -139,24 +136,24 @@ class ArgSpec:
 
     @property
     def holds_secret(self) -> bool:
-        """Whether it, or a key within it, is secret."""
+        """Whether it or one of its keys is secret."""
         return self.secret or any(key.holds_secret for key in self.keys)
 
     @property
     def element(self) -> ArgType:
-        """The type of each element of a slice; the type itself where there are none."""
+        """The type of each element of a slice; for other types, the type itself."""
         return ELEMENTS.get(self.type, self.type)
 
 
 def _settled(arg: ArgSpec) -> Iterator[str]:
-    """Bring the fields into their exact form, and yield a sentence for each that can not be."""
+    """Convert the fields to their exact form, and yield a sentence for each that is invalid."""
     yield from field_problems(arg, name=ARGUMENT)
     type_faults = list(_settled_type(arg, "type"))
     if type_faults:
         yield from type_faults
         return
     if arg.type is ArgType.VOID:
-        yield "void is a type of results alone"
+        yield "void is valid for results only"
     if arg.type is ArgType.NIL:
         _set(arg, "nullable", True)
     yield from field_problems(arg, nullable=FLAG, extra_keys=FLAG, secret=FLAG, cls=CLASS, description=TEXT)
@@ -170,7 +167,7 @@ def _settled(arg: ArgSpec) -> Iterator[str]:
 
 
 def _settled_type(thing: Any, name: str) -> Iterator[str]:
-    """Bring a field that names an `ArgType` into its exact form, and yield a sentence where it cannot be."""
+    """Convert a field with an `ArgType` to its exact form, and yield a sentence if it is invalid."""
     word = getattr(thing, name)
     if not isinstance(word, str):
         yield from TYPE.problems(name, word)
@@ -193,7 +190,7 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
         yield from _SPECS.problems("keys", arg.keys)
         return
     if (keys or arg.cls is not None or arg.extra_keys) and arg.type not in DECLARED:
-        yield f"keys, extra_keys and cls belong to map and slice_map, not to {arg.type}"
+        yield f"keys, extra_keys and cls are valid for map and slice_map, not for {arg.type}"
         return
     if arg.cls is not None:
         from neuroscript.spec.annotations import Unreadable
@@ -204,25 +201,25 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
             yield str(error)
             return
         if keys and keys != derived:
-            yield "keys are read off cls; give one of the two"
+            yield "keys are derived from cls; pass only one of them"
         keys = derived
     if arg.extra_keys and (not keys or arg.cls is not None):
-        yield "extra_keys belongs to keys that are written out"
+        yield "extra_keys requires explicit keys"
     yield from _repeated("key", [key.name for key in keys])
     _set(arg, "keys", keys)
 
 
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
     for name in sorted(name for name, count in Counter(names).items() if count > 1):
-        yield f"two {what}s are called {_label(name)}"
+        yield f"duplicate {what} {_label(name)}"
 
 
 def _settled_members(arg: ArgSpec, cls: type[Enum]) -> Iterator[str]:
     choices = tuple(member.value for member in cls)
     if arg.keys or arg.extra_keys:
-        yield "keys and extra_keys do not belong to an Enum"
+        yield "keys and extra_keys are not valid for an Enum"
     if arg.choices and _tuple_of(object, arg.choices) != choices:
-        yield "choices are read off cls; give one of the two"
+        yield "choices are derived from cls; pass only one of them"
     _set(arg, "choices", choices)
 
 
@@ -232,7 +229,7 @@ def _settled_choices(arg: ArgSpec) -> Iterator[str]:
         yield from ITEMS.problems("choices", arg.choices)
         return
     if choices and arg.element not in CHOSEN:
-        yield f"choices belong to texts, numbers, truth values and slices of them, not to {arg.type}"
+        yield f"choices are valid for strings, numbers, booleans and slices of them, not for {arg.type}"
         return
     if arg.element is ArgType.STRING and _are_short_texts(choices):
         _set(arg, "choices", choices)
@@ -245,7 +242,7 @@ def _settled_choices(arg: ArgSpec) -> Iterator[str]:
 
 
 def _are_short_texts(choices: tuple[Any, ...]) -> bool:
-    """Tell whether choices are exact as they are, without a look at each; an API may list thousands."""
+    """Return whether choices are exact without checking each one; an API may list thousands."""
     if {*map(type, choices)} != {str} or max(map(len, choices)) > SHORT_CHARS:
         return False
     return is_unicode("".join(choices))
@@ -256,7 +253,7 @@ def _bound_faults(arg: ArgSpec) -> Iterator[str]:
         bounds = {name: getattr(arg, name) for name in (low, high) if getattr(arg, name) is not None}
         kind = arg.element if fitting is NUMBERS else arg.type
         if bounds and kind not in fitting:
-            yield f"{low} and {high} do not belong to {arg.type}"
+            yield f"{low} and {high} are not valid for {arg.type}"
         elif faults := [*problems(**{name: (bound, BOUNDS[fitting]) for name, bound in bounds.items()})]:
             yield from faults
         elif len(bounds) == 2 and bounds[low] > bounds[high]:
@@ -281,7 +278,7 @@ def _settled_default(arg: ArgSpec) -> Iterator[str]:
 
 
 def _plain_default(arg: ArgSpec) -> Any:
-    """Return a default as a caller would write it; its author may have written an instance of the class."""
+    """Return a default as a caller would pass it; the author may have used an instance of the class."""
     if arg.cls is None:
         return arg.default
     from neuroscript.spec.fields import plain
@@ -290,7 +287,7 @@ def _plain_default(arg: ArgSpec) -> Any:
 
 
 def _exactly(kind: ArgType, value: object) -> Any:
-    """Return the exact value of one scalar that its author wrote, or None."""
+    """Return the exact value of a scalar in a spec, or None if it does not fit."""
     walk = Walk(RESULT)
     exact = walk.limited(values.exact, kind, value, ROOT)
     return None if walk.noted else exact
@@ -305,10 +302,10 @@ def _label(name: object) -> str:
 
 
 def keys_of(cls: type) -> tuple[ArgSpec, ...]:
-    """Return the fields of a class as keys, in their order.
+    """Return the fields of a class as keys, in order.
 
     Raises:
-        Unreadable: It is no class with fields, holds itself, or has a field whose annotation names no ArgType.
+        Unreadable: It is not a class with fields, contains itself, or has a field without an ArgType.
         SpecError: A default does not fit its annotation.
     """
     from neuroscript.spec.fields import fields_of
@@ -322,12 +319,12 @@ def keys_of(cls: type) -> tuple[ArgSpec, ...]:
 def argument(
     name: str, hint: Any, *, default: Any = UNSET, required: bool | None = None, description: str = ""
 ) -> ArgSpec:
-    """Return the spec of an argument that an annotation describes.
+    """Return the spec of an argument with this annotation.
 
     Args:
-        hint: What that says, a `Hint`.
-        default: As its author wrote it, perhaps as an instance of the class.
-        description: What it is, where the annotation does not say that.
+        hint: The meaning of the annotation, a `Hint`.
+        default: The default as the author wrote it, possibly an instance of the class.
+        description: The description, unless the annotation has one.
     """
     said = attrs.asdict(hint.said)
     return ArgSpec(
@@ -344,13 +341,13 @@ def argument(
 
 @attrs.frozen
 class Example:
-    """One call of a tool, as its author expects it to go.
+    """An example call of a tool with its expected outcome.
 
     Attributes:
-        args: The arguments, in order or by name, as a caller would write them.
-        result: What it returns; `UNSET` where that differs from call to call.
-        error: The code of the error that it raises instead, for example ``coercion.type``.
-        note: What it shows.
+        args: The arguments, in order or by name, as a caller would pass them.
+        result: The expected result; `UNSET` if it varies between calls.
+        error: The code of the expected error instead, for example ``coercion.type``.
+        note: What the example shows.
     """
 
     args: Sequence[Any] | Mapping[str, Any] = ()
@@ -369,33 +366,34 @@ _EXAMPLES: Final = sequence(instance(Example), "Examples")
 
 @attrs.frozen
 class ToolSpec:
-    """What a tool is called, takes and returns.
+    """The name, arguments and result of a tool.
 
     Attributes:
-        name: One word, ``[a-z][a-z0-9_]*`` without ``__``; another case is lowered.
-        group: Such words with dots between them, for example ``math`` or ``system.io``.
+        name: One word, ``[a-z][a-z0-9_]*`` without ``__``; upper case is converted to lower case.
+        group: One or more such words separated by dots, for example ``math`` or ``system.io``.
         args: The arguments in order.
-        return_type: What the result is, exactly.
-        description: What the tool does, in a sentence.
-        when_to_use: When it is the right one, and which other tool is better when it is not.
+        return_type: The exact type of the result.
+        description: What the tool does, in one sentence.
+        when_to_use: When to use it, and which other tool to use otherwise.
         return_help: What the result means, with its unit.
         category: A heading for lists of tools.
-        examples: Calls and what they give; they are bound when the tool is made.
+        examples: Example calls with their outcome; they are bound when the tool is created.
         error_conditions: When it fails, and with which codes.
-        variadic: Whether the last argument is the type of each further positional value. The function takes
-            ``*values``; a call by name gives a list. If it is required, there is at least one.
-        stream: Whether the function returns an iterator, or an async one, of items of ``return_type``. ``"maybe"`` lets
-            each call say so: an iterator is a stream, anything else is the one result.
-        return_nullable: Whether None is a result, or an item, too.
-        deprecated: What to use instead, as in ``use math.sum``; empty as long as the tool is there to stay.
-        schema: A JSON Schema of the arguments as others wrote it, as JSON text, where it says more than *args* do:
-            `spec_from_schema` keeps it. What it asks beyond them is asked of the exact values of each call.
+        variadic: Whether the last argument describes each trailing positional value. The function takes ``*values``;
+        calls
+            by name pass a list. If the argument is required, at least one value is.
+        stream: Whether the function returns a sync or async iterator of items of ``return_type``. With ``"maybe"``,
+        each
+            call decides: an iterator is a stream, anything else is a single result.
+        return_nullable: Whether None is a valid result or item.
+        deprecated: What to use instead, such as ``use math.sum``; empty if the tool is not deprecated.
+        schema: The original JSON Schema of the arguments, as JSON text, if it has constraints that *args* cannot
+        express.
+            `spec_from_schema` sets it. Those constraints are checked against the exact values of each call.
         full_name: The canonical name, ``group.name``.
 
     Raises:
-        SpecError: With everything that is wrong with it.
-
-    Source: contract section 1.
+        SpecError: With every problem.
     """
 
     name: str
@@ -415,7 +413,7 @@ class ToolSpec:
     schema: str = attrs.field(default="", kw_only=True, repr=False)
     full_name: str = attrs.field(init=False, eq=False, repr=False)
     exports: dict[str, Any] = attrs.field(init=False, eq=False, repr=False, factory=dict)
-    """What is made of it once and asked for often, by the word of the room that keeps it here."""
+    """A cache of converted forms of the spec, keyed by the module that creates them."""
 
     def __attrs_post_init__(self) -> None:
         faults = list(_settled_tool(self))
@@ -424,24 +422,24 @@ class ToolSpec:
 
     @property
     def upstream_name(self) -> str:
-        """Upstream's spelling, ``tool.group.name``."""
+        """The upstream spelling, ``tool.group.name``."""
         return upstream_name(self.full_name)
 
     @property
     def wire_name(self) -> str:
-        """The spelling for model APIs that allow no dot, ``group__name``."""
+        """The spelling for model APIs that allow no dots, ``group__name``."""
         return wire_name(self.full_name)
 
     @property
     def secret_names(self) -> frozenset[str]:
-        """The names of the arguments that are secret, or hold a secret."""
+        """The names of arguments that are secret or have a secret key."""
         return frozenset(arg.name for arg in self.args if arg.holds_secret)
 
     def by_name(self, values: Sequence[Any]) -> dict[str, Any]:
-        """Return exact values in order as a dict by name; of a variadic argument the list of its values.
+        """Return exact positional values as a dict by name; the values of a variadic argument become a list.
 
         Raises:
-            SpecError: There is not one value for each argument.
+            SpecError: The number of values does not match the arguments.
         """
         least = len(self.args) - self.variadic
         form = Form(
@@ -470,7 +468,7 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     yield from _repeated("argument", [arg.name for arg in args])
     yield from field_problems(spec, variadic=FLAG, return_nullable=FLAG, stream=STREAM)
     if spec.variadic and (not args or args[-1].default is not UNSET):
-        yield "variadic needs a last argument without a default"
+        yield "variadic requires a last argument without a default"
     if spec.schema and isinstance(spec.schema, str):
         from neuroscript.coercion.schema_validation import schema_faults
 
@@ -486,6 +484,6 @@ def _settled_name(spec: ToolSpec) -> Iterator[str]:
     _set(spec, "group", canonical(f"{spec.group}.").removesuffix("."))
     _set(spec, "full_name", f"{spec.group}.{spec.name}")
     if len(spec.full_name) > MAX_NAME_CHARS:
-        yield f"a name has at most {MAX_NAME_CHARS} characters, its group included"
+        yield f"a name, with its group, has at most {MAX_NAME_CHARS} characters"
     elif not is_group_name(spec.group) or not is_word(spec.name):
-        yield "a name, and each part of a group, is a-z, 0-9 and _, starts with a letter and has no __"
+        yield "a name, and each part of a group, must consist of a-z, 0-9 and _, start with a letter and not contain __"

@@ -25,7 +25,7 @@ from neuroscript.tools.toolset import Toolset
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-SEED: Final = Form("a whole number", lambda seed: type(seed) is int)
+SEED: Final = Form("an integer", lambda seed: type(seed) is int)
 INT: Final = 2**63 - 1
 LONGEST: Final = 50
 """Characters, items and keys of a drawn value."""

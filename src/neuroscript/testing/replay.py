@@ -166,7 +166,7 @@ def _call(line: bytes | None) -> _Call | Literal["skipped", "left_out"]:
         raise _Unreadable("is no text") from None
     except NotJSON as error:
         if error.code != "arg.not_json":
-            raise _Unreadable(f"can not be read: {error.hint}") from None
+            raise _Unreadable(f"cannot be read:  {error.hint}") from None
         raise _Unreadable("is no JSON" if line.endswith(b"\n") else "is cut off") from None
     except (ValueError, RecursionError):
         raise _Unreadable("holds a value that can not be read") from None

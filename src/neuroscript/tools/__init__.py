@@ -1,1 +1,1 @@
-"""Tools, each a spec with a function and a policy, and sets of tools."""
+"""Tools and toolsets: creation, changes, serialization, and the hooks of plugins."""

@@ -1,8 +1,6 @@
-"""Tools made of others: another name, another policy, other words; the function stays what it is.
+"""Changes to existing tools: another name, policy or description for the same function.
 
-A tool is taken as `attrs` sees it, so that this stands below the tools themselves.
-
-Source: issue "Plugins", toolset algebra; peers.md row 1f.
+Tools are handled as generic attrs classes, so that this module does not depend on the tool class.
 """
 
 from __future__ import annotations
@@ -19,59 +17,61 @@ from neuroscript.policy.scopes import is_tool_pattern, tool_matcher
 from neuroscript.policy.tool_policy import ToolPolicy
 
 TEXTS: Final = ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated")
-"""Fields of a spec that are words alone."""
+"""The descriptive fields of a spec."""
 
 
 def matching(pattern: str) -> Callable[[str], bool]:
-    """Return what tells whether a canonical name matches a glob, in which ``*`` crosses dots, as policies have it.
+    """Return a function that checks canonical names against a glob pattern. As in policies, ``*`` also matches dots.
 
     Raises:
-        SpecError: It is no such pattern.
+        SpecError: The pattern is invalid.
     """
     glob = canonical(pattern) if isinstance(pattern, str) else ""
     if not is_tool_pattern(glob):
-        raise SpecError("pattern", [f"{shown(str(pattern))} matches no tool; write a name, or a pattern such as fs.*"])
+        raise SpecError(
+            "pattern", [f"{shown(str(pattern))} is not a valid pattern; use a name, or a pattern such as fs.*"]
+        )
     return tool_matcher(glob)
 
 
 def unique(names: Iterable[tuple[str, str]], where: str) -> None:
-    """Raise a `RegistryError` where two tools would have one name.
+    """Raise a `RegistryError` if two tools would have the same name.
 
     Args:
-        names: What each was called, and what it is to be called.
+        names: Pairs of the old and the new name of each tool.
         where: The toolset, for the error.
     """
     taken: dict[str, str] = {}
     for old, new in names:
         other = taken.setdefault(new, old)
         if other != old:
-            raise RegistryError(f"{where}: {other} and {old} would both be called {new}")
+            raise RegistryError(f"{where}: {other} and {old} would both be named {new}")
 
 
 def renamed(tool: Any, name: str) -> Any:
-    """Return a tool under another canonical name, or raise a `SpecError` where that is none."""
+    """Return the tool under another canonical name, or raise a `SpecError` if the name is invalid."""
     group, _, word = name.rpartition(".")
     return attrs.evolve(tool, spec=attrs.evolve(tool.spec, group=group, name=word))
 
 
 def full_name(tool: Any, new: str) -> str:
-    """Return the canonical name that *new* gives to a tool: a whole one, or a word in the group that it has."""
+    """Return the canonical name for *new*: a full name, or a word within the tool's current group."""
     name = canonical(new) if isinstance(new, str) else ""
     if not is_group_name(name):
-        raise SpecError(tool.name, [f"{shown(str(new))} is no name of a tool"])
+        raise SpecError(tool.name, [f"{shown(str(new))} is not a valid tool name"])
     return name if "." in name else f"{tool.spec.group}.{name}"
 
 
 def with_policy(tool: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a tool with other needs; an unknown field is a `SpecError`."""
+    """Return the tool with a changed policy. An unknown field raises a `SpecError`."""
     unknown = [name for name in changes if name not in {field.name for field in attrs.fields(ToolPolicy)}]
     if unknown:
-        raise SpecError(tool.name, [f"{', '.join(map(shown, unknown))}: a ToolPolicy has no such field"])
+        raise SpecError(tool.name, [f"{', '.join(map(shown, unknown))}: not a field of ToolPolicy"])
     return attrs.evolve(tool, policy=attrs.evolve(tool.policy, **changes))
 
 
 def described(tool: Any, texts: Mapping[str, str]) -> Any:
-    """Return a tool with other words of description; an unknown field is a `SpecError`."""
+    """Return the tool with changed descriptions. An unknown field raises a `SpecError`."""
     unknown = [name for name in texts if name not in TEXTS]
     if unknown:
         raise SpecError(tool.name, [f"{', '.join(map(shown, unknown))}: only {', '.join(TEXTS)} can be described"])

@@ -1,9 +1,7 @@
-"""Digests that tell whether two things are the same: definitions of tools, what a host permits, arguments of a call.
+"""Digests for comparing tool definitions, policies and call arguments.
 
-The text under a digest is ASCII and the same on every Python: values as Python writes them, maps sorted by their keys,
-so that ``1``, ``1.0``, ``True`` and ``"1"`` differ.
-
-Source: contract section 5; peers.md part 2, rows 2 and 5.
+The text that is hashed is ASCII and identical on every Python version: Python literals, with maps sorted by key, so
+that ``1``, ``1.0``, ``True`` and ``"1"`` have different digests.
 """
 
 from __future__ import annotations
@@ -24,21 +22,21 @@ KEY_BYTES: Final = 32
 DIGEST_BYTES: Final = 16
 
 PLAIN: Final = frozenset({int, float, str, bool, bytes, type(None)})
-"""Types whose values Python writes in ASCII as they stand under a digest; a tuple of them is written as a whole."""
+"""Types whose ``ascii()`` form is canonical; a tuple of them is written in one step."""
 
 
 def fingerprint(tool: ToolImplementation) -> str:
-    """Return the SHA-256 of the whole definition of a tool, its spec and its policy, as hexadecimal digits."""
+    """Return the SHA-256 of a tool's complete definition, its spec and policy, in hexadecimal."""
     return digest_of({"spec": spec_to_data(tool.spec), "policy": policy_to_data(tool.policy)})
 
 
 def digest_of(definition: Mapping[str, Any]) -> str:
-    """Return the fingerprint of the tool whose spec and policy are these plain data, under ``spec`` and ``policy``."""
+    """Return the fingerprint of a tool from the plain data under ``spec`` and ``policy``."""
     return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
 
 
 def policy_digest(policy: ExecutionPolicy) -> str:
-    """Return the SHA-256 of what a host permits, as hexadecimal digits; who is asked for approvals is not in it."""
+    """Return the SHA-256 of what a policy permits, in hexadecimal. The approver is not included."""
     parts: list[Any] = []
     each: ExecutionPolicy | None = policy
     while each is not None:
@@ -50,20 +48,20 @@ def policy_digest(policy: ExecutionPolicy) -> str:
 
 
 def call_digest(tool: str, values: Sequence[Any]) -> str:
-    """Return the SHA-256 that stands for one call: the fingerprint of its tool, and the exact values it would get."""
+    """Return the SHA-256 of one call, computed from the tool's fingerprint and the exact argument values."""
     return hashlib.sha256(f"{tool}\n{canonical_text(tuple(values))}".encode()).hexdigest()
 
 
 class ArgumentDigests:
-    """Keyed digests of arguments, so that nobody can guess a short value from its digest.
+    """Keyed digests of arguments, so that a short value cannot be guessed from its digest.
 
     Args:
-        key: `KEY_BYTES` bytes, to be kept as a secret; records made with one key can be compared.
+        key: A secret of `KEY_BYTES` bytes. Records made with the same key can be compared.
     """
 
     def __init__(self, key: bytes) -> None:
         self.start = hashlib.blake2b(key=key[:64], digest_size=DIGEST_BYTES)
-        """The state before the text; to be copied, never updated."""
+        """The initial state; copy it, never update it."""
 
     def of(self, values: tuple[Any, ...]) -> bytes:
         """Return the digest of exact values."""
@@ -73,7 +71,7 @@ class ArgumentDigests:
 
 
 def canonical_text(value: Any) -> str:
-    """Return the one text of an exact value.
+    """Return the canonical text of an exact value.
 
     >>> canonical_text(({"b": 1, "a": "é"}, 1.0, True))
     "({'a': '\\\\xe9', 'b': 1}, 1.0, True)"

@@ -1,7 +1,4 @@
-"""A tool from the text of its function, which is run: for texts that a host would import, and for no others.
-
-Source: issue "Authoring from Python", ``from_code``; AH-8 of seed-systems.md.
-"""
+"""Tools from Python source code. The source is executed, so use this only for code that you would import."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from neuroscript.tools.tool import NEEDS_NOTHING, ToolImplementation, require_op
 Made = TypeVar("Made")
 
 PREFIX: Final = "neuroscript_code_"
-"""What the names of the modules begin with that texts become."""
+"""The prefix of the names of the modules that are created."""
 
 WHERE: Final = "from_code"
 
@@ -42,29 +39,27 @@ def from_code(
     category: str = "",
     examples: tuple[Example, ...] = (),
 ) -> ToolImplementation:
-    """Return the tool that a function describes which stands in a text of Python.
+    """Execute Python source and return the tool for a function in it.
 
-    **The text is run, here and now, with everything that this process may do.** No policy, grant or sandbox stands
-    before that. Nothing but a call of this function does it: no plugin, no importer, no docstring, no annotation.
+    **The source runs immediately and with all permissions of this process.** No policy, grant or sandbox applies. Only
+    a direct call of this function runs source code; no plugin, importer, docstring or annotation does.
 
-    The text is a module of its own, with one namespace, so that its functions find each other and themselves. It stays
-    in ``sys.modules``, as a file that was imported does, and its lines are shown in tracebacks.
+    The source becomes a separate module with its own namespace, so its functions can call each other and themselves.
+    The module stays in ``sys.modules`` like any imported file, and its lines appear in tracebacks.
 
     Args:
-        text: What a module would hold.
-        func_name: Which function is meant; it may be left out where the text has one only that does not begin with
-            ``_`` and is not imported.
-        env: What the text finds under these names; it is not changed.
-        group: The group of the tool; this and all that follows is as for `tool`.
+        text: The source code of a module.
+        func_name: The function to use. It may be omitted if the source defines exactly one function whose name does not
+            start with ``_``; imported functions do not count.
+        env: Names that are available to the source. The mapping is not modified.
+        group: The group of the tool; this and the following arguments are the same as for `tool`.
 
     Raises:
-        SpecError: The text is no Python, raises something, has no such function, or there can be no such tool.
+        SpecError: The source is not valid Python, raises an exception or lacks the function, or the tool is invalid.
 
     >>> half = from_code("def half(n: float) -> float: return n / 2", group="sums")
     >>> half.name, half.func(None, 3.0)
     ('sums.half', 1.5)
-
-    Source: contract section 1; AH-8.
     """
     options = {"group": group, "name": name, "policy": policy, "description": description, "when_to_use": when_to_use}
     require_options(WHERE, **options, category=category, examples=examples)
@@ -84,10 +79,10 @@ def from_code(
 def made_from(
     text: str, func_name: str | None, env: Mapping[str, Any] | None, make: Callable[[Callable[..., Any]], Made]
 ) -> Made:
-    """Return what *make* makes of the function that stands in a text of Python; **the text is run**, as above.
+    """Execute Python source and return the result of *make* for a function in it. **The source is executed**, as above.
 
     Raises:
-        SpecError: The text is no Python, raises something or has no such function, or nothing can be made of it.
+        SpecError: The source is not valid Python, raises an exception or lacks the function, or *make* fails.
     """
     require(WHERE, text=(text, STRING), func_name=(func_name, optional(STRING)), env=(env, optional(BY_NAME)))
     given = dict(env or {})
@@ -100,7 +95,7 @@ def made_from(
 
 
 def _run(text: str, env: dict[str, Any]) -> ModuleType:
-    """Return a module of a new name in which the text has been run; where that raises, nothing of it is left."""
+    """Return a new module in which the source has been executed; if it raises, nothing is left behind."""
     module = ModuleType(f"{PREFIX}{os.urandom(8).hex()}")
     module.__dict__.update(env, __name__=module.__name__, __file__=_file(module))
     code = _compiled(text, _file(module))
@@ -110,7 +105,7 @@ def _run(text: str, env: dict[str, Any]) -> ModuleType:
         exec(code, module.__dict__)
     except (Exception, SystemExit) as error:
         _forget(module)
-        raise SpecError(WHERE, [f"the text raised {type_name(error)}"]) from error
+        raise SpecError(WHERE, [f"the source raised {type_name(error)}"]) from error
     except BaseException:
         _forget(module)
         raise
@@ -122,13 +117,17 @@ def _compiled(text: str, file: str) -> CodeType:
         return compile(text, file, "exec", dont_inherit=True)
     except SyntaxError as error:
         line = "" if error.lineno is None else f", line {error.lineno}"
-        raise SpecError(WHERE, [f"the text is no Python: {error.msg}{line}"]) from error
-    except (ValueError, MemoryError, RecursionError) as error:  # a null character, or more than the parser holds
-        raise SpecError(WHERE, [f"the text is no Python ({type_name(error)})"]) from error
+        raise SpecError(WHERE, [f"the source is not valid Python: {error.msg}{line}"]) from error
+    except (
+        ValueError,
+        MemoryError,
+        RecursionError,
+    ) as error:  # a null character, or source that exceeds the limits of the parser
+        raise SpecError(WHERE, [f"the source is not valid Python ({type_name(error)})"]) from error
 
 
 def _file(module: ModuleType) -> str:
-    """Return what stands for the file of a module: the angle brackets say that there is none."""
+    """Return the pseudo file name of a module; angle brackets mark that there is no file."""
     return f"<{module.__name__}>"
 
 
@@ -154,7 +153,7 @@ def _chosen(module: ModuleType, func_name: str | None, env: Mapping[str, Any]) -
 def _missing(func_name: str | None, own: list[str]) -> str:
     names = ", ".join(map(shown, own))
     if func_name is not None:
-        return f"no callable named {shown(func_name)}; {f'there is {names}' if own else 'there is none'}"
+        return f"no callable named {shown(func_name)}; {f'available: {names}' if own else 'the source defines none'}"
     if own:
-        return f"multiple callables found: {names}; say which one is meant by func_name"
-    return "no callable found; write a function, as in def count(text: str) -> int"
+        return f"multiple callables found: {names}; choose one with func_name"
+    return "no callable found; define a function, such as def count(text: str) -> int"

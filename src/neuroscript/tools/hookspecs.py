@@ -1,14 +1,11 @@
-"""Hooks: where a plugin brings tools or refuses a call, and what it is told of calls, of tools and of an engine's end.
+"""Hook specifications: how plugins contribute tools, refuse calls, and observe calls, tools and the end of an engine.
 
-A plugin is a module, or an object whose class has such methods; `hookimpl` marks each. A hook is a plain function that
-takes the arguments that it wants of those below, by their names; nobody awaits it. It is called on the thread of the
-call, so what takes long is better put aside.
+A plugin is a module, or an object whose class defines hook methods; each is marked with `hookimpl`. A hook is a plain
+function that accepts any of the documented arguments by name. It is not awaited. It runs on the thread of the call, so
+it must hand off slow work.
 
-pluggy registers and orders them, and whatever it would pass over in silence is a fault here: a gate that is never asked
-stands open. What is called then are plain functions (`hooks.py`), for a call must not pay pluggy's dispatch.
-
-Source: contract section 5; design.md, rules 4 and 5; peers.md row "hook raising an unexpected error"; performance.md
-part 2.
+pluggy registers and orders the hooks. Mistakes that pluggy ignores raise an error here, because a decision hook that is
+never called would permit every call. Calls invoke plain functions and so avoid the cost of pluggy's dispatch.
 """
 
 from __future__ import annotations
@@ -35,16 +32,15 @@ PREFIX: Final = f"{PROJECT}_"
 
 hookspec: Final = pluggy.HookspecMarker(PROJECT)
 hookimpl: Final = pluggy.HookimplMarker(PROJECT)
-"""Marks a function of a plugin as a hook; ``tryfirst=True`` and ``trylast=True`` move it within the order."""
+"""Marks a function of a plugin as a hook; ``tryfirst=True`` and ``trylast=True`` change its place in the order."""
 
 
 @hookspec
 def neuroscript_toolsets() -> Iterable[Toolset]:  # type: ignore[empty-body]
-    """Bring tools that are computed; asked once, when the plugin is added to an engine.
+    """Provide computed tools. It is called once, when the plugin is added to an engine.
 
     Returns:
-        A list of toolsets. The engine takes all their tools, or, where something is wrong with one, nothing of the
-        plugin.
+        A list of toolsets. If one of them is invalid, the engine uses nothing of the plugin.
 
     >>> from neuroscript import Toolset, ToolSpec
     >>> class Stations:
@@ -64,17 +60,17 @@ def neuroscript_toolsets() -> Iterable[Toolset]:  # type: ignore[empty-body]
 
 @hookspec
 def neuroscript_decide(call: PendingCall) -> object:
-    """Refuse a call, or let it pass; asked when it fits and nothing else has refused it.
+    """Refuse or permit a call. It is called if the arguments are valid and no other rule has refused the call.
 
     Args:
-        call: The call with the very values that its tool would get; what is changed in it changes nothing.
+        call: The call with the exact values for the tool. Changes to it have no effect.
 
     Returns:
-        None or True to let it pass, or a sentence that says why not. A `Decision` or a `PolicyError` says besides who
-        could make the call succeed. Whatever else is returned refuses, and so does whatever is raised: a gate that
-        does not work stays shut. Its sentence may be read by a model, and holds no value that must not be.
+        None or True to permit the call, or a sentence with the reason for refusing it. A `Decision` or a `PolicyError`
+        can also say who can make the call succeed. Any other result, and any exception, refuses the call, so a broken
+        hook never permits one. A model may read the sentence, so it must not contain confidential values.
 
-    The first hook that refuses decides, with the code ``policy.hook``, or ``policy.fault`` where it does not work.
+    The first hook that refuses decides, with the code ``policy.hook``, or ``policy.fault`` if the hook is broken.
 
     >>> class NoLargeRefunds:
     ...     @hookimpl
@@ -86,10 +82,10 @@ def neuroscript_decide(call: PendingCall) -> object:
 
 @hookspec
 def neuroscript_call_started(record: CallRecord) -> None:
-    """Take notice that a call begins; its tool runs next, whatever this does.
+    """Observe the start of a call. The tool runs next, whatever this hook does.
 
     Args:
-        record: Of the kind ``"intent"``; its code is ``""``.
+        record: A record of kind ``"intent"`` with the code ``""``.
 
     >>> class Announcing:
     ...     @hookimpl
@@ -100,10 +96,10 @@ def neuroscript_call_started(record: CallRecord) -> None:
 
 @hookspec
 def neuroscript_call_finished(record: CallRecord) -> None:
-    """Take notice that a call has ended, or was refused; it ends like this, whatever this does.
+    """Observe the end or refusal of a call. The outcome does not depend on this hook.
 
     Args:
-        record: Of the kind ``"outcome"``, or ``"refused"`` where the call never began, with its code.
+        record: A record of kind ``"outcome"``, or ``"refused"`` if the call never started, with its code.
 
     >>> class Failures:
     ...     def __init__(self):
@@ -118,11 +114,11 @@ def neuroscript_call_finished(record: CallRecord) -> None:
 
 @hookspec
 def neuroscript_tool_registered(tool: ToolInfo, origin: str) -> None:
-    """Take notice of a tool that an engine has from now on.
+    """Observe that a tool was added to an engine.
 
     Args:
-        tool: Its spec and its policy. There is no function in it: the engine's line is the only way to call it.
-        origin: The distribution or file that brought it, or ``host``.
+        tool: The spec and policy. It contains no function, because tools can be called only through the engine.
+        origin: The distribution or file that provides the tool, or ``host``.
 
     >>> class Pinned:
     ...     @hookimpl
@@ -133,10 +129,10 @@ def neuroscript_tool_registered(tool: ToolInfo, origin: str) -> None:
 
 @hookspec
 def neuroscript_engine_closed(left: tuple[str, ...]) -> None:
-    """Take notice that an engine has been closed; nothing more is told of it.
+    """Observe that an engine was closed. No other hook is called for it afterwards.
 
     Args:
-        left: The tools whose calls had not ended, in order.
+        left: The names of tools whose calls had not ended, in order.
 
     >>> class Farewell:
     ...     @hookimpl
@@ -160,35 +156,35 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     REGISTERED: ("tool", "origin"),
     CLOSED: ("left",),
 }
-"""What each hook is called with, in order."""
+"""The arguments of each hook, in order."""
 
 PLACES: Final = ("tryfirst", "trylast")
-"""What `hookimpl` may say of a hook's place in the order."""
+"""The options of `hookimpl` for the order."""
 
 Function = Callable[..., Any]
 
 
 @attrs.frozen
 class Hook:
-    """One hook of one plugin, by their names."""
+    """One hook of one plugin, by name."""
 
     plugin: str
     name: str
 
 
 class Plugins:
-    """Plugins, looked through and registered.
+    """Validated and registered plugins.
 
     Args:
         plugins: Modules and objects that have hooks.
 
     Attributes:
-        given: They themselves, in the order in which they were given.
-        names: What they are called.
+        given: The plugins, in the order in which they were passed.
+        names: Their names.
 
     Raises:
-        PluginError: One is no plugin; all that is wrong with it is said.
-        SpecError: *plugins* are none, but something else.
+        PluginError: One of them is not a valid plugin; the message contains every problem.
+        SpecError: *plugins* is not a list of plugins.
     """
 
     def __init__(self, plugins: Iterable[object]) -> None:
@@ -200,23 +196,23 @@ class Plugins:
         for index, plugin in enumerate(self.given):
             name = self._new_name(plugin)
             if any(plugin is each for each in self.given[:index]):
-                raise PluginError(name, "it is given twice")
+                raise PluginError(name, "it was passed twice")
             self._add(plugin, name)
 
     def of(self, hook: str) -> dict[Hook, Function]:
-        """Return the functions of one hook in pluggy's order; no two are one object, and each takes all arguments."""
+        """Return the functions for one hook in pluggy's order. Each is a distinct object and accepts all arguments."""
         found = reversed(getattr(self._manager.hook, hook).get_hookimpls())
         hooks = [Hook(each.plugin_name, hook) for each in found]
         return {each: self._functions[each] for each in hooks}
 
     @property
     def options(self) -> dict[str, dict[str, bool]]:
-        """The hooks that there are, and of each whether it wants to be the first or the last of them."""
+        """The hooks, and whether each is to be called first or last."""
         found = ((name, getattr(self._manager.hook, name).get_hookimpls()) for name in ARGUMENTS)
         return {name: {each: getattr(hooks[0], each) for each in PLACES} for name, hooks in found if hooks}
 
     def _new_name(self, plugin: object) -> str:
-        """Return what a plugin is called; a second one of that name is called by its number, too."""
+        """Return the name of a plugin, with a number if another plugin has the same name."""
         own = plugin.__name__ if isinstance(plugin, (ModuleType, type)) else type_name(plugin)
         names = (shown(own) if number == 1 else f"{shown(own)} {number}" for number in range(1, sys.maxsize))
         name = next(name for name in names if name not in self.names)
@@ -230,9 +226,11 @@ class Plugins:
             if not faults:
                 self._manager.register(plugin, name)
         except Exception as error:
-            if isinstance(error, ValueError) and self._manager.is_registered(plugin):  # it equals one
-                raise PluginError(name, "it is given twice") from error
-            raise PluginError(name, f"its hooks can not be looked at ({type_name(error)})") from error
+            if isinstance(error, ValueError) and self._manager.is_registered(
+                plugin
+            ):  # it compares equal to a registered one
+                raise PluginError(name, "it was passed twice") from error
+            raise PluginError(name, f"its hooks cannot be inspected ({type_name(error)})") from error
         if faults:
             raise PluginError(name, "; ".join(faults))
         for each in found:
@@ -249,7 +247,7 @@ def _several(plugins: Any) -> Iterable[object]:
 
 @attrs.frozen(eq=False)
 class _Marked:
-    """A function of a plugin that is marked as a hook: where it was found, which hook it is, and pluggy's options."""
+    """A function marked as a hook: where it was found, which hook it implements, and pluggy's options."""
 
     attribute: str
     hook: str
@@ -258,16 +256,16 @@ class _Marked:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The arguments that it wants."""
+        """The arguments that it accepts."""
         return tuple(inspect.signature(self.function).parameters)
 
     def direct(self) -> Function:
-        """Return the function itself where it takes all arguments of the hook in order, else one that picks."""
+        """Return the function itself if it accepts all arguments of the hook in order, otherwise an adapter."""
         wanted = ARGUMENTS[self.hook]
         return self.function if self.takes[: len(wanted)] == wanted else self.picking()
 
     def picking(self) -> Function:
-        """Return a function of its own that takes all arguments of the hook, and hands on those that are wanted."""
+        """Return an adapter that accepts all arguments of the hook and passes on those that the function accepts."""
         wanted, function = ARGUMENTS[self.hook], self.function
         places = [wanted.index(name) for name in self.takes if name in wanted]
 
@@ -286,15 +284,15 @@ def _marked(plugin: object, manager: pluggy.PluginManager) -> Iterator[_Marked]:
 
 
 def _unmarked(plugin: object, found: list[_Marked]) -> Iterator[str]:
-    """Yield a sentence for each hook that pluggy would pass over in silence, and so leave a gate open."""
+    """Yield a sentence for each hook that pluggy would ignore, because an ignored decision hook permits every call."""
     marked = {each.attribute for each in found}
     for name in dir(plugin):
         if name in marked or not name.startswith(PREFIX):
             continue
         if name in ARGUMENTS or inspect.isroutine(inspect.getattr_static(plugin, name)):
-            yield f"{name} is no function that @hookimpl marks"
+            yield f"{name} is not marked with @hookimpl"
     if not found:
-        yield "it has no hook; @hookimpl marks one"
+        yield "it has no hooks; mark one with @hookimpl"
 
 
 def _faults(found: list[_Marked]) -> Iterator[str]:
@@ -304,7 +302,7 @@ def _faults(found: list[_Marked]) -> Iterator[str]:
             if not each.options.get("optionalhook"):
                 alike = near(each.hook, ARGUMENTS)
                 hint = f"; did you mean {alike[0]}?" if alike else ""
-                yield f"no hook is called {shown(each.hook)}{hint}"
+                yield f"unknown hook {shown(each.hook)}{hint}"
             continue
         if each.hook in seen:
             yield f"it has {each.hook} twice"
@@ -315,20 +313,20 @@ def _faults(found: list[_Marked]) -> Iterator[str]:
 def _form_faults(each: _Marked) -> Iterator[str]:
     function = each.function
     if each.options.get("wrapper") or each.options.get("hookwrapper"):
-        yield f"{each.hook} is a wrapper, which could swallow what another plugin refuses; write a plain function"
+        yield f"{each.hook} is a wrapper, which could override another plugin's refusal; use a plain function"
     elif any(is_kind(function) for is_kind in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)):
-        yield f"{each.hook} is a coroutine function, and nobody awaits a hook; write a plain function"
+        yield f"{each.hook} is a coroutine function, but hooks are not awaited; use a plain function"
     elif inspect.isgeneratorfunction(function):
-        yield f"{each.hook} is a generator function, of which nothing would run; write a plain function"
+        yield f"{each.hook} is a generator function, whose body would never run; use a plain function"
     elif not callable(function):
-        yield f"{each.hook} can not be called"
+        yield f"{each.hook} is not callable"
     elif not all(_is_given(each.hook, parameter) for parameter in inspect.signature(function).parameters.values()):
         wanted = ", ".join(ARGUMENTS[each.hook])
         yield f"{each.hook} may take ({wanted}), not ({', '.join(map(shown, each.takes))})"
 
 
 def _is_given(hook: str, parameter: inspect.Parameter) -> bool:
-    """Tell whether a parameter gets what its name says; one that has a default and no such name is left alone."""
+    """Return whether a parameter is valid: a hook argument without a default, or another name with a default."""
     positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     if parameter.name in ARGUMENTS[hook]:
         return positional and parameter.default is parameter.empty

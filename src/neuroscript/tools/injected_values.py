@@ -1,7 +1,4 @@
-"""What a function gets for arguments that no caller gives: taken in the call, checked, and held to the policy.
-
-Source: issue "Authoring", injected arguments; seed-systems.md rows AH-13, AH-70.
-"""
+"""Values of injected arguments at call time: resolved, coerced, and checked against the policy."""
 
 from __future__ import annotations
 
@@ -23,21 +20,21 @@ from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.injection_sources import Lacking, Late, Resolver
 
 SecretValues = Callable[[ToolSpec, Sequence[Any]], Iterable[Any]]
-"""Gives the secret ones of the values of a spec."""
+"""Returns the secret values among the values of a spec."""
 
-WHOSE: Final = "its host gives this argument"
-"""What a caller is told, who can do nothing about it."""
+WHOSE: Final = "the host supplies this argument"
+"""Tells the caller that only the host can fix the problem."""
 
 
 def exact_of(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem | str]]:
-    """Return the exact value of an argument, and what is wrong with it; `UNSET` stands for none that is given."""
+    """Return the exact value of an argument and its problems. `UNSET` means that there is no value."""
     walk = Walk(LAX)
     faults: list[Problem | str] = []
     rules = Rules((arg,), further=arg) if many else Rules(whole=arg)
     if many:
         items = list(value) if isinstance(value, (list, tuple)) else [] if value is UNSET else [value]
         exact: Any = [walk.limited(further, arg, each, ((None, arg.name), index)) for index, each in enumerate(items)]
-        faults = ["at least one value is needed"] if arg.required and not items else []
+        faults = ["at least one value is required"] if arg.required and not items else []
     else:
         exact = absent(walk, arg, ROOT) if value is UNSET else walk.limited(given, arg, value, ROOT)
     return None if exact is ABSENT else exact, [*faults, *problems_of(walk, rules)[:LISTED]]
@@ -45,15 +42,15 @@ def exact_of(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem
 
 @attrs.frozen(eq=False, repr=False)
 class Filling:
-    """Arguments that no caller sees.
+    """The injected arguments of a tool.
 
     Attributes:
-        spec: The tool with them.
-        fixed: The exact value of each that always has the same, by its place.
-        late: Where each of the others comes from, by its place.
-        templates: The needs that are known in a call alone.
-        others: The needs in which none of the late ones is named.
-        secret_values: Gives the secret ones of the values of a spec.
+        spec: The full spec, including injected arguments.
+        fixed: The exact values of arguments with a constant value, by position.
+        late: The sources of the other arguments, by position.
+        templates: The needs that depend on values known only during a call.
+        others: The needs that do not.
+        secret_values: Returns the secret values among the values of a spec.
     """
 
     spec: ToolSpec
@@ -65,20 +62,20 @@ class Filling:
 
     @property
     def last(self) -> int:
-        """How many arguments stand before those of a variadic tool."""
+        """How many arguments precede the variadic one."""
         return len(self.spec.args) - self.spec.variadic
 
     def is_tail(self, index: int) -> bool:
-        """Tell whether an argument is the variadic one."""
+        """Return whether an argument is the variadic one."""
         return self.spec.variadic and index == self.last
 
     @property
     def has_tail(self) -> bool:
-        """Whether the variadic argument is one of them."""
+        """Whether the variadic argument is injected."""
         return self.spec.variadic and (self.last in self.fixed or self.last in self.late)
 
     def secrets(self) -> tuple[Any, ...]:
-        """Return the values that are secret, or what is secret in them, of those that are known."""
+        """Return the secret values, or the secret parts of values, among the constants."""
         return tuple(each for index, value in self.fixed.items() for each in self._secret_in(index, value))
 
     def _secret_in(self, index: int, value: Any) -> Iterable[Any]:
@@ -89,18 +86,18 @@ class Filling:
         return value if self.is_tail(index) else [value]
 
     def values(self, rt: Any, visible: Sequence[Any]) -> list[Any]:
-        """Return all values for the function, those that no caller gave fresh.
+        """Return all values for the function, with fresh values for the injected arguments.
 
         Raises:
-            ToolFailed: The host gives nothing for one of them, or nothing that fits.
-            PolicyError: With these values the tool needs what it may not.
+            ToolFailed: The host supplies no value for an argument, or an invalid one.
+            PolicyError: With these values, the tool needs a capability that is not granted.
         """
         if not self.late:
             return [*self._woven(self.fixed, visible)]
         return self._settled(rt, {index: self._asked(index, rt) for index in self.late}, visible)
 
     async def awaited(self, rt: Any, visible: Sequence[Any]) -> list[Any]:
-        """Return the same for a function that is awaited; what a resolver gives may have to be awaited too."""
+        """Return the same for a coroutine function; the result of a resolver is awaited if necessary."""
         found = {}
         for index in self.late:
             raw = self._asked(index, rt)
@@ -113,7 +110,7 @@ class Filling:
         return self._settled(rt, found, visible)
 
     def _asked(self, index: int, rt: Any) -> Any:
-        """Return what a source gives, or the `Lacking` that says what is not there."""
+        """Return the value from a source, or the `Lacking` exception that names what is missing."""
         try:
             return self.late[index].found(rt)
         except Lacking as lacking:
@@ -122,7 +119,7 @@ class Filling:
             raise self._failure(index, error) from error
 
     def _failure(self, index: int, error: Exception) -> Exception:
-        """Return what is told of a source that raised something; what it says to a caller on purpose stays."""
+        """Return the error for a failed source. An error that the source raised for the caller is unchanged."""
         if isinstance(error, (CallError, LentError)):
             return error
         return self._refusal("inject.failed", [(index, f"its source failed ({type_name(error)})")])
@@ -132,7 +129,7 @@ class Filling:
         return ToolFailed("; ".join(texts), code=code, retry="host")
 
     def _settled(self, rt: Any, found: dict[int, Any], visible: Sequence[Any]) -> list[Any]:
-        """Return all values, where those that were found fit and the tool may do what they lead to."""
+        """Return all values if the resolved ones are valid and the tool has the capabilities that they require."""
         fresh = dict(self.fixed)
         faults: list[tuple[int, str]] = []
         for index, raw in found.items():
@@ -147,21 +144,21 @@ class Filling:
         return values
 
     def _fitted(self, index: int, raw: Any) -> tuple[Any, list[str]]:
-        """Return the exact value of what was found, and what is wrong with it."""
+        """Return the exact value of a resolved value, and its problems."""
         arg = self.spec.args[index]
         if isinstance(raw, Lacking):
-            return None, [f"expected {expected(arg)}, got nothing, for {raw}"]
+            return None, [f"expected {expected(arg)}, got nothing: {raw}"]
         try:
             exact, problems = exact_of(arg, raw, self.is_tail(index))
             return exact, [*map(_fault, problems)]
-        except Exception as error:  # it was changed while it was read
+        except Exception as error:  # another thread changed it during the coercion
             raise self._failure(index, error) from error
         finally:
-            if inspect.iscoroutine(raw):  # which nobody is going to await
+            if inspect.iscoroutine(raw):  # close it, because nothing will await it
                 raw.close()
 
     def _hide(self, rt: Any, fresh: Mapping[int, Any]) -> None:
-        """Let nobody see the secret ones of the values from now on."""
+        """Register the secret values for redaction."""
         hide = getattr(rt, "_hide", None)
         for index in self.late:
             if hide is not None and self.spec.args[index].holds_secret:
@@ -169,7 +166,7 @@ class Filling:
                     hide(each)
 
     def _hold_to_needs(self, rt: Any, values: Sequence[Any]) -> None:
-        """Hold the tool to what it needs for these values; raise a `PolicyError` where it may not have that."""
+        """Check the capabilities that the tool needs for these values; raise a `PolicyError` if one is not granted."""
         try:
             needs = [need for template in self.templates for need in template.fill(values)]
         except ArgumentError as error:
@@ -190,12 +187,12 @@ class Filling:
 
 
 def _fault(problem: Problem | str) -> str:
-    """Return what is wrong, without the place in the value: its keys are the host's."""
+    """Return a problem without the place within the value, because its keys belong to the host."""
     return problem if isinstance(problem, str) else f"expected {problem.expected}, got {problem.got}"
 
 
 def filled(func: Callable[..., Any], filling: Filling, is_coroutine: bool) -> Callable[..., Any]:
-    """Return a function of the visible arguments alone."""
+    """Return a function that takes only the visible arguments."""
     if is_coroutine:
 
         async def awaited(rt: Any, *values: Any) -> Any:

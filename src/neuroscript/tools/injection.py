@@ -1,9 +1,7 @@
-"""Arguments that no caller sees or sets, for their host gives them: a tool without them.
+"""Injected arguments: the host supplies their values, and callers can neither see nor set them.
 
-What is known when the tool is made goes into its needs. A tool is taken as `attrs` sees it, so that this stands below
-the tools themselves; `filling` has what its function gets.
-
-Source: issue "Authoring", injected arguments; seed-systems.md rows AH-9 to AH-17, AH-47, AH-70.
+Constant values are also filled into the needs of the tool. Tools are handled as generic attrs classes, so that this
+module does not depend on the tool class; `injected_values` resolves the values in each call.
 """
 
 from __future__ import annotations
@@ -26,17 +24,17 @@ from neuroscript.tools.injected_values import Filling, SecretValues, exact_of, f
 from neuroscript.tools.injection_sources import Late, Resolver, Secret, Source, Value
 
 OF_ARGUMENTS: Final = ("arg.", "coercion.", "limit.")
-"""How the codes of errors begin that arguments alone make."""
+"""The prefixes of error codes that depend only on arguments."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Injection:
-    """How a tool came to have fewer arguments.
+    """The record of a tool's injected arguments.
 
     Attributes:
-        base: The tool with all of them.
-        sources: By the name of each that was taken out, where it comes from.
-        needs: What the tool needed from then on.
+        base: The tool with all arguments.
+        sources: The source of each injected argument, by name.
+        needs: The needs of the tool after the injection.
     """
 
     base: Any
@@ -45,11 +43,12 @@ class Injection:
 
 
 def injecting(tool: Any, sources: Mapping[str, Source], secret_values: SecretValues) -> Any:
-    """Return a tool without some of its arguments; its function gets for them what *sources* give in each call.
+    """Return a tool without some of its arguments; *sources* supply their values in each call.
 
     Raises:
-        SpecError: With all that is wrong: it has no such argument, a value does not fit, an argument is made into an
-            instance of a class, or a coroutine function is to give an argument of a function that is none.
+        SpecError: With every problem: an unknown argument, an invalid value, an argument that is converted to a class,
+        or
+            an async resolver for a tool with a regular function.
     """
     if not sources:
         return tool
@@ -75,15 +74,15 @@ def injecting(tool: Any, sources: Mapping[str, Source], secret_values: SecretVal
 
 
 def restoring(tool: Any, names: Sequence[str], secret_values: SecretValues) -> Any:
-    """Return a tool in which callers set these arguments again; other changes that were made since then stay.
+    """Return a tool in which callers set these arguments again. Other changes since the injection are preserved.
 
     Raises:
-        SpecError: One of them is not injected, or none is named.
+        SpecError: One of them is not injected, or there are no names.
     """
     sources = injected(tool)
     faults = [f"{shown(name)} is not injected{_alike(name, sources)}" for name in names if name not in sources]
     if faults or not names:
-        raise SpecError(tool.name, faults or ["name the arguments that callers are to set again"])
+        raise SpecError(tool.name, faults or ["name the arguments to restore"])
     while tool.injection is not None:
         tool = _base(tool)
     left = {name: source for name, source in sources.items() if name not in names}
@@ -91,16 +90,16 @@ def restoring(tool: Any, names: Sequence[str], secret_values: SecretValues) -> A
 
 
 def injected(tool: Any) -> dict[str, Source]:
-    """Return where each argument comes from that a tool does not show, by name."""
+    """Return the source of each injected argument, by name."""
     if tool.injection is None:
         return {}
     return {**injected(tool.injection.base), **tool.injection.sources}
 
 
 def _base(tool: Any) -> Any:
-    """Return what a tool was before, with the name, the words and the policy that it has by now.
+    """Return the tool before injection, with its current name, descriptions and policy.
 
-    Of needs that were changed since then none is lost, for some may name what callers set again.
+    Needs that were changed in the meantime are all preserved, because some may refer to restored arguments.
     """
     base, now = tool.injection.base, tool.policy
     needs = base.policy.capabilities
@@ -113,20 +112,20 @@ def _base(tool: Any) -> Any:
 
 
 def _schema_without(spec: ToolSpec, names: Mapping[str, Any]) -> str:
-    """Return the schema that others wrote, without some of the arguments."""
+    """Return the imported schema without some of the arguments."""
     if not spec.schema:
         return ""
     from neuroscript.coercion.json_schema import without
 
     schema = without(spec.schema, names)
     if schema is None:
-        text = "its schema asks something of several arguments together; none can be injected"
+        text = "its schema constrains several arguments together, so none can be injected"
         raise SpecError(spec.full_name, [text])
     return schema
 
 
 def _bound(tool: Any, sources: Mapping[str, Any]) -> dict[int, Any]:
-    """Return the exact value of each argument that always has the same, by its place; of a variadic one a list."""
+    """Return the exact value of each constant argument, by position; a list for a variadic one."""
     spec: ToolSpec = tool.spec
     names, gone = [arg.name for arg in spec.args], injected(tool)
     faults = [_unknown(name, names, gone) for name in sources if name not in names]
@@ -146,7 +145,7 @@ def _bound(tool: Any, sources: Mapping[str, Any]) -> dict[int, Any]:
 
 def _unknown(name: str, names: Sequence[str], gone: Mapping[str, Source]) -> str:
     if name in gone:
-        return f"{shown(name)} is injected already; restore it first"
+        return f"{shown(name)} is already injected; restore it first"
     return f"it has no argument {shown(name)}{_alike(name, names)}"
 
 
@@ -159,13 +158,13 @@ def _faults(arg: ArgSpec, source: object, is_coroutine: bool) -> Iterator[str]:
     if not isinstance(source, Source):
         yield f"{arg.name}: expected a source, such as Value(…) or Variable(…), got {type_name(source)}"
     elif arg.cls is not None:
-        yield f"{arg.name} is made into a {arg.cls.__name__}; it can not be hidden"
+        yield f"{arg.name} is converted to {arg.cls.__name__} and cannot be hidden"
     elif isinstance(source, Resolver) and source.is_coroutine and not is_coroutine:
-        yield f"{arg.name}: a resolver that is awaited is for a tool whose function is a coroutine function"
+        yield f"{arg.name}: an async resolver requires a tool with an async function"
 
 
 def _templates(tool: Any, places: Iterable[int]) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
-    """Return the templates of the needs that are known in a call alone, and those of the others."""
+    """Return the templates of needs that depend on values known only during a call, and the other templates."""
     names = {arg.name: index for index, arg in enumerate(tool.spec.args)}
     found: tuple[list[Template], list[Template]] = ([], [])
     for text, template in zip(tool.policy.capabilities, tool.templates, strict=True):
@@ -175,17 +174,17 @@ def _templates(tool: Any, places: Iterable[int]) -> tuple[tuple[Template, ...], 
 
 
 def _argument(name: str, known: Mapping[str, Any]) -> str:
-    """Return the argument that a place of a template names; an argument's own name may hold a dot."""
+    """Return the argument that a placeholder refers to. Argument names may contain dots."""
     return name if name in known else name.rpartition(".")[0]
 
 
-# What is left of examples and needs
+# Examples and needs without the injected arguments
 
 
 def _example(example: Example, filling: Filling) -> Example | None:
-    """Return an example without these arguments; None where it says something of them that may not be so.
+    """Return an example without these arguments, or None if it states values for them that may differ.
 
-    What comes of a call is not known where a value of it is not.
+    The result of a call is unknown if one of its values is.
     """
     args, fixed, last = filling.spec.args, filling.fixed, filling.last
     hidden = {*fixed, *filling.late}
@@ -205,14 +204,14 @@ def _example(example: Example, filling: Filling) -> Example | None:
 
 
 def _said(filling: Filling, given: Sequence[Any] | Mapping[str, Any], index: int) -> Any:
-    """Return what an example says of an argument, or `UNSET`; of a variadic one all that it says."""
+    """Return the value of an argument in an example, or `UNSET`; for a variadic argument, all of its values."""
     if isinstance(given, Mapping):
         return given.get(filling.spec.args[index].name, UNSET)
     return given[index:] if filling.is_tail(index) else [*given[index : index + 1], UNSET][0]
 
 
 def _needs(texts: Iterable[str], filling: Filling) -> Iterator[str]:
-    """Yield what stands for the needs of a tool, and those of its sources."""
+    """Yield the updated needs of a tool, and those of its sources."""
     for text in texts:
         yield from _need(text, filling)
     for source in filling.late.values():
@@ -221,9 +220,9 @@ def _needs(texts: Iterable[str], filling: Filling) -> Iterator[str]:
 
 
 def _need(text: str, filling: Filling) -> Iterator[str]:
-    """Yield what stands for a need: known values are filled in, and ``*`` stands for those that are not.
+    """Yield the updated forms of a need: constants are filled in, and ``*`` replaces values that are not yet known.
 
-    A slice of no elements leaves none.
+    An empty slice yields nothing.
     """
     resource, verbs, scopes = parts(text)
     head = f"{resource}:{','.join(verbs)}"
@@ -235,7 +234,7 @@ def _need(text: str, filling: Filling) -> Iterator[str]:
 
 
 def _scopes(scope: str, filling: Filling) -> Iterator[str | None]:
-    """Yield a scope with the values in it, None for the whole resource, as a template is filled."""
+    """Yield each scope with its values filled in; None means the whole resource."""
     texts: list[str | None] = [""]
     for text, name in slots(scope):
         pieces = [text] if name is None else _pieces(name, filling)
@@ -244,7 +243,7 @@ def _scopes(scope: str, filling: Filling) -> Iterator[str | None]:
 
 
 def _pieces(name: str, filling: Filling) -> list[str | None]:
-    """Return what stands for a place of a template: its values, or the place itself where callers fill it."""
+    """Return the replacements for a placeholder: its values, or the placeholder itself if callers fill it."""
     places = {arg.name: index for index, arg in enumerate(filling.spec.args)}
     known = _argument(name, places)
     index = places[known]
@@ -259,7 +258,7 @@ def _pieces(name: str, filling: Filling) -> list[str | None]:
 
 
 def _scope_text(spec: ToolSpec, arg: ArgSpec, value: Any, is_place: bool) -> str | None:
-    """Return a value as it stands in a scope, escaped, so that it is read as what it is."""
+    """Return a value in the form of a scope, escaped so that it is read literally."""
     if value is None:
         return None
     try:

@@ -1,8 +1,6 @@
-"""Where an argument comes from that no caller gives: a value, a function, a variable, a state, a secret.
+"""Sources of injected arguments: constants, functions, session variables, host state and secrets.
 
-Nothing that a source gives is kept from one call to the next.
-
-Source: seed-systems.md rows AH-9 to AH-17, AH-69, AH-70.
+Values from a source are never reused by another call.
 """
 
 from __future__ import annotations
@@ -17,26 +15,26 @@ from neuroscript.coercion.parameters import BY_NAME, FUNCTION, STRING, WORD, For
 from neuroscript.io.text import shown
 
 NOTHING: Final = object()
-"""Stands for what is not there; no host and no tool can have it."""
+"""Marks a missing value; hosts and tools have no access to it."""
 
 
 HELD: Final = Form(
-    "a mapping with strings as keys, or a function that returns one",
+    "a mapping with string keys, or a function that returns one",
     lambda each: BY_NAME.accepts(each) or callable(each),
 )
-KEY: Final = Form("names with dots between them, as in config.api.key", STRING.accepts, lambda key: all(key.split(".")))
+KEY: Final = Form("names separated by dots, such as config.api.key", STRING.accepts, lambda key: all(key.split(".")))
 
 
 class Lacking(Exception):
-    """A source has nothing to give; its text says what is not there."""
+    """A source has no value; the message says what is missing."""
 
 
 @attrs.frozen
 class Value:
-    """The same value for every call.
+    """A constant value.
 
     Attributes:
-        value: It is coerced when the tool is made, and copied for each call.
+        value: The value. It is coerced when the tool is created and copied for each call.
     """
 
     value: Any = attrs.field(repr=False)
@@ -44,11 +42,12 @@ class Value:
 
 @attrs.frozen
 class Resolver:
-    """What a function gives, which is called in each call, where the tool's own function runs.
+    """The result of a function that runs in each call, on the same thread or event loop as the tool's function.
 
     Attributes:
-        resolve: Takes the Runtime of the call. A coroutine function is for tools whose own function is one. Where it
-            gives `UNSET`, the argument has its default.
+        resolve: A function of the Runtime of the call. A coroutine function requires a tool with a coroutine function.
+        If
+            it returns `UNSET`, the argument has its default.
     """
 
     resolve: Callable[[Any], Any]
@@ -58,21 +57,21 @@ class Resolver:
 
     @property
     def is_coroutine(self) -> bool:
-        """Whether the function is to be awaited."""
+        """Whether the function must be awaited."""
         func = self.resolve
         return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(type(func).__call__)
 
     def found(self, rt: Any) -> Any | Awaitable[Any]:
-        """Return what the function gives."""
+        """Return the result of the function."""
         return self.resolve(rt)
 
 
 @attrs.frozen
 class Variable:
-    """A variable of the session in which the call is made, as it is then.
+    """The current value of a variable of the session.
 
     Attributes:
-        name: That of ``rt.get_var``.
+        name: The name for ``rt.get_var``.
     """
 
     name: str
@@ -90,12 +89,13 @@ class Variable:
 
 @attrs.frozen
 class State:
-    """What stands in a mapping of the host, as it is when the call is made.
+    """The current value of a key in a mapping of the host.
 
     Attributes:
-        mapping: The mapping, which its host may change; or a function without parameters that returns it, so that the
-            whole of it can be replaced.
-        key: Where it stands: ``config.api.key`` is the ``key`` of the ``api`` of the ``config``.
+        mapping: The mapping, which the host may change, or a function without parameters that returns it, so that the
+        whole
+            mapping can be replaced.
+        key: The path: ``config.api.key`` is the ``key`` of the ``api`` of the ``config``.
     """
 
     mapping: Mapping[str, Any] | Callable[[], Mapping[str, Any]] = attrs.field(repr=False)
@@ -105,7 +105,7 @@ class State:
         require_fields("State", self, mapping=HELD, key=KEY)
 
     def found(self, rt: Any) -> Any:
-        """Return what stands there, or raise `Lacking`."""
+        """Return the value of the key, or raise `Lacking`."""
         value: Any = self.mapping if isinstance(self.mapping, Mapping) else self.mapping()
         names = self.key.split(".")
         for count, name in enumerate(names, 1):
@@ -117,10 +117,10 @@ class State:
 
 @attrs.frozen
 class Secret:
-    """A secret that the host lends; the tool needs ``secret:read:NAME`` then.
+    """A secret that the host provides. The tool then needs ``secret:read:NAME``.
 
     Attributes:
-        name: That of ``rt.secret``.
+        name: The name for ``rt.secret``.
     """
 
     name: str
@@ -129,12 +129,12 @@ class Secret:
         require_fields("Secret", self, name=WORD)
 
     def found(self, rt: Any) -> Any:
-        """Return the secret, or raise what ``rt.secret`` raises."""
+        """Return the secret, or raise the same error as ``rt.secret``."""
         return rt.secret(self.name)
 
 
 Late = Resolver | Variable | State | Secret
-"""What gives its value in a call, and not before."""
+"""Sources whose value is known only during a call."""
 
 Source = Value | Late
-"""What an argument can come from that no caller gives."""
+"""All sources of injected arguments."""

@@ -1,9 +1,7 @@
-"""Specs, policies and results to and from plain data; the one door to cattrs.
+"""Conversion of specs, policies and results to and from plain data, based on cattrs.
 
-The shape of a spec is that of upstream's own metadata export, ``name``, ``groupname``, ``args``, ``returnType`` …, with
-further keys for what upstream does not know. Whatever is wrong with data is said at once, with its path.
-
-Source: contract sections 1, 3 and 6; upstream ``toolsmeta/export.go``.
+The format of a spec is that of upstream's metadata export, ``name``, ``groupname``, ``args``, ``returnType`` and so on,
+with additional keys for other fields. Every problem with data is reported at once, with its path.
 """
 
 from __future__ import annotations
@@ -46,18 +44,18 @@ POLICY_KEYS: Final = {
     "requires_approval": "requiresApproval",
 }
 ALWAYS: Final = frozenset({"description", "required", "return_type", "requires_trust"})
-"""Fields that are written even where they say nothing, as upstream does."""
+"""Fields that are written even with their default value, as upstream does."""
 
 
 Hook = Callable[..., Any]
 
 
 class Unfit(Exception):
-    """A piece of plain data that is not what stands there; its text holds no value."""
+    """Plain data of the wrong form; the message contains no value."""
 
 
 def spec_to_data(spec: ToolSpec) -> dict[str, Any]:
-    """Return a spec as plain data that JSON can hold; the class of an argument is written as its keys.
+    """Return a spec as JSON-compatible data. The class of an argument is written as its keys.
 
     >>> spec_to_data(ToolSpec("ping", "net"))
     {'name': 'ping', 'groupname': 'net', 'returnType': 'any', 'description': '', 'fullname': 'net.ping'}
@@ -68,34 +66,38 @@ def spec_to_data(spec: ToolSpec) -> dict[str, Any]:
 
 
 def spec_from_data(data: Mapping[str, Any]) -> ToolSpec:
-    """Return the spec that plain data describes.
+    """Return the spec for plain data.
 
     Raises:
-        SpecError: With everything that is wrong with it, each with its path.
+        SpecError: With every problem and its path.
     """
     fields = dict(data) if isinstance(data, Mapping) else data
     full_name = fields.pop("fullname", None) if isinstance(fields, dict) else None
     spec: ToolSpec = _structured(fields, ToolSpec)
     if full_name is not None and full_name not in (spec.full_name, spec.upstream_name):
-        raise SpecError(spec.full_name, ["fullname is not made of groupname and name"])
+        raise SpecError(spec.full_name, ["fullname does not match groupname and name"])
     return spec
 
 
 def policy_to_data(policy: ToolPolicy) -> dict[str, Any]:
-    """Return what a tool needs as plain data."""
+    """Return the policy of a tool as plain data."""
     require("policy_to_data", policy=(policy, instance(ToolPolicy)))
     data: dict[str, Any] = _converter().unstructure(policy)
     return data
 
 
 def policy_from_data(data: Mapping[str, Any]) -> ToolPolicy:
-    """Return what a tool needs, out of plain data, or raise a `SpecError` with everything that is wrong with it."""
+    """Return the policy of a tool from plain data.
+
+    Raises:
+        SpecError: With every problem and its path.
+    """
     policy: ToolPolicy = _structured(data, ToolPolicy)
     return policy
 
 
 def result_to_data(result: ToolResult) -> dict[str, Any]:
-    """Return what came of a call as plain data that JSON can hold: ``value`` or ``error``, never both."""
+    """Return the result of a call as JSON-compatible data with either ``value`` or ``error``."""
     require("result_to_data", result=(result, instance(ToolResult)))
     from neuroscript.coercion.plain_data import plain
 
@@ -112,7 +114,7 @@ def result_to_data(result: ToolResult) -> dict[str, Any]:
 
 
 def error_to_data(error: CallError) -> dict[str, Any]:
-    """Return an error as plain data; its text is one that a model may see."""
+    """Return an error as plain data. Its message is safe for models."""
     data: dict[str, Any] = {"code": error.code, "number": error.number, "retry": error.retry, "message": str(error)}
     if isinstance(error, ArgumentError):
         data["problems"] = [problem._asdict() for problem in error.problems]
@@ -123,7 +125,10 @@ def error_to_data(error: CallError) -> dict[str, Any]:
 
 @functools.cache
 def _converter() -> Any:
-    """Return the converter for specs; cattrs' own scalar hooks turn ``"false"`` into True, so none of them is left."""
+    """Return the converter for specs, with scalar hooks that are stricter than those of cattrs.
+
+    cattrs would convert ``"false"`` to True.
+    """
     from cattrs import Converter
 
     from neuroscript.coercion.plain_data import plain, restored
@@ -184,7 +189,7 @@ def _structured(data: object, cls: type) -> Any:
 
 
 def _with_data_path(problem: str) -> str:
-    """Return a problem with the keys of the data in its path, in place of the names of fields."""
+    """Return a problem with the keys of the data in its path instead of field names."""
     sentence, _, path = problem.rpartition(" @ ")
     names = {**ARG_KEYS, **SPEC_KEYS, **POLICY_KEYS}
     steps = [part.partition("[") for part in path.split(".")]
@@ -204,7 +209,7 @@ def _sentence(error: BaseException, _: type | None) -> str:
         case Unfit():
             return str(error)
         case _:
-            return f"does not fit ({type(error).__name__})"
+            return f"is invalid ({type(error).__name__})"
 
 
 def _only(kind: type, value: Any, *_: object) -> Any:
@@ -232,7 +237,7 @@ def _example_args(value: Any, *_: object) -> Any:
 
 
 def _capabilities(values: Any, *_: object) -> tuple[str, ...]:
-    """Read needs as upstream writes them, ``{"Resource", "Verbs", "Scopes"}``, or as text."""
+    """Read needs in the upstream format ``{"Resource", "Verbs", "Scopes"}``, or as strings."""
     return tuple(each if type(each) is str else _capability(_only(dict, each)) for each in _only(list, values))
 
 

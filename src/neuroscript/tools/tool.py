@@ -1,7 +1,4 @@
-"""A tool: what it promises, the function that keeps the promise, and what it needs; and tools in a set.
-
-Source: contract section 1.
-"""
+"""The tool class: a spec, its function and its policy; and creation of tools from functions."""
 
 from __future__ import annotations
 
@@ -38,19 +35,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 NEEDS_NOTHING: Final = ToolPolicy()
 
 
-# What parameters and fields have to be
+# Forms of parameters and fields
 
-API: Final = Form("two whole numbers, as in (1, 0)", lambda version: isinstance(version, tuple), is_api)
+API: Final = Form("two integers, such as (1, 0)", lambda version: isinstance(version, tuple), is_api)
 
 
 ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
 
 
-WRAP: Final = "a function becomes a tool by @toolset.tool, or by tool(function, group='my')"
-"""What to do with a function where tools are wanted."""
+WRAP: Final = "turn a function into a tool with @toolset.tool, or with tool(function, group='my')"
+"""The hint for a function in place of a tool."""
 
 
-POLICY: Final = instance(ToolPolicy, "write ToolPolicy(...)")
+POLICY: Final = instance(ToolPolicy, "use ToolPolicy(...)")
 
 
 SPEC: Final = instance(ToolSpec)
@@ -58,7 +55,7 @@ SPEC: Final = instance(ToolSpec)
 
 @attrs.frozen(eq=False, repr=False)
 class WithoutRuntime:
-    """A function that does not want to see the Runtime, in the form in which a tool's function is called."""
+    """An adapter for functions without a Runtime parameter."""
 
     func: Callable[..., Any]
 
@@ -68,19 +65,19 @@ class WithoutRuntime:
 
 @attrs.frozen
 class ToolImplementation:
-    """A spec, the function that carries it out, and what that needs of a host.
+    """A spec, the function that implements it, and its policy.
 
     Attributes:
-        spec: What the tool promises.
-        func: Called as ``func(rt, *values)``, one exact value for each argument; it may be a coroutine function.
-        policy: What it needs.
-        secrets: Values of its function that nobody may see, such as a key that its arguments no longer name.
-        injection: How it came to have fewer arguments than its function was written for, or None.
-        templates: What it needs, as what fills it from the arguments of a call.
+        spec: The spec of the tool.
+        func: Called as ``func(rt, *values)`` with one exact value for each argument; it may be a coroutine function.
+        policy: The capabilities and conditions that the tool needs.
+        secrets: Values of the function that must never be displayed, such as an injected key.
+        injection: The record of injected arguments, or None.
+        templates: The needs of the tool as templates that the arguments of a call fill in.
 
     Raises:
-        SpecError: The function's parameters are not ``rt`` and the spec's names in order (a function that takes
-            ``*values`` may call them as it likes), an example does not bind, or a need names no argument of the tool.
+        SpecError: The parameters of the function are not ``rt`` and the argument names in order (a function with
+            ``*values`` may use other names), an example is invalid, or a need refers to an unknown argument.
     """
 
     spec: ToolSpec
@@ -102,14 +99,14 @@ class ToolImplementation:
 
     @property
     def is_coroutine(self) -> bool:
-        """Whether the function is to be awaited."""
+        """Whether the function must be awaited."""
         return is_coroutine(self.func.func if isinstance(self.func, WithoutRuntime) else self.func)
 
-    # Arguments that its host gives
+    # Injected arguments
 
     @property
     def injected(self) -> Mapping[str, Any]:
-        """Where each argument comes from that no caller sees, by name."""
+        """The source of each injected argument, by name."""
         if self.injection is None:
             return {}
         from neuroscript.tools.injection import injected
@@ -117,15 +114,17 @@ class ToolImplementation:
         return injected(self)
 
     def injecting(self, /, **sources: Any) -> ToolImplementation:
-        """Return the tool without some of its arguments; this one stays what it is.
+        """Return the tool without some of its arguments; this tool is not changed.
 
         Args:
-            sources: By name of an argument where its value comes from in each call: a `Value`, a `Resolver`, a
-                `Variable`, a `State` or a `Secret`. It is coerced as one that a caller sends in lax mode.
+            sources: For each argument name, the source of its value in each call: a `Value`, `Resolver`, `Variable`,
+            `State`
+                or `Secret`. The value is coerced like an argument in lax mode.
 
         Raises:
-            SpecError: With all that is wrong: it has no such argument, a `Value` does not fit, an argument has a class,
-                or the function of a `Resolver` has to be awaited and that of the tool has not.
+            SpecError: With every problem: an unknown argument, an invalid `Value`, an argument with a class, or an
+            async
+                `Resolver` for a tool with a regular function.
         """
         from neuroscript.runtime.masking import secret_values
         from neuroscript.tools.injection import injecting
@@ -134,12 +133,12 @@ class ToolImplementation:
         return made
 
     def restoring(self, /, *names: str) -> ToolImplementation:
-        """Return the tool with some of its injected arguments back, for callers to set; other changes stay.
+        """Return the tool with some injected arguments visible to callers again. Other changes are preserved.
 
-        Where nothing else was changed, restoring all of them gives the very tool that it was.
+        If nothing else was changed, restoring all of them returns the original tool.
 
         Raises:
-            SpecError: One of them is not injected, or none is named.
+            SpecError: One of them is not injected, or there are no names.
         """
         from neuroscript.tools.injection import restoring
 
@@ -162,19 +161,19 @@ def _faults(tool: ToolImplementation) -> Iterator[str]:
 
 
 def _parameter_faults(tool: ToolImplementation) -> Iterator[str]:
-    if isinstance(tool.func, WithoutRuntime):  # the spec has been read off it
+    if isinstance(tool.func, WithoutRuntime):  # the spec was derived from it
         return
     try:
         parameters = list(inspect.signature(tool.func).parameters.values())
     except (TypeError, ValueError):
-        yield "func must be a function whose parameters can be read"
+        yield "func must be a function with a readable signature"
         return
     wanted = [RUNTIME, *(arg.name for arg in tool.spec.args)]
     free = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     positional = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     needed = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
     if needed:
-        yield f"func is called by position, but asks for {', '.join(needed)} by name"
+        yield f"func is called with positional arguments, but {', '.join(needed)} is keyword-only"
     if tool.spec.variadic and not free:
         yield f"the spec is variadic; func must take *{wanted[-1]}"
     elif (free and positional != wanted[: len(positional)]) or (not free and positional != wanted):
@@ -182,7 +181,7 @@ def _parameter_faults(tool: ToolImplementation) -> Iterator[str]:
 
 
 def _need_faults(tool: ToolImplementation) -> Iterator[str]:
-    if not tool.policy.capabilities:  # most tools need nothing, and then nothing is loaded for it
+    if not tool.policy.capabilities:  # avoids an import for most tools
         return
     from neuroscript.policy.templates import Template
 
@@ -206,7 +205,7 @@ def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
             yield f"its arguments do not fit: {error}"
         return
     if expected:
-        yield f"its arguments fit, and {expected} was expected"
+        yield f"its arguments are valid, but {expected} was expected"
     if example.result is not UNSET:
         walk = Walk(RESULT)
         fit_result(walk, spec, example.result)
@@ -217,7 +216,7 @@ def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
 
 
 def fit_result(walk: Walk, spec: ToolSpec, result: object) -> Any:
-    """Return a result as the exact value of the spec's return type; what does not fit is noted in *walk*."""
+    """Return a result as the exact value of the spec's return type; problems are recorded in *walk*."""
     if result is None and spec.return_nullable:
         return None
     return walk.limited(exact, spec.return_type, result, ROOT)
@@ -234,28 +233,29 @@ def tool(
     category: str = "",
     examples: tuple[Example, ...] = (),
 ) -> ToolImplementation:
-    """Return the tool that a function describes by its annotations and its docstring.
+    """Return the tool for a function, derived from its annotations and docstring.
 
     Args:
-        func: What is called: a function, a coroutine function, a generator, a method of an instance, a class method, a
-            partial, an object with ``__call__``; with or without ``rt`` as its first parameter. It is not changed, and
-            what a partial has fixed is no argument of the tool.
+        func: A function, coroutine function, generator, bound method, class method, partial or object with
+        ``__call__``,
+            with or without ``rt`` as its first parameter. It is not modified. Parameters that a partial has set are not
+            arguments of the tool.
         group: The group of the tool.
-        name: The tool's name, where it is not the function's.
-        description: What it does, where that is not what the docstring says.
+        name: The name of the tool, if it differs from the function's.
+        policy: The capabilities and conditions that the tool needs.
+        description: What the tool does, instead of the summary of the docstring.
 
     Raises:
-        SpecError: An annotation names no ArgType, or something else can not be read; it says what to write.
-
-    Source: contract section 1; design.md, "a tool, two ways".
+        SpecError: An annotation is not supported, or something else cannot be read; the message says what to use
+        instead.
     """
     options = {"name": name, "policy": policy, "description": description, "when_to_use": when_to_use}
     require_options("tool", **options, category=category, examples=examples, func=func, group=group)
-    from neuroscript.spec.signature import read  # not for tools that are written out by hand
+    from neuroscript.spec.signature import read  # not needed for tools with an explicit spec
 
     found = read(func)
     if name is None and not is_word(found.name.lower()):
-        raise SpecError(found.name, ['this is no name of a tool; give one, as in name="count"'])
+        raise SpecError(found.name, ['this is not a valid tool name; give one, as in name="count"'])
     spec = ToolSpec(
         name or found.name,
         group,
@@ -286,13 +286,13 @@ OPTIONS: Final = {
     "category": STRING,
     "examples": sequence(instance(Example), "Examples"),
 }
-"""What each option has to be that says how a function becomes a tool."""
+"""The expected form of each option of `tool`."""
 
 
 def require_options(subject: str, **options: Any) -> None:
-    """Raise a `SpecError` for options that are not what `OPTIONS` says."""
+    """Raise a `SpecError` for options that do not have the form in `OPTIONS`."""
     require(subject, **{name: (value, OPTIONS[name]) for name, value in options.items()})
 
 
 from_function = tool
-"""`tool`, by the name that it has among its neighbours: `from_code`, and the importers."""
+"""An alias of `tool`, consistent with `from_code` and the importers."""

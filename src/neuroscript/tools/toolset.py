@@ -1,7 +1,4 @@
-"""Canonical names and the tools that they mean: a snapshot that never changes under a call.
-
-Source: contract section 2; upstream ``tools_registration.go``.
-"""
+"""Toolsets and the registry: an immutable snapshot that maps canonical names to tools."""
 
 from __future__ import annotations
 
@@ -39,17 +36,17 @@ IMPLEMENTATIONS: Final = sequence(instance(ToolImplementation, WRAP), "ToolImple
 
 
 class Toolset:
-    """Tools that are delivered together; it collects until an engine takes its snapshot.
+    """A mutable collection of tools that are delivered together. An engine uses a snapshot of it.
 
     Args:
-        name: What the set is called, and the group of tools that are made with `tool`.
-        tools: The tools to begin with.
-        origin: Who brings it, where an engine is not told otherwise.
-        runtime_api: The `RUNTIME_API` that the tools were written for. One that says nothing is of the first one.
+        name: The name of the set, and the group of tools created with `tool`.
+        tools: The initial tools.
+        origin: Who provides it, unless the engine is given another origin.
+        runtime_api: The `RUNTIME_API` that the tools were written for; the first version by default.
 
     Raises:
-        SpecError: There can be no such set.
-        RegistryError: Two of the tools have one name.
+        SpecError: An argument is invalid.
+        RegistryError: Two of the tools have the same name.
     """
 
     def __init__(
@@ -69,7 +66,7 @@ class Toolset:
         )
         self.name = canonical(name)
         if not is_group_name(self.name):
-            raise SpecError(f"toolset {shown(name)}", ["its name is not that of a group"])
+            raise SpecError(f"toolset {shown(name)}", ["the name is not a valid group name"])
         self.origin = origin
         self.runtime_api = runtime_api
         self._tools: dict[str, ToolImplementation] = {}
@@ -78,11 +75,11 @@ class Toolset:
             self._put(each)
 
     def add(self, spec: ToolSpec, func: Callable[..., Any], policy: ToolPolicy = NEEDS_NOTHING) -> ToolImplementation:
-        """Add the tool that *spec*, *func* and *policy* make, and return it.
+        """Add a tool with this *spec*, *func* and *policy*, and return it.
 
         Raises:
-            SpecError: There can be no such tool.
-            RegistryError: The set has a tool of that name.
+            SpecError: The tool is invalid.
+            RegistryError: The set already has a tool with that name.
         """
         return self._put(ToolImplementation(spec, func, policy))
 
@@ -127,17 +124,17 @@ class Toolset:
         category: str = "",
         examples: tuple[Example, ...] = (),
     ) -> Function | Callable[[Function], Function]:
-        """Add the tool that a function describes, and leave the function as it is.
+        """Add the tool for a function, and return the function unchanged.
 
         Use it as a decorator, ``@toolset.tool``, or with options, ``@toolset.tool(name="count")``. The options are
-        those of `tool`; the group is by default the name of the set.
+        those of `tool`; the group defaults to the name of the set.
 
         Returns:
             The function; without a function, a decorator.
 
         Raises:
             SpecError: The function cannot be a tool, or an option has the wrong type.
-            RegistryError: The set has a tool of that name.
+            RegistryError: The set already has a tool with that name.
         """
         options: dict[str, Any] = {
             "group": self.name if group in (None, "") else group,
@@ -158,21 +155,22 @@ class Toolset:
 
     @property
     def tools(self) -> tuple[ToolImplementation, ...]:
-        """The tools so far, in the order in which they came."""
+        """The tools, in the order in which they were added."""
         return tuple(self._tools.values())
 
     def copies(self) -> tuple[ToolImplementation, ...]:
-        """Return the tools so far as copies, which nothing reaches that is done to the set or to its specs later on.
+        """Return copies of the tools that later changes to the set or to its specs do not affect.
 
         Raises:
-            SpecError: A tool is not what it was when it was added, or it, its spec or its policy is of another class.
+            SpecError: A tool was changed after it was added, or it, its spec or its policy is an instance of a
+            subclass.
         """
         faults: list[str] = []
         copies = []
         for name, each in self._tools.items():
             copy = _copy(each)
             if copy is None or copy.name != name:
-                faults.append(f"{name} is not what it was when it was added")
+                faults.append(f"{name} was changed after it was added")
             else:
                 copies.append(copy)
         if faults:
@@ -191,30 +189,32 @@ class Toolset:
     # Old names
 
     def alias(self, old: str, new: str) -> None:
-        """Let a tool be found by a name that it had before; what is denied under that name stays denied.
+        """Let a tool be found by a previous name. A policy that denies the old name still applies.
 
         Args:
-            old: The name that callers may still use; they are warned of it once.
+            old: The previous name. Its first use logs a warning.
             new: A tool of this set.
 
         Raises:
-            RegistryError: There is no such tool, or the old name means something else.
+            RegistryError: There is no such tool, or the old name refers to something else.
         """
         require(f"toolset {self.name}", old=(old, STRING), new=(new, STRING))
         old, tool = canonical(old), self._named(new)
         if not is_full_name(old):
-            raise SpecError(f"toolset {self.name}", [f"{shown(old)} is no name of a tool"])
+            raise SpecError(f"toolset {self.name}", [f"{shown(old)} is not a valid tool name"])
         if old in self._tools or self._aliases.get(old, tool.name) != tool.name:
             other = self._aliases.get(old, old)
-            raise RegistryError(f"toolset {self.name}: {old} means {other}, and can not be an old name of {tool.name}")
+            raise RegistryError(
+                f"toolset {self.name}: {old} refers to {other} and cannot be an old name of {tool.name}"
+            )
         self._aliases[old] = tool.name
 
     @property
     def aliases(self) -> Mapping[str, str]:
-        """Old names, and the canonical name that each now means."""
+        """Old names, and the current canonical name for each."""
         return dict(self._aliases)
 
-    # Sets made of this one, which stays as it is
+    # Modified copies
 
     def prefixed(self, prefix: str) -> Toolset:
         """Return the set with *prefix* before the group of each tool, and before each old name."""
@@ -226,13 +226,13 @@ class Toolset:
         return self._changed(pairs, f"{group}.{self.name}", lambda old: f"{group}.{old}")
 
     def renamed(self, names: Mapping[str, str]) -> Toolset:
-        """Return the set with other names for some tools.
+        """Return the set with new names for some tools.
 
         Args:
-            names: By its present name what a tool is to be called: a whole name, or a word that leaves it its group.
+            names: The new name for each current name: a full name, or a word to keep the group.
 
         Raises:
-            RegistryError: Two tools would have one name, or there is no such tool.
+            RegistryError: Two tools would have the same name, or a tool does not exist.
         """
         from neuroscript.tools.derived import full_name, renamed
 
@@ -241,7 +241,7 @@ class Toolset:
         return self._changed((each, renamed(each, changed.get(each.name, each.name))) for each in self)
 
     def filtered(self, chosen: str | Callable[[ToolImplementation], object]) -> Toolset:
-        """Return the set with those tools that a pattern such as ``fs.read_*`` matches, or a function accepts."""
+        """Return the set with only the tools that match a pattern such as ``fs.read_*``, or that a function accepts."""
         if isinstance(chosen, str):
             from neuroscript.tools.derived import matching
 
@@ -251,21 +251,21 @@ class Toolset:
         return self._changed((each, each) for each in self if chosen(each))
 
     def with_policy(self, pattern: str, /, **changes: Any) -> Toolset:
-        """Return the set with other needs for the tools that a pattern matches.
+        """Return the set with a changed policy for the tools that match a pattern.
 
         Args:
-            changes: Fields of `ToolPolicy` by name; the others stay.
+            changes: New values for fields of `ToolPolicy`; the others are unchanged.
 
         Raises:
-            RegistryError: The pattern matches none.
-            SpecError: There is no such field, or it does not fit.
+            RegistryError: The pattern matches no tool.
+            SpecError: A field does not exist or its value is invalid.
         """
         from neuroscript.tools.derived import with_policy
 
         return self._mapped(pattern, lambda each: with_policy(each, changes))
 
     def described(self, pattern: str, /, **texts: str) -> Toolset:
-        """Return the set with other words for the tools that a pattern matches.
+        """Return the set with changed descriptions for the tools that match a pattern.
 
         Args:
             texts: By name: ``description``, ``when_to_use``, ``return_help``, ``category``, ``error_conditions`` or
@@ -277,38 +277,38 @@ class Toolset:
         return self._mapped(pattern, lambda each: described(each, texts))
 
     def hiding(self, tool: str, /, **values: Any) -> Toolset:
-        """Return the set with a tool that has fewer arguments: no caller sees or sets those that get a value here.
+        """Return the set with constant values for some arguments of a tool; callers can neither see nor set them.
 
-        Its needs are those that the values leave, and examples that say something else of them are dropped.
+        The needs of the tool are updated with the values, and examples with other values are dropped.
 
         Args:
-            tool: Its name.
-            values: By name of an argument what the function always gets; it is coerced now and copied for each call.
+            tool: The name of the tool.
+            values: The constant for each argument name. It is coerced once and copied for each call.
 
         Raises:
             RegistryError: There is no such tool.
-            SpecError: It has no such argument, or a value does not fit.
+            SpecError: The tool has no such argument, or a value does not fit.
         """
         from neuroscript.tools.injection_sources import Value
 
         return self.injecting(tool, **{name: Value(value) for name, value in values.items()})
 
     def injecting(self, tool: str, /, **sources: Any) -> Toolset:
-        """Return the set with a tool whose host gives it some arguments, see `ToolImplementation.injecting`.
+        """Return the set with injected arguments for a tool; see `ToolImplementation.injecting`.
 
         Raises:
             RegistryError: There is no such tool.
-            SpecError: It can not be.
+            SpecError: An argument cannot be injected.
         """
         chosen = self._named(tool)
         return self._changed((each, each.injecting(**sources) if each is chosen else each) for each in self)
 
     def restoring(self, tool: str, /, *names: str) -> Toolset:
-        """Return the set with a tool that has some of its arguments back, see `ToolImplementation.restoring`.
+        """Return the set with some injected arguments restored; see `ToolImplementation.restoring`.
 
         Raises:
             RegistryError: There is no such tool.
-            SpecError: One of them is not injected, or none is named.
+            SpecError: One of them is not injected, or there are no names.
         """
         chosen = self._named(tool)
         return self._changed((each, each.restoring(*names) if each is chosen else each) for each in self)
@@ -319,7 +319,7 @@ class Toolset:
         require(f"toolset {self.name}", pattern=(pattern, STRING))
         matches = matching(pattern)
         if not any(matches(each.name) for each in self):
-            raise RegistryError(f"toolset {self.name} has no tool that {shown(pattern)} matches")
+            raise RegistryError(f"toolset {self.name} has no tool that matches {shown(pattern)}")
         return self._changed((each, change(each) if matches(each.name) else each) for each in self)
 
     def _changed(
@@ -328,7 +328,7 @@ class Toolset:
         name: str = "",
         alias: Callable[[str], str] = str,
     ) -> Toolset:
-        """Return a set of the second of each pair, with the old names of those that are left."""
+        """Return a set with the second tool of each pair, and with the old names of these tools."""
         from neuroscript.tools.derived import unique
 
         names, tools = {}, []
@@ -362,11 +362,11 @@ TOOLS: Final = Form(
     lambda tools: isinstance(tools, (Toolset, ToolImplementation)),
     hint=WRAP,
 )
-"""What an engine and a registrar register."""
+"""The objects that an engine or a registrar can register."""
 
 
 def _copy(tool: ToolImplementation) -> ToolImplementation | None:
-    """Return a tool whose parts have been checked and made anew, or None where they are not such as we make."""
+    """Return a tool rebuilt from checked parts, or None if a part is not valid."""
     try:
         _be(tool, ToolImplementation)
         _be(tool.spec, ToolSpec)
@@ -383,17 +383,17 @@ def _arg_copy(arg: ArgSpec) -> ArgSpec:
 
 
 def _be(part: object, cls: type) -> None:
-    """Refuse an object of a subclass, which may be something else each time that it is looked at."""
+    """Reject instances of subclasses, because they could return different values each time."""
     if type(part) is not cls:
         raise SpecError("tool", [f"expected a {cls.__name__}, got {type(part).__name__}"])
 
 
 HOST: Final = "host"
-"""The origin of tools that no plugin brought."""
+"""The origin of tools that no plugin provides."""
 
 
 class Listed(Protocol):
-    """A tool, or what is known of one that has not been loaded."""
+    """A tool, or the known facts about a tool that is not loaded yet."""
 
     @property
     def name(self) -> str: ...
@@ -406,34 +406,34 @@ class Listed(Protocol):
 
 
 def loaded(tool: Any) -> ToolImplementation:
-    """Return a tool itself.
+    """Return the tool itself, loading it if necessary.
 
     Raises:
-        PluginError: It can not be loaded.
+        PluginError: It cannot be loaded.
     """
     found: ToolImplementation = tool if isinstance(tool, ToolImplementation) else tool.load()
     return found
 
 
 def implementation(tool: Any) -> ToolImplementation:
-    """Return a tool, or, where it has not been loaded, one whose function loads it when it is called.
+    """Return a tool. If it is not loaded yet, its function loads it on the first call.
 
     Raises:
-        PluginError: What is known of it is no spec and no policy.
+        PluginError: The known spec or policy is invalid.
     """
     found: ToolImplementation = tool if isinstance(tool, ToolImplementation) else tool.implementation
     return found
 
 
 def failure(tool: str, error: PluginError) -> ToolFailed:
-    """Return the error of a call whose tool cannot be loaded; why is for the host alone, in its cause."""
+    """Return the error of a call whose tool cannot be loaded. The reason is only for the host, in the cause."""
     failed = ToolFailed(f"cannot be loaded ({error.code})", tool=tool, code=error.code, retry="host")
     failed.remedy = f"{tool}: cannot be loaded: {error}"
     return failed
 
 
 def by_needs(tools: Iterable[Listed]) -> list[str]:
-    """Return the names of tools, those first that need nothing, because most callers may call them."""
+    """Return the names of tools, starting with those without needs because most callers may call them."""
     return [tool.name for tool in sorted(tools, key=_needs)]
 
 
@@ -450,9 +450,9 @@ class Registry:
     """All tools of an engine at one moment.
 
     Attributes:
-        tools: Read-only, by canonical name.
-        origins: The distribution or file that brought each tool, or `HOST`.
-        aliases: Old names, and the canonical name that each now means.
+        tools: The tools by canonical name; read-only.
+        origins: The distribution or file that provides each tool, or `HOST`.
+        aliases: Old names, and the current canonical name for each.
     """
 
     tools: Mapping[str, Listed] = MappingProxyType({})
@@ -462,13 +462,13 @@ class Registry:
     def with_tools(
         self, added: Iterable[Listed], origin: str = HOST, aliases: Mapping[str, str] = MappingProxyType({})
     ) -> Registry:
-        """Return a registry that has *added* too: all of them, or an error and none.
+        """Return a registry that also contains *added*. If one of them cannot be added, none is.
 
         Args:
-            aliases: Old names of *added*, by which they are found too.
+            aliases: Old names of *added*.
 
         Raises:
-            RegistryError: A name is taken, by a tool or as the old name of one; it lists every one.
+            RegistryError: A name is already used, by a tool or as an old name; the message lists all such names.
         """
         tools, new = dict(self.tools), tuple(added)
         taken = [tool.name for tool in new if tools.setdefault(tool.name, tool) is not tool]
@@ -481,23 +481,23 @@ class Registry:
         return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(known))
 
     def without(self, origin: str) -> Registry:
-        """Return a registry that has none of the tools of *origin*, nor their old names."""
+        """Return a registry without the tools of *origin* and their old names."""
         tools = {name: tool for name, tool in self.tools.items() if self.origins[name] != origin}
         origins = {name: each for name, each in self.origins.items() if name in tools}
         aliases = {old: name for old, name in self.aliases.items() if name in tools}
         return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(aliases))
 
     def named(self, name: str) -> Listed | None:
-        """Return the tool that a canonical name means, now or since it had another one."""
+        """Return the tool with this current or old canonical name."""
         return self.tools.get(name) or self.tools.get(self.aliases.get(name, ""))
 
     def old_names(self, name: str) -> tuple[str, ...]:
-        """Return the names that a tool had before."""
+        """Return the old names of a tool."""
         return tuple(self._old_names.get(name, ()))
 
     @cached_property
     def near_names(self) -> NearNames:
-        """The names of all tools, to find those spelled like one that no tool has."""
+        """The index of all tool names, for suggestions."""
         from neuroscript.io.near_names import NearNames
 
         return NearNames(by_needs(self.tools.values()))

@@ -291,7 +291,7 @@ def test_words_that_are_missing_are_named(url: str) -> None:
         assert Ran(2, "", "neuroscript: durable: an address is sqlite:///FILE or postgresql://USER@HOST/NAME\n") == (
             command("runs", "list", address)
         )
-    assert Ran(2, "", "neuroscript: durable: parallel must be a whole number from 1 to 1000\n") == (
+    assert Ran(2, "", "neuroscript: durable: parallel must be an integer from 1 to 1000\n") == (
         command("worker", url, "--parallel", "1001")
     )
     assert Ran(2, "", "neuroscript: --run-id needs --durable; add --durable URL\n") == (

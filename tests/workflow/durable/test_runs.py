@@ -357,7 +357,7 @@ def test_words_that_are_none_are_refused(
     refused = {
         "durable: an address is sqlite:///FILE or postgresql://USER@HOST/NAME": lambda: list_runs("mysql://u@h/n"),
         "durable: a lease must be from 0.5 to 604800 seconds": lambda: run_durably(engine, plan, url=url, lease=0.1),
-        "durable: parallel must be a whole number from 1 to 1000": lambda: Worker(engine, url, parallel=0),
+        "durable: parallel must be an integer from 1 to 1000": lambda: Worker(engine, url, parallel=0),
         "run a.b: an id is letters, digits, _ and -, at most 64": lambda: run_durably(
             engine, plan, url=url, run_id="a.b"
         ),

@@ -92,5 +92,5 @@ def count(text: str) -> int:
         argparse.ArgumentTypeError: It is not such a number.
     """
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
-        raise argparse.ArgumentTypeError("expected a whole number above 0")
+        raise argparse.ArgumentTypeError("expected a positive integer")
     return int(text)

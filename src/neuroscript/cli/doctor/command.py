@@ -116,5 +116,5 @@ def add_doctor(commands: Any, layout: Any) -> None:
 
 def _seconds(word: str) -> float:
     if not word.isascii() or not word.isdigit() or not 0 < int(word[:5]) <= LONGEST:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {LONGEST}")
+        raise argparse.ArgumentTypeError(f"expected an integer from 1 to {LONGEST}")
     return float(word)

@@ -76,5 +76,5 @@ def _action(actions: Any, layout: Any, name: str, help: str, json_help: str, des
 
 def _seconds(word: str) -> float:
     if not word.isascii() or not word.isdigit() or not 0 < int(word[:5]) <= 3600:
-        raise argparse.ArgumentTypeError("expected a whole number from 1 to 3600")
+        raise argparse.ArgumentTypeError("expected an integer from 1 to 3600")
     return float(word)

@@ -162,7 +162,7 @@ def call_text(name: str, spec: ToolSpec, arguments: Mapping[str, object]) -> str
     unknown = [each for each in arguments if each not in known]
     if unknown:
         expected = f"only {', '.join(known)}" if known else "none"
-        got = {each: f"an unknown name with {type_name(arguments[each])}" for each in unknown}
+        got = {each: f"an unknown name of type {type_name(arguments[each])}" for each in unknown}
         raise ArgumentError([Problem(each, "arg.unknown", expected, got[each]) for each in unknown], spec.full_name)
     parts = (_given(arg, arguments.get(arg.name, UNSET)) for arg in spec.args)
     return f"{name}({', '.join(filter(None, parts))})"

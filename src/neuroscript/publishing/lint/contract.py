@@ -90,7 +90,7 @@ def grouped(module: Module) -> Iterator[Finding]:
 
 def _named(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Finding]:
     if name and not is_word(canonical(name)):
-        told = f"{shown(name)} is no name of a {what}; write small letters, digits and single _"
+        told = f"{shown(name)} is not a valid {what} name; use lowercase letters, digits and single _"
         yield module.finding(node, "lint.name", told)
 
 
@@ -117,7 +117,7 @@ def _documented(module: Module, tool: ReadOff) -> Iterator[Finding]:
     for stranger in described.args:
         if stranger not in parameters:
             yield module.finding(
-                function, "lint.argument", f"the docstring of {name} describes {stranger}, which is no parameter"
+                function, "lint.argument", f"the docstring of {name} describes {stranger}, which is not a parameter"
             )
 
 
@@ -160,7 +160,7 @@ def _is_runtime(module: Module, parameter: ast.arg) -> bool:
 def _annotated(module: Module, parameter: ast.arg, name: str) -> Iterator[Finding]:
     where = f"{parameter.arg} of {name}"
     if parameter.annotation is None:
-        yield module.finding(parameter, "lint.annotation", f"{where}: has no annotation; write {KNOWN}")
+        yield module.finding(parameter, "lint.annotation", f"{where}: has no annotation; use {KNOWN}")
         return
     try:
         hint_of(meaning(parameter.annotation, module))

@@ -180,7 +180,7 @@ def _error(kind: type[CallError], state: dict[str, Any]) -> CallError:
 
 
 STRINGS: Final = sequence(STRING, "strings")
-WHOLE: Final = Form("a whole number", lambda value: type(value) is int)
+WHOLE: Final = Form("an integer", lambda value: type(value) is int)
 
 ATTRIBUTES: Final[Mapping[str, Form]] = {"text": STRING, "tool": STRING, "_code": STRING, "_retry": one_of(*RETRIES)}
 """The attributes of every error but an `ArgumentError`."""

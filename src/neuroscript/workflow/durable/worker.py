@@ -56,7 +56,7 @@ class Worker:
     ) -> None:
         require("Worker", session=(session, SESSION), url=(url, optional(STRING)))
         if parallel is not None and (type(parallel) is not int or not 1 <= parallel <= MOST):
-            raise SpecError("durable", [f"parallel must be a whole number from 1 to {MOST}"])
+            raise SpecError("durable", [f"parallel must be an integer from 1 to {MOST}"])
         self.id = os.urandom(8).hex()
         self.is_lost = False
         self._session = session

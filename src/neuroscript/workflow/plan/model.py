@@ -85,7 +85,7 @@ class Retry:
 
 def _retry_faults(retry: Retry) -> Iterator[str]:
     if type(retry.count) is not int or not 0 <= retry.count <= MOST_RETRIES:
-        yield f"count must be a whole number from 0 to {MOST_RETRIES}"
+        yield f"count must be an integer from 0 to {MOST_RETRIES}"
     for name, least in (("backoff", 0.0), ("factor", 1.0), ("most", 0.0)):
         if not _is_number(getattr(retry, name), least):
             yield f"{name} must be a finite number from {least:g}"
@@ -174,7 +174,7 @@ def _node_faults(node: Node) -> Iterator[str]:
     if type(node.retry) is not Retry:
         yield "retry must be a Retry"
     if node.timeout is not None and (not _is_number(node.timeout, 0) or node.timeout == 0):
-        yield "timeout must be a finite number of seconds above 0"
+        yield "timeout must be a positive, finite number of seconds"
     if node.on_fail not in ("halt", "continue"):
         yield "on_fail must be halt or continue"
     if type(node.rerun) is not bool:

@@ -12,7 +12,7 @@ SESSION: Final = instance(Session, "pass an Engine or one of its sessions")
 PLAN: Final = instance(Plan, "load_plan, plan_from_data and planned return one")
 INPUTS: Final = optional(BY_NAME)
 MODEL: Final = shaped("a model", "ask")
-NUMBER: Final = Form("a whole number", lambda value: type(value) is int)
+NUMBER: Final = Form("an integer", lambda value: type(value) is int)
 PATTERNS: Final = Form(
     "a pattern of tools, or a collection of them",
     lambda value: isinstance(value, str) or hasattr(value, "__iter__"),

@@ -195,7 +195,7 @@ def _under(where: str, key: object, faults: list[str]) -> str:
     """Return what is called by a key, which is a text."""
     if isinstance(key, str):
         return f"{where}.{shown(key)}"
-    faults.append(f"{where}: expected texts as keys, got {type_name(key)}")
+    faults.append(f"{where}: expected string keys, got {type_name(key)}")
     return where
 
 

@@ -181,6 +181,6 @@ PARTS: Final[Mapping[str, Check]] = {
         lambda value: _is_text(value) and NAME.fullmatch(value) is not None,
         "a letter or _, then letters, digits, _ and -, at most 64",
     ),
-    "number": (lambda value: type(value) is int and value >= 1, "a whole number from 1"),
-    "item": (lambda value: value is None or (type(value) is int and value >= 0), "null or a whole number from 0"),
+    "number": (lambda value: type(value) is int and value >= 1, "an integer from 1"),
+    "item": (lambda value: value is None or (type(value) is int and value >= 0), "null or an integer from 0"),
 }

@@ -202,7 +202,7 @@ def _group_faults(group: str, timeout: float) -> Iterable[str]:
     if not is_group(group):
         yield f"group: {shown(group)} is not a valid group name"
     if not is_seconds(timeout):
-        yield "timeout: expected a finite number of seconds above 0"
+        yield "timeout: expected a positive, finite number of seconds"
 
 
 def _is_installed() -> bool:
