@@ -1,4 +1,4 @@
-"""A reader of streams that awaits each item."""
+"""An async reader of streams."""
 
 from __future__ import annotations
 

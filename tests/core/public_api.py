@@ -1,4 +1,4 @@
-"""The public functions, constructors and methods, with the values that the annotations of their parameters admit."""
+"""The public functions, constructors and methods, and the values that their annotations accept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODULES = (
     "neuroscript.audit",
     "neuroscript.sandbox",
 )
-"""The modules whose public names are enumerated."""
+"""The modules whose public names are listed."""
 
 POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -33,7 +33,7 @@ POSITIONAL = (
 
 @cache
 def callables() -> dict[str, Callable[..., Any]]:
-    """Return each public function, constructor and method that has parameters, by its name."""
+    """Return each public function, constructor and method with parameters, by name."""
     found: dict[str, Callable[..., Any]] = {}
     for thing in dict.fromkeys(public_things()):
         if inspect.isclass(thing) and not getattr(thing, "_is_protocol", False):
@@ -44,7 +44,7 @@ def callables() -> dict[str, Callable[..., Any]]:
 
 
 def public_things() -> Iterator[Any]:
-    """Yield what the public names of all modules mean, as far as it can be called."""
+    """Yield the callable objects behind the public names of all modules."""
     for name in MODULES:
         module = import_module(name)
         for each in module.__all__:
@@ -69,14 +69,14 @@ def _name(thing: Any) -> str:
 
 
 def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters of a function but for ``self`` and ``cls``."""
+    """Return the parameters of a function except ``self`` and ``cls``."""
     return [
         each for each in inspect.signature(function).parameters.values() if each.name not in ("self", "cls", "_cls")
     ]
 
 
 def called(function: Callable[..., Any], call: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """Call a bound method, a class or a function with values by the names of the parameters of *function*."""
+    """Call a bound method, a class or a function with values for the parameters of *function*."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
     is_gapless = True
@@ -94,11 +94,11 @@ def called(function: Callable[..., Any], call: Callable[..., Any], values: Mappi
     return call(*positional, **named)
 
 
-# What an annotation admits
+# Annotations
 
 
 def admitted(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Return the type that the annotation of a parameter stands for."""
+    """Return the type that a parameter's annotation denotes."""
     text = parameter.annotation
     if not isinstance(text, str):
         text = getattr(text, "__forward_arg__", text)
@@ -109,14 +109,14 @@ def admitted(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
 
 
 def _module(function: Callable[..., Any]) -> str:
-    """Return the module whose names the annotations of a function use; attrs and NamedTuple make functions elsewhere."""
+    """Return the module in which a function's annotations are evaluated, also for attrs and NamedTuple."""
     home = getattr(function, "__module__", None) or function.__globals__["__name__"]
     return str(home).removeprefix("namedtuple_")
 
 
 @cache
 def namespace(module: str) -> dict[str, Any]:
-    """Return the names of a module, those that it imports for type checkers alone among them."""
+    """Return the names of a module, including its imports for type checkers."""
     found = import_module(module)
     names = {**vars(import_module("typing")), **vars(import_module("builtins")), **vars(found)}
     for node in ast.walk(ast.parse(Path(str(found.__file__)).read_text())):
@@ -127,7 +127,7 @@ def namespace(module: str) -> dict[str, Any]:
 
 
 def fits(kind: Any, value: object) -> bool:
-    """Tell whether a value is one that an annotation admits."""
+    """Return whether an annotation accepts a value."""
     origin, items = get_origin(kind), get_args(kind)
     if kind in (Any, object) or isinstance(kind, TypeVar):
         return True

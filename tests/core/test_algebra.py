@@ -1,4 +1,4 @@
-"""Toolsets made of others: prefixed, renamed, filtered, with other needs, with arguments that no caller sees."""
+"""Toolsets derived from others: prefixed, renamed, filtered, with other needs, or with hidden arguments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from neuroscript import (
 
 
 def sample() -> Toolset:
-    """Return a set of four tools, with all kinds of functions."""
+    """Return a toolset of four tools, with every kind of function."""
     tools = Toolset("files", origin="acme-files 1.0")
 
     def copy(rt: Runtime, source: str, target: str, tags: list[str], mode: int) -> list[Any]:
@@ -93,7 +93,7 @@ PATTERNS = st.sampled_from(["*", "files.*", "files.c*", "*.plain", "x*", "files.
 
 
 def contents(tools: Toolset) -> list[Any]:
-    """Return all that callers see of a set."""
+    """Return everything that callers see of a toolset."""
     return [tools.name, tools.origin, tools.aliases, [(each.spec, each.policy) for each in tools]]
 
 
@@ -101,12 +101,12 @@ def engine_of(tools: Toolset, **options: Any) -> Engine:
     return Engine(toolsets=[tools], plugins="none", **options)
 
 
-# Laws
+# Algebraic properties
 
 
 @given(PATTERNS, WORDS)
-def test_prefixing_and_filtering_may_change_places(pattern: str, prefix: str) -> None:
-    """A pattern of whole names, with the prefix before it, finds the same tools."""
+def test_prefix_and_filter_commute(pattern: str, prefix: str) -> None:
+    """Filtering with the prefixed pattern after prefixing finds the same tools."""
     tools = sample()
 
     assert contents(tools.filtered(pattern).prefixed(prefix)) == contents(
@@ -115,8 +115,8 @@ def test_prefixing_and_filtering_may_change_places(pattern: str, prefix: str) ->
 
 
 @given(PATTERNS, PATTERNS)
-def test_two_filters_are_one(first: str, second: str) -> None:
-    """In either order; the same one twice changes nothing."""
+def test_two_filters_equal_one_filter(first: str, second: str) -> None:
+    """The order of the filters does not matter, and a repeated filter changes nothing."""
     tools = sample()
     both = tools.filtered(first).filtered(second)
 
@@ -128,8 +128,8 @@ def test_two_filters_are_one(first: str, second: str) -> None:
 
 
 @given(st.lists(WORDS, min_size=8, max_size=8, unique=True))
-def test_renaming_twice_is_renaming_once_and_back_is_nothing(words: list[str]) -> None:
-    """All at once, so that names may be exchanged."""
+def test_renames_compose_and_can_be_reversed(words: list[str]) -> None:
+    """All names of one rename change together, so they can be exchanged."""
     tools = sample()
     first = {name: f"g.{word}" for name, word in zip(NAMES, words[:4], strict=True)}
     second = {f"g.{word}": f"h.{other}" for word, other in zip(words[:4], words[4:], strict=True)}
@@ -143,7 +143,7 @@ def test_renaming_twice_is_renaming_once_and_back_is_nothing(words: list[str]) -
 
 @given(st.permutations(NAMES))
 def test_names_can_be_exchanged(names: list[str]) -> None:
-    """And each tool still does what it did."""
+    """Each tool keeps its behavior."""
     tools = sample().renamed(dict(zip(NAMES, names, strict=True)))
     with engine_of(tools, policy=ExecutionPolicy(grants=["fs:*:*", "env:*:*"])) as engine:
         new = dict(zip(NAMES, names, strict=True))
@@ -157,10 +157,8 @@ TEXT = st.text(st.sampled_from("ab*:,{}\\/ .é"), min_size=1, max_size=6)
 
 
 @given(TEXT, TEXT, st.lists(TEXT, max_size=3), st.sets(st.sampled_from(["source", "target", "tags", "mode"])))
-def test_hiding_leaves_the_same_call_and_the_same_needs(
-    source: str, target: str, tags: list[str], hidden: set[str]
-) -> None:
-    """Whichever arguments are hidden: the function gets the same values, and the host is asked for the same."""
+def test_hiding_keeps_the_call_and_its_needs(source: str, target: str, tags: list[str], hidden: set[str]) -> None:
+    """With any hidden arguments, the function receives the same values and the call needs the same capabilities."""
     values: dict[str, Any] = {"source": source, "target": target, "tags": tags, "mode": 3}
     needed = ("vault:read:{source}", "vault:write:{target}/{tags}", "vault:read", "vault:delete:{mode}")
     tools = sample().with_policy("*.copy", capabilities=needed)
@@ -178,8 +176,8 @@ def test_hiding_leaves_the_same_call_and_the_same_needs(
 # Prefixes, names, filters
 
 
-def test_a_prefix_stands_before_the_group() -> None:
-    """The first set stays what it was."""
+def test_prefix_precedes_the_group() -> None:
+    """The original toolset does not change."""
     tools = sample()
     tools.alias("files.cp", "files.copy")
     made = tools.prefixed("Tool.Acme.v2")
@@ -193,8 +191,8 @@ def test_a_prefix_stands_before_the_group() -> None:
         tools.prefixed("A B")
 
 
-def test_a_name_is_whole_or_a_word() -> None:
-    """A word leaves the tool its group."""
+def test_rename_takes_a_full_name_or_a_word() -> None:
+    """A word without a group keeps the tool in its group."""
     made = sample().renamed({"files.copy": "cp", "FILES.plain": "text.repeat"})
 
     assert [each.name for each in made] == ["files.cp", "text.repeat", "files.awaited", "files.letters"]
@@ -226,16 +224,18 @@ def test_a_name_is_whole_or_a_word() -> None:
         (lambda t: t.alias("cp", "files.copy"), SpecError, "toolset files: cp is not a valid tool name"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_is_said(change: Callable[[Toolset], object], error: type[Exception], text: str) -> None:
-    """With both names, or all that is wrong."""
+def test_invalid_derivation_is_a_spec_error(
+    change: Callable[[Toolset], object], error: type[Exception], text: str
+) -> None:
+    """The error gives both names, or every problem."""
     with pytest.raises(error) as caught:
         change(sample())
 
     assert text == str(caught.value)
 
 
-def test_the_origin_is_kept() -> None:
-    """An engine tells it of each tool, unless it knows better."""
+def test_origin_is_preserved() -> None:
+    """An engine reports the origin of each tool unless the host sets another one."""
     tools = sample().prefixed("acme").filtered("*.plain")
     with engine_of(tools) as engine:
         assert engine.infos["acme.files.plain"].origin == "acme-files 1.0"
@@ -244,8 +244,8 @@ def test_the_origin_is_kept() -> None:
         assert engine.infos["acme.files.plain"].origin == "other"
 
 
-def test_needs_and_words_can_be_changed() -> None:
-    """For all tools that a pattern matches; the others stay as they are."""
+def test_needs_and_descriptions_can_be_changed() -> None:
+    """The change applies to all tools that match a pattern."""
     made = sample().with_policy("*.plain", requires_trust=True).described("*.plain", description="Say it again.")
 
     assert [each.policy.requires_trust for each in made] == [False, True, False, False]
@@ -259,8 +259,8 @@ def test_needs_and_words_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "awaited", "letters"])
-def test_a_hidden_argument_can_not_be_set(name: str) -> None:
-    """By position or by name; the function gets the value that was coerced when the tool was made."""
+def test_hidden_argument_cannot_be_set(name: str) -> None:
+    """The function receives the value that was coerced when the toolset was derived."""
     with engine_of(sample().hiding(f"files.{name}", times="3")) as engine:
         assert "".join(engine.call(f"files.{name}", ["ab"])) == "ababab"
         assert [arg.name for arg in engine.tools[f"files.{name}"].spec.args] == ["text"]
@@ -270,8 +270,8 @@ def test_a_hidden_argument_can_not_be_set(name: str) -> None:
             engine.call(f"files.{name}", ["ab", 1])
 
 
-def test_examples_lose_the_argument_or_go() -> None:
-    """Those stay that say the same of it, by position or by name or by its default."""
+def test_examples_drop_the_hidden_argument() -> None:
+    """Examples whose value equals the hidden value stay; the others are removed."""
     examples = sample().hiding("files.copy", mode=7).tools[0].spec.examples
 
     assert [(each.args, each.result, each.error) for each in examples[:2]] == [
@@ -281,8 +281,8 @@ def test_examples_lose_the_argument_or_go() -> None:
     assert [each.error for each in examples] == ["", "", "coercion.type"]
 
 
-def test_needs_follow_what_is_hidden() -> None:
-    """A path is confined to what it is, glob characters are characters, no tags leave no need, None asks for all."""
+def test_needs_use_the_hidden_value() -> None:
+    """A hidden path narrows its scope, globs are literal, no tags need nothing, None needs the whole resource."""
 
     def needs(**values: Any) -> tuple[str, ...]:
         return sample().hiding("files.copy", **values).tools[0].policy.capabilities
@@ -296,8 +296,8 @@ def test_needs_follow_what_is_hidden() -> None:
             engine.call("files.copy")
 
 
-def test_the_host_of_a_hidden_url_is_what_is_needed() -> None:
-    """As a client will connect; one that has none is said when the tool is made."""
+def test_hidden_url_needs_its_host() -> None:
+    """The host is the one a client connects to; a URL without a host is refused when the toolset is derived."""
     tools = Toolset("net")
     spec = ToolSpec("get", "net", (ArgSpec("url", ArgType.STRING),))
     tools.add(spec, lambda rt, url: url, ToolPolicy(capabilities=("net:read:{url.host}",)))
@@ -310,8 +310,8 @@ def test_the_host_of_a_hidden_url_is_what_is_needed() -> None:
         tools.hiding("net.get", url="nowhere")
 
 
-def test_further_values_can_be_hidden() -> None:
-    """The tool is not variadic then; a single one may stand without a list."""
+def test_variadic_values_can_be_hidden() -> None:
+    """The tool is no longer variadic, and a single value needs no list."""
     tools = Toolset("g")
     spec = ToolSpec("join", "g", (ArgSpec("sep", ArgType.STRING), ArgSpec("parts", ArgType.STRING)), variadic=True,
                     return_type=ArgType.STRING, examples=(Example(("-", "a", "b"), "a-b"), Example(("-", "a"), "a")))  # fmt: skip
@@ -326,8 +326,8 @@ def test_further_values_can_be_hidden() -> None:
         tools.hiding("g.join", parts=[])
 
 
-def test_a_hidden_value_is_fresh_for_each_call() -> None:
-    """A tool that changes what it got changes nothing for the next one."""
+def test_hidden_value_is_fresh_for_each_call() -> None:
+    """A tool that changes its value does not affect the next call."""
     tools = Toolset("g")
     spec = ToolSpec("t", "g", (ArgSpec("items", ArgType.SLICE_ANY),))
     tools.add(spec, lambda rt, items: items.append(1) or len(items))
@@ -337,8 +337,8 @@ def test_a_hidden_value_is_fresh_for_each_call() -> None:
         assert [engine.call("g.t"), engine.call("g.t")] == [2, 2]
 
 
-def test_a_hidden_secret_is_seen_nowhere() -> None:
-    """Not in what a model gets, and not in the tool as it is shown."""
+def test_hidden_secret_is_never_shown() -> None:
+    """Neither a model nor a description of the tool contains the value."""
     tools = Toolset("g")
     arguments = (ArgSpec("key", ArgType.STRING, secret=True), ArgSpec("x", ArgType.INT))
     tools.add(ToolSpec("t", "g", arguments), lambda rt, key, x: f"used {key}")
@@ -355,8 +355,8 @@ class Point:
     x: int
 
 
-def test_an_argument_with_a_class_can_not_be_hidden() -> None:
-    """Its instance is made of what a caller sends."""
+def test_argument_with_a_class_cannot_be_hidden() -> None:
+    """The instance is built from what a caller sends."""
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
 
@@ -364,11 +364,11 @@ def test_an_argument_with_a_class_can_not_be_hidden() -> None:
         tools.hiding("g.t", at={"x": 1})
 
 
-# Old names, and tools that go
+# Old names and deprecated tools
 
 
 class Records(logging.Handler):
-    """Keeps what is logged."""
+    """Collects log records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -388,15 +388,15 @@ def logged() -> Iterator[Records]:
 
 
 def aliased(**options: Any) -> Engine:
-    """Return an engine with a tool that had two other names before."""
+    """Return an engine with a tool that has two old names."""
     tools = sample()
     tools.alias("files.repeat", "files.plain")
     tools.alias("Tool.text.Repeat", "files.plain")
     return engine_of(tools, **options)
 
 
-def test_an_old_name_finds_the_tool_and_is_warned_of_once(logged: Records) -> None:
-    """Once in an engine, whoever calls; records have the name that it has now."""
+def test_old_name_finds_the_tool_and_warns_once(logged: Records) -> None:
+    """An engine warns once for all callers; audit records contain the current name."""
     from neuroscript import MemoryAudit
 
     audit = MemoryAudit()
@@ -418,8 +418,8 @@ def test_an_old_name_finds_the_tool_and_is_warned_of_once(logged: Records) -> No
 
 @pytest.mark.parametrize("pattern", ["files.plain", "files.repeat", "text.*"])
 @pytest.mark.parametrize("name", ["files.plain", "files.repeat", "text.repeat"])
-def test_what_is_denied_by_one_name_is_refused_by_all(pattern: str, name: str) -> None:
-    """A rule that was written before the tool had its new name still holds."""
+def test_denial_by_one_name_covers_all_names(pattern: str, name: str) -> None:
+    """A deny rule for an old name also applies to the new name."""
     with aliased(policy=ExecutionPolicy(deny=[pattern])) as engine:
         with pytest.raises(PolicyError) as caught:
             engine.call(name, ["x"])
@@ -433,14 +433,14 @@ def test_what_is_denied_by_one_name_is_refused_by_all(pattern: str, name: str) -
         assert engine.idle_rules == ()
 
 
-def test_an_old_name_is_no_name_to_allow_or_approve_by() -> None:
-    """What permits is written for the tool that is there."""
+def test_old_name_does_not_allow_or_approve() -> None:
+    """Permissions apply to current names only."""
     with aliased(policy=ExecutionPolicy(allow=["files.repeat"])) as engine, pytest.raises(PolicyError):
         engine.call("files.repeat", ["x"])
 
 
-def test_an_old_name_that_is_a_tool_is_refused() -> None:
-    """Whichever comes first, in one set and in an engine; nothing of the second set is there then."""
+def test_old_name_of_another_tool_is_refused() -> None:
+    """The order does not matter, in a toolset and in an engine; nothing of the second toolset is registered."""
     other = Toolset("files")
     other.add(ToolSpec("repeat", "files"), lambda rt: 1)
     other.add(ToolSpec("more", "files"), lambda rt: 1)
@@ -459,7 +459,7 @@ def test_an_old_name_that_is_a_tool_is_refused() -> None:
 
 
 def test_old_names_follow_their_tools() -> None:
-    """Through renames and filters, and into an engine with a plugin."""
+    """Renames, filters and plugins keep old names."""
     tools = sample()
     tools.alias("files.repeat", "files.plain")
 
@@ -480,8 +480,8 @@ def test_old_names_follow_their_tools() -> None:
         assert engine.aliases == {}
 
 
-def test_a_tool_that_goes_says_so(logged: Records) -> None:
-    """In its data, and once to whoever runs the engine."""
+def test_deprecated_tool_is_reported(logged: Records) -> None:
+    """Its data says so, and the host gets one warning."""
     spec = ToolSpec("old", "g", deprecated="use g.new")
     assert spec_from_data(json.loads(json.dumps(spec_to_data(spec)))) == spec
     assert spec_to_data(spec)["deprecated"] == "use g.new"

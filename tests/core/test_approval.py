@@ -1,4 +1,4 @@
-"""Asking whether a call may run: on real terminals, where nobody sits at one, and in files for whoever answers later."""
+"""Approval of calls on real terminals, without a terminal, and in files that are answered later."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def ask(**fields):
 
 
 def request(**fields: Any) -> ApprovalRequest:
-    """Return a request that differs in some fields from the one that all tests know."""
+    """Return the standard request with some fields changed."""
     return ApprovalRequest(**{**FIELDS, **fields})
 
 
 @pytest.fixture
 def terminal() -> Iterator[Callable[[str], Terminal]]:
-    """Takes the code of a process that asks, and gives the terminal it runs in."""
+    """Run the code of a process in a terminal."""
     terminals: list[Terminal] = []
 
     def started(code: str = "ask()") -> Terminal:
@@ -87,7 +87,7 @@ def terminal() -> Iterator[Callable[[str], Terminal]]:
 
 
 def answered(seen: Terminal) -> Approval:
-    """Return what the approver has made of the answer."""
+    """Return the approver's decision for an answer."""
     told = re.search(r"=> (.*) <=", seen.see("<=\r\n"))
     assert told is not None
     verdict, reason, arguments, for_session = ast.literal_eval(told[1])
@@ -120,8 +120,8 @@ def type_line(seen: Terminal, line: str) -> None:
     ],
     ids=ascii,
 )
-def test_an_answer_is_one_letter(terminal: Any, line: str, expected: Approval) -> None:
-    """In either case, blanks around it; a refusal may say why."""
+def test_answer_is_one_letter(terminal: Any, line: str, expected: Approval) -> None:
+    """Case and surrounding blanks do not matter; a rejection may include a reason."""
     seen = terminal()
 
     type_line(seen, line)
@@ -132,8 +132,8 @@ def test_an_answer_is_one_letter(terminal: Any, line: str, expected: Approval) -
 @pytest.mark.parametrize(
     "line", ["yes please", "y y", "yy", "s,y", "\u0443", "\uff59", "\ufeffy", "\x1b[200~y", "ok", "1", "true", "Yes!"]
 )
-def test_nothing_else_is_an_answer(terminal: Any, line: str) -> None:
-    """It is asked again; no word, no other script's letter and nothing behind the letter permits a call."""
+def test_other_answers_are_asked_again(terminal: Any, line: str) -> None:
+    """Whole words, letters of other scripts and trailing characters never permit a call."""
     seen = terminal()
 
     type_line(seen, line)
@@ -143,8 +143,8 @@ def test_nothing_else_is_an_answer(terminal: Any, line: str) -> None:
     assert Approval.reject() == answered(seen)
 
 
-def test_three_answers_that_are_none_refuse(terminal: Any) -> None:
-    """Nobody is asked for ever."""
+def test_three_invalid_answers_reject(terminal: Any) -> None:
+    """The approver does not ask forever."""
     seen = terminal()
 
     for line in ("ja", "oui", "si"):
@@ -153,11 +153,11 @@ def test_three_answers_that_are_none_refuse(terminal: Any) -> None:
     assert Approval.reject("no valid answer in 3 tries") == answered(seen)
 
 
-# Other arguments
+# Changed arguments
 
 
-def test_other_arguments_are_typed_as_json(terminal: Any) -> None:
-    """All of them, by name; a line that is no object is asked for again, and told what is wrong with it."""
+def test_changed_arguments_are_typed_as_json(terminal: Any) -> None:
+    """The user types all arguments by name; a line that is not an object is explained and asked for again."""
     seen = terminal()
 
     type_line(seen, "m")
@@ -174,8 +174,8 @@ def test_other_arguments_are_typed_as_json(terminal: Any) -> None:
 @pytest.mark.parametrize(
     "line", ['{"a": 1, "a": 2}', '{"a": NaN}', '"text"', "null", "{", f'{{"a": "{"b" * 5000}"}}', "y"], ids=range(7)
 )
-def test_three_lines_that_are_no_arguments_refuse(terminal: Any, line: str) -> None:
-    """A key twice, no number, no object, a line that is longer than a terminal takes: none of them is guessed at."""
+def test_three_invalid_argument_lines_reject(terminal: Any, line: str) -> None:
+    """Duplicate keys, invalid numbers, non-objects and lines longer than the terminal's limit are never guessed at."""
     seen = terminal()
 
     type_line(seen, "m")
@@ -186,8 +186,7 @@ def test_three_lines_that_are_no_arguments_refuse(terminal: Any, line: str) -> N
     assert Approval.reject("no valid arguments in 3 tries") == answered(seen)
 
 
-def test_no_other_arguments_refuse(terminal: Any) -> None:
-    """An empty line refuses here too."""
+def test_empty_argument_line_rejects(terminal: Any) -> None:
     seen = terminal()
 
     type_line(seen, "m")
@@ -197,8 +196,8 @@ def test_no_other_arguments_refuse(terminal: Any) -> None:
     assert Approval.reject("no new arguments were entered") == answered(seen)
 
 
-def test_secret_arguments_stay_as_they_are_unless_they_are_typed(terminal: Any) -> None:
-    """Nobody can type again what is not shown."""
+def test_secret_arguments_stay_unless_they_are_typed(terminal: Any) -> None:
+    """The user does not see secret values, so they cannot be required to type them again."""
     arguments = {"path": "a", "token": "hunter2", "key": "k1"}
     seen = terminal(f"ask(arguments={arguments}, secrets=frozenset(('token', 'key')))")
 
@@ -209,15 +208,15 @@ def test_secret_arguments_stay_as_they_are_unless_they_are_typed(terminal: Any) 
     assert Approval.modify({"token": "hunter2", "key": "k2", "path": "b"}) == answered(seen)
 
 
-# Who answers, and when
+# Type-ahead, end of input and interrupts
 
 
 LATER = "print('ready', flush=True); signal.sigwait([signal.SIGUSR1]); ask()"
 
 
 @pytest.mark.parametrize("ahead", ["y\n", "y\ny\ny\ny\n", "y", "\x04", "m\n{}\n", "y\n" * 1000], ids=range(6))
-def test_what_is_typed_before_the_question_is_no_answer(terminal: Any, ahead: str) -> None:
-    """Whole lines, the beginning of one, and the end of the input."""
+def test_type_ahead_is_not_an_answer(terminal: Any, ahead: str) -> None:
+    """Whole lines, partial lines and the end of the input are discarded."""
     seen = terminal(LATER)
     seen.mute()
     seen.see("ready\r\n")
@@ -229,8 +228,8 @@ def test_what_is_typed_before_the_question_is_no_answer(terminal: Any, ahead: st
     assert Approval.reject("this came later") == answered(seen)
 
 
-def test_what_is_typed_before_it_is_asked_again_is_no_answer(terminal: Any) -> None:
-    """Several lines that are pasted answer one question, and the second of them answers nothing."""
+def test_type_ahead_before_a_repeated_question_is_not_an_answer(terminal: Any) -> None:
+    """Of several pasted lines, only the first answers the question."""
     seen = terminal()
     seen.mute()
 
@@ -246,8 +245,8 @@ def test_what_is_typed_before_it_is_asked_again_is_no_answer(terminal: Any) -> N
 
 @pytest.mark.parametrize("keys", ["\x04", "y\x04\x04"], ids=["ctrl-d", "ctrl-d-in-a-line"])
 @pytest.mark.parametrize("before", ["", "what\n", "m\n"], ids=ascii)
-def test_the_end_of_the_input_refuses(terminal: Any, keys: str, before: str) -> None:
-    """A letter without an end of its line is no answer."""
+def test_end_of_input_rejects(terminal: Any, keys: str, before: str) -> None:
+    """A letter without a newline is not an answer."""
     seen = terminal()
 
     seen.see(ASK)
@@ -259,8 +258,8 @@ def test_the_end_of_the_input_refuses(terminal: Any, keys: str, before: str) -> 
     assert ENDED == answered(seen)
 
 
-def test_ctrl_c_is_an_interrupt_and_the_next_question_can_be_asked(terminal: Any) -> None:
-    """It is nobody's answer; the terminal is free again."""
+def test_ctrl_c_interrupts_and_the_terminal_stays_usable(terminal: Any) -> None:
+    """The next question can be asked afterwards."""
     seen = terminal("ask(); ask()")
 
     seen.see(ASK)
@@ -285,8 +284,8 @@ print("=>", told, "<=")
 
 
 @pytest.mark.parametrize("second", ["approve", "prompt"])
-def test_one_question_stands_on_a_terminal_at_a_time(terminal: Any, second: str) -> None:
-    """Whichever part of the process asks: no answer is meant for a question that came in between."""
+def test_one_question_at_a_time_is_shown_on_a_terminal(terminal: Any, second: str) -> None:
+    """An answer can never apply to a question that another part of the process asked in between."""
     seen = terminal(AT_ONCE.replace("SECOND", second))
     asked = []
 
@@ -303,12 +302,12 @@ def test_one_question_stands_on_a_terminal_at_a_time(terminal: Any, second: str)
     assert {asked[0]: words[asked[0]][0], asked[1]: words[asked[1]][1]} == told
 
 
-# Nobody to ask
+# No terminal
 
 
 @attrs.frozen
 class Desk:
-    """The two ends of a terminal in this process: what approvers use, and what its user holds."""
+    """The two ends of a terminal in this process: one for approvers, one for the user."""
 
     ours: int
     stdin: io.TextIOWrapper
@@ -317,7 +316,7 @@ class Desk:
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    """A terminal at which nobody types."""
+    """A terminal at which nothing is typed."""
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "r") as stdin, os.fdopen(os.dup(theirs), "w") as output:
         yield Desk(ours, stdin, output)
@@ -325,12 +324,12 @@ def desk() -> Iterator[Desk]:
 
 
 def written(desk: Desk) -> bytes:
-    """Return what has come to the screen."""
+    """Return the output that reached the screen."""
     return os.read(desk.ours, 65536) if select.select([desk.ours], [], [], 0)[0] else b""
 
 
-def test_both_ends_have_to_be_a_terminal(desk: Desk, tmp_path: Path) -> None:
-    """Neither a pipe full of approvals, nor a file, a device, or a stream of the host; nothing is shown anywhere."""
+def test_both_ends_must_be_a_terminal(desk: Desk, tmp_path: Path) -> None:
+    """Pipes, files, devices and custom streams are refused, and nothing is shown."""
     pipe, filling = os.pipe()
     os.write(filling, b"y\ny\n")
     (tmp_path / "yes").write_text("y\n")
@@ -344,8 +343,8 @@ def test_both_ends_have_to_be_a_terminal(desk: Desk, tmp_path: Path) -> None:
     assert b"" == written(desk)
 
 
-def test_a_stream_that_is_closed_or_missing_refuses(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The given ones, those of the process, and one whose descriptor has been closed under it."""
+def test_closed_or_missing_stream_rejects(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This covers explicit streams, the standard streams, and a descriptor that was closed under its stream."""
     closed = io.StringIO()
     closed.close()
     ours, theirs = pty.openpty()
@@ -362,8 +361,8 @@ def test_a_stream_that_is_closed_or_missing_refuses(desk: Desk, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("redirection", ["<&-", "2>&-", "</dev/null", "2>/dev/null", "<&- 2>&-"])
-def test_a_process_without_a_terminal_refuses_at_once(redirection: str) -> None:
-    """With no traceback; the other streams are those of a terminal."""
+def test_process_without_a_terminal_rejects_at_once(redirection: str) -> None:
+    """There is no traceback, even if the other streams are terminals."""
     ours, theirs = pty.openpty()
     os.write(ours, b"y\n")
     done = subprocess.run(
@@ -380,8 +379,8 @@ def test_a_process_without_a_terminal_refuses_at_once(redirection: str) -> None:
 
 
 @pytest.mark.parametrize("while_it_waits", [False, True], ids=["before", "while-it-waits"])
-def test_a_terminal_that_goes_away_refuses(while_it_waits: bool) -> None:
-    """Its user has closed the window, and no signal has ended the process."""
+def test_vanished_terminal_rejects(while_it_waits: bool) -> None:
+    """The user closed the window, and no signal ended the process."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-c", f"{BEGIN}\n{LATER}"],
@@ -405,8 +404,8 @@ def test_a_terminal_that_goes_away_refuses(while_it_waits: bool) -> None:
     assert 0 == child.returncode
 
 
-def test_a_terminal_that_another_program_draws_on_refuses(desk: Desk) -> None:
-    """There is no line to be read where single keys are; and what was typed for that program answers nothing."""
+def test_terminal_in_raw_mode_rejects(desk: Desk) -> None:
+    """A full-screen program reads single keys, so its input must never answer a question."""
     settings = termios.tcgetattr(desk.stdin)
     settings[3] &= ~termios.ICANON
     termios.tcsetattr(desk.stdin, termios.TCSANOW, settings)
@@ -417,8 +416,8 @@ def test_a_terminal_that_another_program_draws_on_refuses(desk: Desk) -> None:
     assert Approval.reject("there was no answer: another program uses the terminal") == answer
 
 
-def test_a_terminal_that_is_too_narrow_refuses(desk: Desk) -> None:
-    """It would break our lines, and what a caller wrote would stand at the beginning of one."""
+def test_too_narrow_terminal_rejects(desk: Desk) -> None:
+    """The terminal would wrap lines, so caller-supplied text could start a line of its own."""
     termios.tcsetwinsize(desk.stdin, (24, 39))
 
     answer = TerminalApprover(desk.stdin, desk.output)(request())
@@ -430,8 +429,8 @@ def test_a_terminal_that_is_too_narrow_refuses(desk: Desk) -> None:
 # What is shown
 
 
-def test_a_call_is_shown_with_all_that_it_is() -> None:
-    """The tool, what it says of itself, what it needs and does, who calls it, and its arguments by name."""
+def test_approval_card_shows_the_whole_call() -> None:
+    """It lists the tool, its description, needs, effects, caller and arguments by name."""
     arguments = {
         "path": "data/a.txt",
         "token": "hunter2",
@@ -477,8 +476,8 @@ def test_a_call_is_shown_with_all_that_it_is() -> None:
     ]
 
 
-def test_a_call_without_anything_is_shown_as_that() -> None:
-    """No arguments, no effects; and of many needs how many more there are."""
+def test_approval_card_of_a_minimal_call() -> None:
+    """It says that there are no arguments or effects, and counts the needs that it leaves out."""
     needs = tuple(f"fs:read:{number}" for number in range(NEEDS + 3))
 
     lines = card(request(description="", arguments={}, effects=(), needs=needs), 80).splitlines()
@@ -501,16 +500,16 @@ def test_a_call_without_anything_is_shown_as_that() -> None:
         ("read", "fs:read", "fs:read:[secret]"),
     ],
 )
-def test_a_need_that_a_secret_was_filled_into_is_masked(secret: Any, need: str, expected: str) -> None:
-    """A secret of other types may stand there in any form."""
+def test_need_with_a_secret_is_masked(secret: Any, need: str, expected: str) -> None:
+    """A secret that is not a string can appear there in any form."""
     shown = card(request(arguments={"key": secret}, secrets=frozenset({"key"}), needs=(need,)), 80)
 
     assert f"needs:     | {expected}\n" in shown
     assert "           | key = [secret]\n" in shown or "arguments: | key = [secret]\n" in shown
 
 
-def test_a_terminal_shows_no_secret(terminal: Any) -> None:
-    """Nor the answer that keeps it."""
+def test_terminal_shows_no_secret(terminal: Any) -> None:
+    """A typed secret is hidden as well."""
     seen = terminal("ask(arguments={'token': 'hunter2'}, secrets=frozenset({'token'}), needs=('env:read:hunter2',))")
 
     screen = seen.see(ASK)
@@ -568,16 +567,15 @@ SPOOFS = [
     "e\u0301 שלום नमस्ते",
     "A" * 100_000,
 ]
-"""What callers and authors write to make a screen say something else."""
+"""Caller- or author-supplied strings that try to forge the card."""
 
 
-def test_there_are_enough_spoofs() -> None:
-    """No two alike."""
+def test_spoofs_are_distinct_and_numerous() -> None:
     assert 40 <= len(set(SPOOFS))
 
 
-def test_no_call_can_forge_what_a_terminal_shows(terminal: Any) -> None:
-    """Wherever it stands: as a description, an argument, a name, a need, or deep in a value."""
+def test_no_call_can_forge_the_approval_card(terminal: Any) -> None:
+    """This holds for descriptions, arguments, names, needs and nested values."""
     seen = terminal(f"""
 for spoof in {SPOOFS!r}:
     ask(description=spoof, arguments={{"path": spoof, spoof: 1, "deep": [{{"k": spoof}}], "raw": [b"b", spoof]}},
@@ -601,7 +599,7 @@ BLANKS = {*"\u034f\u115f\u1160\u17b4\u17b5\u180b\u2800\u3164\ufe0e\ufe0f\uffa0\U
 
 
 def assert_true_to_its_form(question: str, spoof: str) -> None:
-    """Each line is one of ours, once, or stands behind a bar; it fits, and holds nothing that is not seen."""
+    """Assert that each line is a card line, once, or is behind a bar, fits, and has no invisible characters."""
     lines = question.split("\n")
     ours = [line for line in lines if OURS.fullmatch(line) and "cut" not in line]
     assert [line for line in lines if not OURS.fullmatch(line) and not THEIRS.fullmatch(line)] == []
@@ -616,13 +614,13 @@ def assert_true_to_its_form(question: str, spoof: str) -> None:
 
 
 def cells(line: str) -> int:
-    """Return how many cells the common terminals use for a line."""
+    """Return the width of a line in terminal cells."""
     wide = sum(unicodedata.east_asian_width(each) in "WF" for each in line)
     return len(line) + wide - sum(unicodedata.category(each) == "Mn" for each in line)
 
 
-def test_a_narrower_terminal_has_shorter_lines(desk: Desk) -> None:
-    """It breaks none of them."""
+def test_narrower_terminal_gets_shorter_lines(desk: Desk) -> None:
+    """No line wraps."""
     termios.tcsetwinsize(desk.stdin, (24, 50))
     os.set_blocking(desk.stdin.fileno(), True)
     asking = threading.Thread(
@@ -632,7 +630,7 @@ def test_a_narrower_terminal_has_shorter_lines(desk: Desk) -> None:
     screen = b""
     while not screen.endswith(b"[n] "):
         screen += os.read(desk.ours, 65536)
-    while asking.is_alive():  # what comes before it reads is dropped
+    while asking.is_alive():  # input that arrives before the read is dropped
         os.write(desk.ours, b"n\n")
         asking.join(0.05)
 
@@ -641,8 +639,8 @@ def test_a_narrower_terminal_has_shorter_lines(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("encoding", "expected"), [("ascii", "gr\\xfc\\xdfe \\u540d"), ("latin-1", "grüße \\u540d")])
-def test_what_a_terminal_can_not_say_is_an_escape(encoding: str, expected: str) -> None:
-    """And counts as long as it is."""
+def test_unencodable_characters_are_escaped(encoding: str, expected: str) -> None:
+    """The width of a line counts the escapes."""
     lines = card(request(arguments={"a": "grüße 名", "b": "名" * 100}), 80, encoding).splitlines()
 
     assert f'arguments: | a = "{expected}"' in lines
@@ -652,8 +650,8 @@ def test_what_a_terminal_can_not_say_is_an_escape(encoding: str, expected: str) 
 # Files
 
 
-def test_a_call_that_waits_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Every type that JSON holds, and bytes; from the file that has a name of its own, or the one that was asked for."""
+def test_pending_call_is_restored_from_its_file(tmp_path: Path) -> None:
+    """Every JSON type and bytes survive, in a file with a generated or a chosen name."""
     arguments = {
         "text": "grüße \x00\u202e\U0001f600",
         "raw": b"\x00\xff",
@@ -681,8 +679,8 @@ def test_a_call_that_waits_comes_back_as_it_was(tmp_path: Path) -> None:
     assert "grüße" not in repr(pending)
 
 
-def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """Whatever the process leaves to others elsewhere."""
+def test_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    """The umask does not matter."""
     before = os.umask(0)
     try:
         path = suspended_in(tmp_path / "made")
@@ -693,15 +691,15 @@ def test_a_file_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def suspended_in(folder: Path) -> Path:
-    """Have a request put aside, and return its file."""
+    """Store a request for later, and return its file."""
     answer = FileApprover(folder)(request())
     (path,) = folder.iterdir()
     assert Approval.suspend(f"saved in {path.name}") == answer
     return path
 
 
-def test_another_user_can_not_read_a_file() -> None:
-    """In a directory that is open to everyone."""
+def test_another_user_cannot_read_a_file() -> None:
+    """This holds in a world-writable directory too."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         path = PendingApproval.of(request()).save(directory)
@@ -715,8 +713,8 @@ def test_another_user_can_not_read_a_file() -> None:
     assert b"Permission denied" in read[0].stderr
 
 
-def test_a_file_never_takes_the_place_of_another(tmp_path: Path) -> None:
-    """Nor of a link, and nothing is left over."""
+def test_file_never_replaces_another(tmp_path: Path) -> None:
+    """Nor does it replace a link, and no temporary file is left."""
     (tmp_path / "there").write_text("old")
     (tmp_path / "dangling").symlink_to(tmp_path / "elsewhere")
 
@@ -744,8 +742,8 @@ except OSError as error:
 """
 
 
-def test_a_process_that_is_killed_while_it_writes_leaves_no_file_of_that_name(tmp_path: Path) -> None:
-    """What it leaves is hidden, for nobody else to read either; a disk that is full leaves nothing at all."""
+def test_killed_writer_leaves_no_partial_file(tmp_path: Path) -> None:
+    """Only a hidden, private temporary file can remain; a full disk leaves nothing."""
     arguments = [sys.executable, "-c", KILLED, str(tmp_path / "waits.json")]
 
     killed = subprocess.run([*arguments, str(int(signal.SIG_DFL))])
@@ -768,8 +766,8 @@ while True:
 """
 
 
-def test_what_was_told_to_be_saved_is_whole_when_the_process_is_killed(tmp_path: Path) -> None:
-    """And so is every file that has the name of one."""
+def test_reported_file_is_complete_after_a_kill(tmp_path: Path) -> None:
+    """Every file with a final name is complete."""
     child = subprocess.Popen([sys.executable, "-c", WRITING, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     told = [child.stdout.readline().strip() for _ in range(50)]
@@ -797,8 +795,8 @@ def test_what_was_told_to_be_saved_is_whole_when_the_process_is_killed(tmp_path:
     ],
     ids=["time", "embedding", "handle", "keys", "looks-like-bytes", "deep", "nan", "object"],
 )
-def test_what_would_not_come_back_is_not_written(tmp_path: Path, value: Any, kind: str) -> None:
-    """Each such argument is named, with its type and never its value; the approver rejects the call."""
+def test_unrestorable_arguments_are_not_written(tmp_path: Path, value: Any, kind: str) -> None:
+    """The approver rejects the call and gives the name and type of each such argument, never its value."""
     asked = request(arguments={"a": value, "b": 1, "c": value})
 
     with pytest.raises(SpecError) as caught:
@@ -812,7 +810,7 @@ def test_what_would_not_come_back_is_not_written(tmp_path: Path, value: Any, kin
 
 
 def test_secret_arguments_are_not_written(tmp_path: Path) -> None:
-    """One that was not given is no secret."""
+    """A secret argument that was not passed does not count."""
     asked = request(arguments={"path": "a", "token": "hunter2", "key": b"k"}, secrets=frozenset({"token", "key"}))
     with pytest.raises(SpecError) as caught:
         PendingApproval.of(asked)
@@ -826,8 +824,8 @@ def test_secret_arguments_are_not_written(tmp_path: Path) -> None:
     assert [] == [*(tmp_path / "sub").iterdir()]
 
 
-def test_a_directory_that_can_not_be_written_rejects_the_call(tmp_path: Path) -> None:
-    """The reason holds nothing of the path."""
+def test_unwritable_directory_rejects_the_call(tmp_path: Path) -> None:
+    """The reason does not contain the path."""
     (tmp_path / "file").write_text("")
 
     assert Approval.reject("it cannot wait for approval: its file cannot be written (FileExistsError)") == FileApprover(
@@ -836,8 +834,8 @@ def test_a_directory_that_can_not_be_written_rejects_the_call(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["fingerprint", "policy", "session", "digest"])
-def test_an_answer_counts_only_if_all_four_agree(name: str) -> None:
-    """What does not is named."""
+def test_answer_must_match_all_four_fields(name: str) -> None:
+    """The error gives each field that differs."""
     pending = PendingApproval.of(request())
     now = {each: FIELDS[each] for each in ("fingerprint", "policy", "session", "digest")}
 
@@ -846,27 +844,26 @@ def test_an_answer_counts_only_if_all_four_agree(name: str) -> None:
     assert ("fingerprint", "policy", "session", "digest") == pending.agrees("", "", "", "")
 
 
-# Files that are not to be trusted
+# Untrusted files
 
 
 def fault(path: Path) -> str:
-    """Return what is wrong with a file."""
+    """Return the error of reading a file."""
     with pytest.raises(SpecError) as caught:
         PendingApproval.load(path)
     return str(caught.value).removeprefix("pending approval: ")
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o620, 0o604, 0o602, 0o644, 0o660, 0o777])
-def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> None:
-    """They could have written it."""
+def test_file_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
     path = suspended_in(tmp_path)
     path.chmod(mode)
 
     assert f"other users can access the file: its mode is {mode:04o}, but must be 0600" == fault(path)
 
 
-def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
-    """With everything else that is wrong with it."""
+def test_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    """The error also gives every other problem."""
     path = suspended_in(tmp_path)
     os.chown(path, 65534, -1)
     assert "the file belongs to another user" == fault(path)
@@ -876,8 +873,8 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     assert f"the file belongs to another user; {mode}" == fault(path)
 
 
-def test_only_a_file_is_read(tmp_path: Path) -> None:
-    """No link, no directory, and no pipe, for which nobody waits."""
+def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
+    """Links and directories are refused; a pipe is refused without waiting for it."""
     path = suspended_in(tmp_path / "sub")
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe", 0o600)
@@ -929,10 +926,8 @@ HEX = "must be 64 hexadecimal digits"
     ],
     ids=ascii,
 )
-def test_a_file_is_refused_with_everything_that_is_wrong_in_it(
-    tmp_path: Path, changes: dict[str, Any], expected: str
-) -> None:
-    """By name and type; the same file without it is taken."""
+def test_every_problem_of_a_file_is_reported(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
+    """The error gives names and types; the same file without the problem is accepted."""
     text = json.dumps({**GOOD, **changes}).replace("Infinity", "1e999")
 
     assert expected == fault(private(tmp_path, text.encode()))
@@ -940,7 +935,7 @@ def test_a_file_is_refused_with_everything_that_is_wrong_in_it(
 
 
 def private(folder: Path, content: bytes) -> Path:
-    """Write a file as it has to be, whatever stands in it."""
+    """Write a file with valid permissions and this content."""
     path = folder / "file"
     path.write_bytes(content)
     path.chmod(0o600)
@@ -948,8 +943,7 @@ def private(folder: Path, content: bytes) -> Path:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_a_file_in_which_something_is_missing_is_refused(tmp_path: Path, name: str) -> None:
-    """It is named."""
+def test_file_with_missing_fields_is_refused(tmp_path: Path, name: str) -> None:
     content = {key: value for key, value in GOOD.items() if key != name}
 
     assert f"{name} is missing" == fault(private(tmp_path, json.dumps(content).encode()))
@@ -971,13 +965,12 @@ def test_a_file_in_which_something_is_missing_is_refused(tmp_path: Path, name: s
     ],
     ids=["empty", "cut", "list", "null", "binary", "nul", "twice", "nan", "digits", "deep"],
 )
-def test_a_file_that_is_no_object_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
-    """Whoever wrote it."""
+def test_file_that_is_not_an_object_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
     assert expected == fault(private(tmp_path, content))
 
 
-def test_arguments_that_nest_as_deep_as_json_may_are_refused_without_a_crash(tmp_path: Path) -> None:
-    """The JSON reader takes more levels than what comes after it."""
+def test_deeply_nested_arguments_are_refused_without_a_crash(tmp_path: Path) -> None:
+    """The JSON reader accepts more levels than the code after it."""
     text = json.dumps(GOOD).replace('"a"}', "[" * 900 + "]" * 900 + "}")
 
     assert fault(private(tmp_path, text.encode())) in (
@@ -986,8 +979,8 @@ def test_arguments_that_nest_as_deep_as_json_may_are_refused_without_a_crash(tmp
     )
 
 
-def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
-    """A sparse one costs whoever put it there nothing."""
+def test_huge_file_is_not_read(tmp_path: Path) -> None:
+    """A sparse file costs an attacker nothing."""
     path = private(tmp_path, b"{}")
     os.truncate(path, 2**40)
 

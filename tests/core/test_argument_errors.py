@@ -1,4 +1,4 @@
-"""Errors of arguments: each names the whole rule of its place, says where JSON is broken, and never repeats a value."""
+"""Argument errors: each gives the complete rule of its path, locates broken JSON, and never contains a value."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def engine_of(*args: ArgSpec, variadic: bool = False) -> Engine:
 
 
 def through_steps(engine: Engine, given: Any) -> Any:
-    """Call through the steps, as a reader of a stream does."""
+    """Call through the pipeline steps, as a stream reader does."""
     (result,) = engine.stream("g.t", given)
     return result
 
@@ -144,8 +144,8 @@ WAYS: dict[str, Callable[[Engine, object], object]] = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(("arg", "value", "text"), ERRORS.values(), ids=ERRORS)
-def test_an_error_names_the_whole_rule_of_its_place(arg: ArgSpec, value: object, text: str, way: Any) -> None:
-    """In both pipelines, for arguments in order and by name."""
+def test_error_gives_the_complete_rule_of_its_path(arg: ArgSpec, value: object, text: str, way: Any) -> None:
+    """Both pipelines agree, for positional and named arguments."""
     with engine_of(arg) as engine, pytest.raises(ArgumentError) as caught:
         way(engine, value)
 
@@ -154,8 +154,8 @@ def test_an_error_names_the_whole_rule_of_its_place(arg: ArgSpec, value: object,
 
 
 @pytest.mark.parametrize(("arg", "value", "text"), ERRORS.values(), ids=ERRORS)
-def test_coerce_names_the_same_rule(arg: ArgSpec, value: object, text: str) -> None:
-    """Without a name, for the value belongs to no argument; None is a value of every type there."""
+def test_coerce_gives_the_same_rule(arg: ArgSpec, value: object, text: str) -> None:
+    """There is no argument name, and None is a value of every type."""
     if value is None:
         return
     with pytest.raises(CoercionError) as caught:
@@ -189,8 +189,8 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("text", [CANARY, "", "null", "5", f'"{CANARY}"', "[1]", '{"a": 1}'])
 @pytest.mark.parametrize("kind", EXAMPLES)
-def test_a_string_in_place_of_a_container_is_answered_with_an_example(kind: ArgType, text: str) -> None:
-    """The example depends on the type alone, is JSON of that type, and holds nothing of the string."""
+def test_string_instead_of_a_container_gets_an_example(kind: ArgType, text: str) -> None:
+    """The example depends on the type only, is valid JSON of that type, and contains no part of the string."""
     example = EXAMPLES[kind]
     coerce(example.partition("such as ")[2], kind)
     if text[:1] == ("{" if "object" in example else "["):
@@ -214,8 +214,8 @@ def test_a_string_in_place_of_a_container_is_answered_with_an_example(kind: ArgT
         ('{"canary": }', "line 1, column 12 is not JSON"),
     ],
 )
-def test_broken_json_in_a_container_says_where(text: str, hint: str) -> None:
-    """The line and the column, and nothing of the text."""
+def test_broken_json_in_a_container_is_located(text: str, hint: str) -> None:
+    """The error gives the line and column and contains no part of the string."""
     with engine_of(ArgSpec("t", ArgType.SLICE_STRING)) as engine, pytest.raises(ArgumentError) as caught:
         engine.call("g.t", [text])
 
@@ -245,8 +245,8 @@ NUMBERS = ArgSpec("numbers", ArgType.INT, minimum=1, maximum=3, required=False)
                      "(did you mean numbers?)", id="an unknown name"),
     ],
 )  # fmt: skip
-def test_the_further_values_of_a_variadic_tool(arg: ArgSpec, given: Any, text: str) -> None:
-    """Each is a value of its own, and all of them are a list where they are given by name."""
+def test_variadic_values_are_checked_one_by_one(arg: ArgSpec, given: Any, text: str) -> None:
+    """By name, they are passed as one list."""
     with engine_of(arg, variadic=True) as engine:
         with pytest.raises(ArgumentError) as caught:
             engine.call_named("g.t", given) if isinstance(given, dict) else engine.call("g.t", given)
@@ -255,8 +255,8 @@ def test_the_further_values_of_a_variadic_tool(arg: ArgSpec, given: Any, text: s
     assert caught.value.retry == "model"
 
 
-def test_too_many_further_values_are_too_many() -> None:
-    """The limit is not taken for a fault of the type."""
+def test_too_many_variadic_values() -> None:
+    """The limit is not reported as a type error."""
     tools = Toolset("g")
     spec = ToolSpec("t", "g", (NUMBERS,), return_type=ArgType.ANY, variadic=True)
     tools.add(spec, lambda rt, *numbers: None)
@@ -275,10 +275,10 @@ NOTHING = {"None": None, "an empty string": "", "the string null": "null"}
 @pytest.mark.parametrize("value", NOTHING.values(), ids=NOTHING)
 @pytest.mark.parametrize("kind", [ArgType.INT, ArgType.FLOAT, ArgType.BOOL, ArgType.SLICE_INT, ArgType.MAP])
 @pytest.mark.parametrize("required", [True, False])
-def test_a_further_value_that_is_nullable_takes_what_a_plain_argument_takes(
+def test_nullable_variadic_value_accepts_what_a_nullable_argument_accepts(
     kind: ArgType, value: object, required: bool
 ) -> None:
-    """None, and for a type that holds no string ``""`` and ``"null"`` too, in order and by name."""
+    """None is accepted, and ``""`` and ``"null"`` too unless the type includes strings."""
     plain = ArgSpec("a", kind, nullable=True, required=required)
 
     with engine_of(plain) as one, engine_of(plain, variadic=True) as many:
@@ -287,16 +287,16 @@ def test_a_further_value_that_is_nullable_takes_what_a_plain_argument_takes(
 
 
 @pytest.mark.parametrize(("value", "kept"), [("", ""), ("null", "null"), (None, None)])
-def test_a_further_string_that_is_nullable_stays_a_string(value: object, kept: object) -> None:
-    """A type that holds strings keeps ``""`` and ``"null"``."""
+def test_nullable_variadic_string_stays_a_string(value: object, kept: object) -> None:
+    """Types that include strings keep ``""`` and ``"null"``."""
     with engine_of(ArgSpec("a", ArgType.STRING, nullable=True), variadic=True) as engine:
         assert engine.call("g.t", [value]) == [kept]
 
 
 @pytest.mark.parametrize("value", NOTHING.values(), ids=NOTHING)
 @pytest.mark.parametrize("required", [True, False])
-def test_a_further_value_that_is_not_nullable_is_never_absent(value: object, required: bool) -> None:
-    """Optional means that there may be none of them, so what is given has to be a value."""
+def test_non_nullable_variadic_value_is_never_absent(value: object, required: bool) -> None:
+    """Optional means that there may be no values; each value that is passed must be valid."""
     with engine_of(ArgSpec("a", ArgType.INT, required=required), variadic=True) as engine:
         with pytest.raises(ArgumentError) as caught:
             engine.call("g.t", [1, value])
@@ -305,8 +305,8 @@ def test_a_further_value_that_is_not_nullable_is_never_absent(value: object, req
     assert (caught.value.code, caught.value.retry) == (code, "model")
 
 
-def test_choices_of_another_type_are_a_fault_of_the_spec_beside_a_default() -> None:
-    """Only strings are compared with a default that is a string."""
+def test_choices_of_another_type_than_the_default_are_a_spec_error() -> None:
+    """Only strings are compared with a string default."""
     with pytest.raises(SpecError) as caught:
         ArgSpec("a", ArgType.STRING, choices=(0.5,), default="fast")
 

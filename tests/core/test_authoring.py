@@ -1,4 +1,4 @@
-"""A tool that is read off a function: what is understood, and what to write where it is not."""
+"""Specs read from annotated functions, and the errors for functions that cannot be read."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class Rights(Flag):
         (list[Point], "slice_map", False, ()),
     ],
 )
-def test_an_annotation_names_a_type(annotation: Any, kind: str, nullable: bool, choices: tuple[Any, ...]) -> None:
-    """Each form that the contract knows."""
+def test_annotation_maps_to_an_argtype(annotation: Any, kind: str, nullable: bool, choices: tuple[Any, ...]) -> None:
+    """Every annotation that the contract lists is supported."""
     hint = hint_of(annotation)
 
     assert (kind, nullable, choices) == (hint.type.value, hint.nullable, hint.choices)
@@ -123,16 +123,16 @@ def test_an_annotation_names_a_type(annotation: Any, kind: str, nullable: bool, 
         (Literal["a", 1], "Literal['a', 1] must hold values of one type, str, int or bool"),
     ],
 )  # fmt: skip
-def test_what_names_no_type_is_refused_with_what_to_write(annotation: Any, text: str) -> None:
-    """Nothing ever falls back to any."""
+def test_unsupported_annotation_is_refused_with_advice(annotation: Any, text: str) -> None:
+    """No annotation silently becomes ``any``."""
     with pytest.raises(Unreadable) as caught:
         hint_of(annotation)
 
     assert text == str(caught.value)
 
 
-def test_a_function_gives_its_whole_spec() -> None:
-    """Names, types, defaults, descriptions, result and errors."""
+def test_function_gives_its_whole_spec() -> None:
+    """Names, types, defaults, descriptions, the result and errors are read."""
 
     def send(rt: Runtime, to: str, copies: int = 1, *notes: str) -> bool | None:
         """Send a letter
@@ -172,8 +172,8 @@ def test_a_function_gives_its_whole_spec() -> None:
     assert made.func is send
 
 
-def test_a_function_without_rt_is_called_without_it() -> None:
-    """It needs no world, so it gets none; coroutine functions too."""
+def test_function_without_rt_is_called_without_it() -> None:
+    """This covers plain and coroutine functions."""
     tools = Toolset("g")
 
     @tools.tool()
@@ -189,8 +189,8 @@ def test_a_function_without_rt_is_called_without_it() -> None:
     assert twice(1) == 2, "the decorator leaves the function as it is"
 
 
-def test_a_class_as_an_annotation_is_delivered_as_an_instance() -> None:
-    """The spec has its fields as keys."""
+def test_class_annotation_is_delivered_as_an_instance() -> None:
+    """The spec lists its fields as keys."""
 
     def far(p: Point, others: list[Point]) -> float:
         return p.x + sum(other.y for other in others)
@@ -252,8 +252,8 @@ def instance_result(a: int) -> Point:
     ],
     ids=lambda each: getattr(each, "__name__", type(each).__name__),
 )  # fmt: skip
-def test_what_can_not_be_read_off_a_function_is_a_spec_error(func: Any, problems: list[str] | None) -> None:
-    """With everything that is wrong at once, and what to write."""
+def test_unreadable_function_is_a_spec_error(func: Any, problems: list[str] | None) -> None:
+    """The error gives every problem at once, with advice."""
     with pytest.raises(SpecError) as caught:
         tool(func, group="g")
 
@@ -271,8 +271,8 @@ DOCSTRINGS = {
 
 
 @pytest.mark.parametrize("name", DOCSTRINGS)
-def test_google_docstrings_are_read_as_the_library_reads_them(name: str) -> None:
-    """docstring-parser is the oracle, so the small reader of ours can not drift."""
+def test_google_docstrings_match_docstring_parser(name: str) -> None:
+    """docstring-parser is the oracle for the built-in reader."""
     text = DOCSTRINGS[name]
     library = parse_by_library(text)
 
@@ -283,8 +283,8 @@ def test_google_docstrings_are_read_as_the_library_reads_them(name: str) -> None
     assert described.returns == ((library.returns.description if library.returns else "") or "")
 
 
-def test_a_sentence_before_the_arguments_hides_none_of_them() -> None:
-    """Where the library finds nothing any more."""
+def test_sentence_before_args_hides_no_argument() -> None:
+    """docstring-parser finds no arguments there."""
     described = docstring("Do it.\n\nArgs:\n    This is what it takes.\n    a: The first.")
 
     assert described.args == {"a": "The first."}
@@ -298,15 +298,15 @@ def test_a_sentence_before_the_arguments_hides_none_of_them() -> None:
     ],
     ids=["sphinx", "numpy"],
 )
-def test_other_styles_are_read_by_the_library(text: str) -> None:
-    """Through the ``functions`` extra, which is installed here."""
+def test_other_docstring_styles_use_the_library(text: str) -> None:
+    """The ``functions`` extra is installed in the tests."""
     described = docstring(text)
 
     assert (described.summary, described.args, described.returns) == ("Do it.", {"a": "The first."}, "What came of it.")
 
 
-def test_a_toolset_holds_each_name_once() -> None:
-    """And says which one is there twice."""
+def test_toolset_refuses_duplicate_names() -> None:
+    """The error gives the duplicate name."""
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g"), lambda rt: None)
 
@@ -317,8 +317,7 @@ def test_a_toolset_holds_each_name_once() -> None:
     assert (len(tools), [each.name for each in tools], repr(tools)) == (1, ["g.t"], "Toolset('g', 1 tools)")
 
 
-def test_a_decorated_tool_may_have_another_name_group_and_policy() -> None:
-    """What the function can not say of itself."""
+def test_decorator_sets_name_group_and_policy() -> None:
     tools = Toolset("g")
 
     @tools.tool(name="list", group="other.place", policy=ToolPolicy(effects=("clock",)))
@@ -347,18 +346,18 @@ def test_a_decorated_tool_may_have_another_name_group_and_policy() -> None:
     ],
     ids=["sphinx", "numpy", "google sections", "google dedented", "google singular", "google flat"],
 )  # fmt: skip
-def test_each_style_is_read_to_its_end(
+def test_each_docstring_style_is_read_to_its_end(
     text: str, summary: str, args: dict[str, str], returns: str, raises: str
 ) -> None:
-    """No section swallows the one that follows it."""
+    """No section absorbs the next one."""
     described = docstring(text)
 
     assert (described.summary, described.args) == (summary, args)
     assert (described.returns, described.raises) == (returns, raises)
 
 
-def test_a_broken_docstring_is_refused() -> None:
-    """With what is missing."""
+def test_broken_docstring_is_refused() -> None:
+    """The error says what is missing."""
 
     def do(a: int) -> None:
         """Do it.

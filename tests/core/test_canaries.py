@@ -1,10 +1,8 @@
-"""Random values from every origin, looked for in every sink, in eight encodings: none is found that must not be seen.
+"""Random values from every origin, searched for in every sink in eight encodings: no leak is found.
 
-The first half is of secrets, which tools give away by each of their channels: whatever a channel leads to, `[secret]`
-stands there. The same channels are shown to lead there with a value that is no secret. The second half is of values that
-nobody called secret: `CASES` says for each where the contract lets it be seen, and it is seen there and nowhere else.
-
-Source: contract section 6; issue "Authority", it is done when; reliability.md part 5.5.
+The first half covers secrets that tools leak through each of their channels: every channel shows `[secret]` instead. The
+same channels do show a value that is not secret. The second half covers ordinary values: `CASES` lists, for each, where
+the contract lets it appear, and it appears there and nowhere else.
 """
 
 from __future__ import annotations
@@ -53,16 +51,16 @@ from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.policy.execution_policy import Decision
 
 ERRORS = {"errors", "error data", "results"}
-"""What a caller is told of an error, as an exception and as data."""
+"""The forms in which a caller receives an error: as an exception and as data."""
 
 RECORDS = {"hooks", "memory", "spans", "database", "file", "raw database"}
-"""Where the records of calls go, those of refusals of the host besides."""
+"""The sinks that receive call records, including refusals by the host."""
 
-# The sinks and what looks through them
+# Sinks and the search in them
 
 
-def test_each_encoding_of_a_canary_is_found_wherever_it_stands() -> None:
-    """Whatever stands around it, also within base64 that began before it; another canary is not found there."""
+def test_each_encoding_of_a_canary_is_found() -> None:
+    """Surrounding text does not matter, including base64 that starts earlier; no other canary is found there."""
     canary, other = Canary(), Canary()
 
     for name, text in zip(ENCODINGS, written(canary.text), strict=True):
@@ -79,7 +77,7 @@ def test_each_encoding_of_a_canary_is_found_wherever_it_stands() -> None:
 # Secrets
 
 Origin = Callable[[str], tuple[str, dict[str, Any], dict[str, Any]]]
-"""A secret in; the tool that knows it, its arguments, and what the world is made with."""
+"""An origin of a secret: the tool that knows it, its arguments, and the options of the world."""
 
 LENT = "a secret that the host lends"
 ORIGINS: dict[str, Origin] = {
@@ -92,7 +90,7 @@ ORIGINS: dict[str, Origin] = {
 
 
 def given_away(place: Path, channel: str, origin: Origin, secret: str, **world: Any) -> World:
-    """Return a world that has ended, in which a tool has given a value away by one channel, through every door."""
+    """Return a closed world in which a tool leaked a value by one channel, through every entry point."""
     name, args, needed = origin(secret)
     ended = World(place, **needed, **world)
     ended.call(name, {"how": channel, **args})
@@ -102,10 +100,10 @@ def given_away(place: Path, channel: str, origin: Origin, secret: str, **world: 
 
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize(("origin", "watched"), [*((origin, True) for origin in ORIGINS), (LENT, False)])
-def test_no_secret_is_found_by_whatever_channel_a_tool_gives_it_away(
+def test_no_channel_leaks_a_secret(
     origin: str, channel: str, watched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But by the host that called the tool itself, and gets its result as it is."""
+    """The one exception is the host that called the tool itself and receives the result unchanged."""
     canary, home = Canary(), Canary()
     monkeypatch.setenv(VARIABLE, canary.text if "environment" in origin else "nothing")
 
@@ -132,7 +130,7 @@ SEEN: dict[str, set[str]] = {
     "gives": {"host", "results", "recording"},
     "gives_wrongly": ERRORS,
 }
-"""Where a value is seen in all eight encodings that a tool gives away and that is no secret."""
+"""The sinks in which a non-secret value appears in all eight encodings."""
 
 SEEN_ONCE: dict[str, set[str]] = {
     "breaks": {"log"},
@@ -148,12 +146,12 @@ SEEN_ONCE: dict[str, set[str]] = {
     "calls_nothing": RECORDS,
     "calls_with_keys": RECORDS - {"spans"} | {"recording"},
 }
-"""The same of channels that are for a name, a path or nothing at all: there it is seen in some encoding."""
+"""The same for channels that carry a name, a path or nothing: the value appears there in some encoding."""
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_what_is_no_secret_is_found_where_the_channel_leads(channel: str, tmp_path: Path) -> None:
-    """So there is something to be found: the same tools, channels, doors and sinks, and a value that may be seen."""
+def test_public_value_appears_where_the_channel_leads(channel: str, tmp_path: Path) -> None:
+    """The same tools, channels, entry points and sinks do carry a value that is not secret, so the search works."""
     canary = Canary()
 
     world = given_away(tmp_path / "world", channel, lambda value: ("c.plain", {}, {"value": value}), canary.text)
@@ -164,21 +162,21 @@ def test_what_is_no_secret_is_found_where_the_channel_leads(channel: str, tmp_pa
         assert labelled(canary, world.heard[sink]) == set(ENCODINGS), sink
 
 
-def test_every_sink_is_shown_to_hold_what_may_be_seen() -> None:
-    """By a channel above, by a case below, or on the terminal and by the command, which have tests of their own."""
+def test_every_sink_is_shown_to_carry_public_values() -> None:
+    """A channel, a case, or the separate tests of the terminal and the command show it for each sink."""
     shown = set().union(*SEEN.values(), *SEEN_ONCE.values(), *(case.seen for case in CASES.values()))
 
     assert shown == SINKS
     assert set(CHANNELS) == {*SEEN, *SEEN_ONCE}
 
 
-# Values that nobody called secret
+# Ordinary values
 
 NAMED = ("call_named", "acall_named", "stream", "astream", "timed")
-"""Doors that take arguments by name, and record no other call around them."""
+"""Entry points that take arguments by name and record no other call."""
 
 TOLD = "told"
-"""A tool's own name, where it is of no interest."""
+"""The name of a tool where it does not matter."""
 
 
 @attrs.frozen
@@ -187,9 +185,9 @@ class Case:
 
     Attributes:
         run: Brings the value into a world.
-        seen: The sinks that may hold it, as the contract lets them.
-        world: What the world is made with, for a value.
-        value: What the value is of a canary.
+        seen: The sinks that may contain it according to the contract.
+        world: The options of the world, for a value.
+        value: Returns the value for a canary.
     """
 
     run: Callable[[World, str], None]
@@ -199,7 +197,7 @@ class Case:
 
 
 def toolset(func: Callable[..., Any], *args: ArgSpec, stream: bool = False, **policy: Any) -> dict[str, Any]:
-    """Return what gives a world one more tool, ``t.told``."""
+    """Return an action that adds the tool ``t.told`` to a world."""
     made = Toolset("t")
     made.add(
         ToolSpec(TOLD, "t", args, return_type=ArgType.ANY, return_nullable=True, stream=stream),
@@ -215,7 +213,7 @@ def told(world: World, value: str) -> None:
 
 
 def raising(*errors: Callable[[str], BaseException], is_async: bool = False, stream: bool = False) -> Any:
-    """Return what gives a world a tool that raises these errors, one by the other."""
+    """Return an action that adds a tool that raises these errors in turn."""
 
     def made(value: str) -> dict[str, Any]:
         def error() -> BaseException:
@@ -240,14 +238,14 @@ def raising(*errors: Callable[[str], BaseException], is_async: bool = False, str
 
 
 class Odd(Exception):
-    """An error that tells a value wherever Python asks it for a text."""
+    """An error that shows a value whenever Python converts it to a string."""
 
     def __repr__(self) -> str:
         return str(self.args)
 
 
 def failing_host(part: str, use: Callable[[Any], object], seen: Collection[str] = ("log",)) -> Case:
-    """Return the case of a part of the host that raises an error with the value in it, where a tool uses it."""
+    """Return the case of a host component that raises an error with the value while a tool uses it."""
 
     def world(value: str) -> dict[str, Any]:
         class Failing:
@@ -266,7 +264,7 @@ def failing_host(part: str, use: Callable[[Any], object], seen: Collection[str] 
 
 
 def failing_sink(value: str, *args: ArgSpec, **policy: Any) -> dict[str, Any]:
-    """Return what gives a world a sink that fails, and a tool whose records have to be kept."""
+    """Return an action that adds a failing sink and a tool whose records are required."""
 
     class Failing:
         def write(self, record: Any) -> None:
@@ -279,7 +277,7 @@ def failing_sink(value: str, *args: ArgSpec, **policy: Any) -> dict[str, Any]:
 
 
 def approving(answer: Callable[[str], Any], seen: set[str]) -> Case:
-    """Return the case of an approver that answers, or raises what it would answer."""
+    """Return the case of an approver that answers, or raises its answer."""
 
     def world(value: str) -> dict[str, Any]:
         def approver(request: ApprovalRequest) -> Any:
@@ -294,7 +292,7 @@ def approving(answer: Callable[[str], Any], seen: set[str]) -> Case:
 
 
 def deciding(answer: Callable[[str], Any], seen: set[str]) -> Case:
-    """Return the case of a hook that answers, or raises what it would answer."""
+    """Return the case of a hook that answers, or raises its answer."""
 
     def world(value: str) -> dict[str, Any]:
         def decide(call: Any) -> Any:
@@ -309,7 +307,7 @@ def deciding(answer: Callable[[str], Any], seen: set[str]) -> Case:
 
 
 def misfits(world: World, value: str) -> None:
-    """Give the value wherever it does not fit: as another type, too long, in a list, a map, a JSON text that is none."""
+    """Pass the value wherever it is invalid: as another type, too long, in containers, in broken JSON."""
     for kind in ArgType:
         if kind not in (ArgType.STRING, ArgType.ANY, ArgType.BLOB, ArgType.VOID):
             for wrong in (
@@ -330,7 +328,7 @@ def misfits(world: World, value: str) -> None:
 
 
 def fits(value: Any, kind: ArgType) -> bool:
-    """Tell whether a value is one of a type."""
+    """Return whether a value has a type."""
     try:
         return coerce(value, kind) is not None
     except CoercionError:
@@ -338,7 +336,7 @@ def fits(value: Any, kind: ArgType) -> bool:
 
 
 def all_types(value: str) -> dict[str, Any]:
-    """Return what gives a world a tool with an argument of each type."""
+    """Return an action that adds a tool with an argument of each type."""
     kinds = [ArgSpec(str(kind), kind, required=False) for kind in ArgType if kind is not ArgType.VOID]
     rules = (
         ArgSpec("long", ArgType.STRING, max_length=3, required=False),
@@ -362,11 +360,11 @@ FAILING: dict[str, Callable[[Any], object]] = {
     "a pinned link": lambda files: files.pinned("data/link").__enter__(),
     "no mode": lambda files: files.open("data/a", "w"),
 }
-"""What fails with files, one of which holds the value."""
+"""File operations that fail, where one file contains the value."""
 
 
 def fails_with_files(world: World, value: str) -> None:
-    """Put the value into a file, and do whatever fails."""
+    """Write the value to a file, then run operations that fail."""
     box = world.place / "box" / "data"
     (box / "full").mkdir(parents=True)
     (box / "full" / "b").write_text(value)
@@ -378,7 +376,7 @@ def fails_with_files(world: World, value: str) -> None:
 
 
 def failing_files(value: str) -> dict[str, Any]:
-    """Return what gives a world a tool that fails with files."""
+    """Return an action that adds a tool whose file operations fail."""
     needs = tuple(f"fs:{verb}:data/**" for verb in ("read", "write", "delete"))
     return toolset(lambda rt, how: FAILING[how](rt.fs) and None, ArgSpec("how", ArgType.STRING), capabilities=needs)
 
@@ -456,13 +454,16 @@ CASES: dict[str, Case] = {
     "a path that leaves the sandbox": Case(lambda world, value: world.call("c.reads", {"path": f"../{value}"})),
     "a path from the root": Case(lambda world, value: world.call("c.reads", {"path": f"/{value}"})),
 }  # fmt: skip
-"""Each origin, and where the contract lets its values be seen: names that the caller wrote, paths below the sandbox,
-sentences that are meant for the caller, results for the host and its model, content where the host asked for it."""
+"""Each origin, and the sinks in which the contract lets its values appear.
+
+These are names that the caller wrote, paths inside the sandbox, sentences meant for the caller, results for the host and
+its model, and content that the host asked for.
+"""
 
 
 @pytest.mark.parametrize("origin", CASES)
-def test_a_value_is_seen_where_the_contract_lets_it_be_seen_and_nowhere_else(origin: str, tmp_path: Path) -> None:
-    """Of what the engine itself tells; a hook and an approver are asked with the values, as they have to be."""
+def test_value_appears_only_where_the_contract_lets_it(origin: str, tmp_path: Path) -> None:
+    """This is about what the engine reports; hooks and approvers receive values because they decide about them."""
     canary, home, case = Canary(), Canary(), CASES[origin]
     value = case.value(canary)
     world = World(tmp_path / home.word, **case.world(value))
@@ -476,8 +477,8 @@ def test_a_value_is_seen_where_the_contract_lets_it_be_seen_and_nowhere_else(ori
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
 @pytest.mark.parametrize("origin", CASES)
-def test_a_secret_is_seen_nowhere_wherever_it_turns_up(origin: str, watched: bool, tmp_path: Path) -> None:
-    """The same, where the value is a secret of the host: names and sentences that hold one are no exception."""
+def test_secret_appears_nowhere(origin: str, watched: bool, tmp_path: Path) -> None:
+    """If the value is a secret of the host, even names and sentences that contain it are redacted."""
     canary, home, case = Canary(), Canary(), CASES[origin]
     value = case.value(canary)
     world = World(tmp_path / home.word, secret=value, watched=watched, **case.world(value))
@@ -493,8 +494,8 @@ def test_a_secret_is_seen_nowhere_wherever_it_turns_up(origin: str, watched: boo
 
 
 @pytest.mark.parametrize("index", range(len([*approvals("")])))
-def test_no_secret_is_written_down_for_an_approval(index: int, tmp_path: Path) -> None:
-    """Whether the host lends it or the call says so; a call with one is refused, and can not wait."""
+def test_no_secret_is_stored_for_an_approval(index: int, tmp_path: Path) -> None:
+    """A call with a secret from the host or from its arguments is refused, because it cannot wait."""
     canary = Canary()
     world = World(tmp_path / "world", secret=canary.text)
     name, args = [*approvals(canary.text)][index]
@@ -506,7 +507,7 @@ def test_no_secret_is_written_down_for_an_approval(index: int, tmp_path: Path) -
 
 
 def seen_at_terminal(value: str, is_secret: bool) -> str:
-    """Return what somebody sees who approves all calls, without the ends of the lines that a card is cut into."""
+    """Return what a user sees who approves all calls, without the line breaks of the card."""
     code = f"import sys; sys.path[:0] = [{str(ROOT)!r}]\nfrom tests.canaries import ask_at_terminal as ask\n"
     terminal = Terminal(f"{code}ask({value!r}, {is_secret})")
     seen = ""
@@ -518,15 +519,15 @@ def seen_at_terminal(value: str, is_secret: bool) -> str:
     return re.sub(r"\r\n {11}: ", "", seen)
 
 
-def test_no_secret_is_seen_at_a_terminal() -> None:
-    """In the card of a call that is to be approved, what it needs included."""
+def test_no_secret_is_shown_on_a_terminal() -> None:
+    """The approval card and the listed needs are redacted."""
     canary = Canary()
 
     assert found(canary, seen_at_terminal(canary.text, is_secret=True)) == set()
 
 
-def test_what_is_no_secret_is_seen_at_a_terminal() -> None:
-    """Or nobody could approve anything; an argument that the tool calls secret is not."""
+def test_public_value_is_shown_on_a_terminal() -> None:
+    """Arguments that the tool declares secret are not shown."""
     canary = Canary()
     seen = seen_at_terminal(canary.text, is_secret=False)
 
@@ -535,18 +536,18 @@ def test_what_is_no_secret_is_seen_at_a_terminal() -> None:
     assert seen.count("value = [secret]") == seen.count("options = [secret]") == 1
 
 
-# The command
+# The command line
 
 
 @pytest.fixture(autouse=True)
 def _user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the user of the command be one without a policy, whose tools have files of their own."""
+    """Run the command without a policy file, for tools that use files."""
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path_factory.mktemp("home")))
 
 
 def commanded(origin: Origin, secret: str, *words: str, how: str) -> str:
-    """Return what the command writes, of results and of sentences, when it is given a call."""
+    """Return the output of the command for a call: results and messages."""
     name, args, needed = origin(secret)
 
     def make_engine(**options: Any) -> Engine:
@@ -572,8 +573,8 @@ COMMANDS = {
 
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_the_command_tells_no_secret(origin: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither among results nor among errors, by whatever channel a tool gives it away."""
+def test_command_line_shows_no_secret(origin: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither results nor errors contain it, by any channel."""
     canary = Canary()
     monkeypatch.setenv(VARIABLE, canary.text if "environment" in origin else "nothing")
 
@@ -585,8 +586,8 @@ def test_the_command_tells_no_secret(origin: str, words: list[str], monkeypatch:
 
 @pytest.mark.parametrize("channel", ["lines", "prompts", "fails", "gives", "gives_wrongly", "refuses"])
 @pytest.mark.parametrize("words", [["call"], ["call", "--json"]], ids=" ".join)
-def test_the_command_tells_what_is_no_secret(words: list[str], channel: str) -> None:
-    """The same words, tools and channels."""
+def test_command_line_shows_public_values(words: list[str], channel: str) -> None:
+    """The same commands, tools and channels do show them."""
     canary = Canary()
     seen = commanded(lambda value: ("c.plain", {}, {"value": value}), canary.text, *words, how=channel)
 
@@ -594,8 +595,8 @@ def test_the_command_tells_what_is_no_secret(words: list[str], channel: str) -> 
 
 
 @pytest.mark.parametrize("words", [[], ["--report"], ["--dry-run"]], ids=lambda words: " ".join(words) or "plain")
-def test_lines_of_calls_tell_no_secret(words: list[str], tmp_path: Path) -> None:
-    """As a model writes them, whatever is wrong with them: the results, the report and what is foreseen."""
+def test_lines_of_calls_show_no_secret(words: list[str], tmp_path: Path) -> None:
+    """Results, the report and the static check redact it, whatever is wrong with the calls of a model."""
     canary = Canary()
     calls: list[dict[str, Any]] = [{"name": "c.lent", "arguments": {"how": how}} for how in CHANNELS]
     calls += [{"name": "c.lent", "arguments": {canary.text: canary.text}}, {"name": canary.text, "arguments": {}}]

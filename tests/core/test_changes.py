@@ -1,4 +1,4 @@
-"""What changed between two definitions of a tool, and whether whoever calls it, or lends it something, can go on."""
+"""Differences between two definitions of a tool, and their compatibility for callers and hosts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def told(old: Definition, new: Definition) -> list[str]:
 
 
 def values() -> Iterator[Any]:
-    """Yield values of every kind, and what JSON and command lines make of them."""
+    """Yield values of every kind, including their JSON and command-line forms."""
     yield from (True, 0, 1, -3, 2**53 + 1, 2**63 - 1, 2**63, 1.0, 5.5, 1e300, 2.0**70)
     yield from (
         "",
@@ -79,7 +79,7 @@ def values() -> Iterator[Any]:
 
 
 def is_taken(value: Any, kind: ArgType, mode: Any) -> bool:
-    """Tell whether a value is one of a type."""
+    """Return whether a value has a type."""
     try:
         coerce(value, kind, mode=mode)
     except CoercionError:
@@ -88,18 +88,18 @@ def is_taken(value: Any, kind: ArgType, mode: Any) -> bool:
 
 
 @pytest.mark.parametrize("old", ARGUMENTS)
-def test_a_wider_type_takes_all_and_no_other_one_is_called_wider(old: ArgType) -> None:
-    """The whole table, against the coercion in both modes."""
+def test_only_a_wider_type_accepts_every_value(old: ArgType) -> None:
+    """The whole table is checked against coercion in both modes."""
     taken = [(value, mode) for value in values() for mode in ("lax", "strict") if is_taken(value, old, mode)]
 
     wider = [new for new in ARGUMENTS if all(is_taken(value, new, mode) for value, mode in taken)]
 
     expected = [new for new in ARGUMENTS if takes_all(new, old)]
-    assert expected == (wider if taken else [ArgType.ANY, ArgType.NIL])  # of nil, which takes None alone
+    assert expected == (wider if taken else [ArgType.ANY, ArgType.NIL])  # nil accepts None only
 
 
 def results() -> dict[ArgType, list[Any]]:
-    """Return results of each type, as an engine gives them."""
+    """Return results of each type, as an engine returns them."""
     found: dict[ArgType, list[Any]] = {kind: [] for kind in ArgType}
     for value in values():
         for kind in ARGUMENTS:
@@ -110,13 +110,13 @@ def results() -> dict[ArgType, list[Any]]:
 
 @pytest.fixture(scope="module")
 def given_results() -> dict[ArgType, list[Any]]:
-    """Return them once."""
+    """Return the values once."""
     return results()
 
 
 @pytest.mark.parametrize("old", ArgType)
-def test_a_narrower_result_is_always_one_of_the_old_type(old: ArgType, given_results: Any) -> None:
-    """The whole table, against an engine that keeps results to their type."""
+def test_narrower_result_is_always_valid_for_the_old_type(old: ArgType, given_results: Any) -> None:
+    """The whole table is checked against an engine that enforces result types."""
     toolset = Toolset("g")
     sent: list[Any] = []
     toolset.add(ToolSpec("t", "g", return_type=old), lambda rt: sent[-1])
@@ -375,13 +375,12 @@ ARGUMENT_ROWS: list[tuple[str, Any, Any, list[str]]] = [
 @pytest.mark.parametrize(
     ("old", "new", "expected"), [row[1:] for row in ARGUMENT_ROWS], ids=[row[0] for row in ARGUMENT_ROWS]
 )
-def test_each_change_of_an_argument_is_judged(old: Any, new: Any, expected: list[str]) -> None:
-    """By what becomes of calls that were made before it."""
+def test_each_argument_change_is_classified(old: Any, new: Any, expected: list[str]) -> None:
+    """The class depends on what happens to calls written for the old definition."""
     assert told(tool(*old), tool(*new)) == expected
 
 
-def test_what_keys_of_keys_say_is_judged_too() -> None:
-    """However deep."""
+def test_nested_key_changes_are_classified() -> None:
     before = evolve(DEEP, keys=(evolve(DEEP, name="inner"),))
     after = evolve(DEEP, keys=(evolve(keyed(minimum=1), name="inner"),))
 
@@ -488,8 +487,8 @@ def of_spec(fields: dict[str, Any]) -> Definition:
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in TOOL_ROWS], ids=[row[0] for row in TOOL_ROWS])
-def test_each_change_of_a_spec_is_judged(old: Any, new: Any, expected: list[str]) -> None:
-    """What callers read or get, and what models are told."""
+def test_each_spec_change_is_classified(old: Any, new: Any, expected: list[str]) -> None:
+    """This covers what callers read or receive, and what models see."""
     assert told(of_spec(old), of_spec(new)) == expected
 
 
@@ -571,8 +570,8 @@ POLICY_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize(
     ("old", "new", "expected"), [row[1:] for row in POLICY_ROWS], ids=[row[0] for row in POLICY_ROWS]
 )
-def test_each_change_of_a_policy_is_judged(old: Any, new: Any, expected: list[str]) -> None:
-    """More authority breaks something, and so does the loss of what held a call back."""
+def test_each_policy_change_is_classified(old: Any, new: Any, expected: list[str]) -> None:
+    """More authority is breaking, and so is the loss of a restriction."""
     before, after = (tool(policy=ToolPolicy(**fields)) for fields in (old, new))
 
     assert told(before, after) == expected
@@ -587,8 +586,8 @@ def test_each_change_of_a_policy_is_judged(old: Any, new: Any, expected: list[st
     ],
     ids=lambda each: getattr(each, "__name__", None),
 )
-def test_no_field_is_forgotten(cls: type, rows: list[Any], untold: set[str]) -> None:
-    """A field that comes later has to have a row here; of an argument, another name is another argument."""
+def test_every_field_is_covered(cls: type, rows: list[Any], untold: set[str]) -> None:
+    """A new field needs a row here; a renamed argument is a different argument."""
     shown = {part for _, _, _, lines in rows for line in lines for part in line.split(": ")[0].split()[1].split(".")}
 
     spelt = {"name": "fullname", "group": "fullname"} if cls is ToolSpec else {}
@@ -596,15 +595,15 @@ def test_no_field_is_forgotten(cls: type, rows: list[Any], untold: set[str]) -> 
     assert {name for name in missing if spelt.get(name, name) not in shown} == set()
 
 
-def test_definitions_that_say_the_same_have_no_changes() -> None:
-    """And one fingerprint."""
+def test_equal_definitions_have_no_changes() -> None:
+    """They have the same fingerprint."""
     definition = tool(DEEP, FIVE, policy=ToolPolicy(effects=("net",)))
 
     assert changes(definition, Definition.of_data(definition.data)) == ()
 
 
-def test_a_change_holds_no_value() -> None:
-    """Names and types alone, and needs as they are declared."""
+def test_changes_contain_no_values() -> None:
+    """They contain names, types, and needs as declared."""
     old = tool(ArgSpec("s", "string", default="canary-1", choices=("canary-1", "x")), description="canary-2")
     new = tool(ArgSpec("s", "string", default="canary-3", choices=("canary-3", "x")), description="canary-4")
 
@@ -612,18 +611,18 @@ def test_a_change_holds_no_value() -> None:
     assert "canary" not in " ".join(told(old, new))
 
 
-# What a verdict is worth
+# Soundness of the verdict
 
 
 class Mutator(Generator):
-    """A source of pairs of specs, of which one is the other with one thing changed."""
+    """Generates pairs of specs that differ in one place."""
 
     def pair(self) -> tuple[ToolSpec, ToolSpec]:
         """Return the spec of ``old.t`` and that of ``new.t``."""
         while True:
             try:
                 old = evolve(self.spec(self.randint(1, 3)), group="old")
-                for _ in range(self.choice((0, 1, 2))):  # for what the generator alone does not think of
+                for _ in range(self.choice((0, 1, 2))):  # cases that the generator does not produce
                     old = self.mutated(old) if old.args else old
                 new = evolve(self.mutated(old) if old.args else self.spec(1), group="new")
             except SpecError:
@@ -632,7 +631,7 @@ class Mutator(Generator):
                 return old, new
 
     def mutated(self, spec: ToolSpec) -> ToolSpec:
-        """Return a spec in which one thing is another."""
+        """Return a spec with one change."""
         args = [*spec.args]
         index = self.randrange(len(args))
         match self.choice(("arg", "arg", "arg", "arg", "add", "insert", "drop", "swap", "variadic")):
@@ -651,7 +650,7 @@ class Mutator(Generator):
         return evolve(spec, args=tuple(args))
 
     def changed(self, rule: ArgSpec) -> ArgSpec:
-        """Return a rule in which one thing is another: a field, a key, or its type."""
+        """Return a rule with one change: a field, a key, or its type."""
         if rule.keys and self.random() < 0.5:
             keys = [*rule.keys]
             index = self.randrange(len(keys))
@@ -693,7 +692,7 @@ class Mutator(Generator):
         return evolve(rule, **values)
 
     def call(self, spec: ToolSpec) -> Any:
-        """Return arguments that may be bound, in order or by name."""
+        """Return arguments, positional or named, that may bind."""
         if self.random() < 0.5:
             more = self.randint(0, 2) if spec.variadic else 0
             rules = [*spec.args, *spec.args[-1:] * more]
@@ -705,7 +704,7 @@ class Mutator(Generator):
 
 
 def engine_of(old: ToolSpec, new: ToolSpec, reached: list[Any], mode: Any) -> Engine:
-    """Return an engine with both tools, which note what they are given."""
+    """Return an engine with both tools, which record their arguments."""
     toolsets = [Toolset("old"), Toolset("new")]
     for toolset, spec in zip(toolsets, (old, new), strict=True):
         toolset.add(spec, lambda rt, *values: reached.append(values))
@@ -713,7 +712,7 @@ def engine_of(old: ToolSpec, new: ToolSpec, reached: list[Any], mode: Any) -> En
 
 
 def bound(engine: Engine, name: str, args: Any, reached: list[Any]) -> Any:
-    """Return what a tool is given, or None where a call does not come so far."""
+    """Return what a tool receives, or None if the call does not reach it."""
     reached.clear()
     try:
         (engine.call if isinstance(args, tuple) else engine.call_named)(name, args)
@@ -727,8 +726,8 @@ CALLS = 25
 
 @settings(max_examples=3_000 if not ALL else 50_000)
 @given(st.integers(0, 2**64))
-def test_a_call_that_was_taken_is_taken_after_compatible_changes(seed: int) -> None:
-    """Through a real engine, in both modes: whatever bound before binds, and leaves out the same."""
+def test_compatible_change_keeps_accepted_calls(seed: int) -> None:
+    """Arguments that bound before still bind to the same values on a real engine, in both modes."""
     random = Mutator(seed)
     old, new = random.pair()
     found = [*argument_changes(old, new)]

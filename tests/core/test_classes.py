@@ -1,4 +1,4 @@
-"""Arguments of dataclasses, TypedDicts, attrs classes and Enums: as specs, as what a caller gives, as what arrives."""
+"""Arguments of dataclasses, TypedDicts, attrs classes and Enums: their specs, accepted input and delivered instances."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Mode = Literal["lax", "strict"]
 
 
 class Colour(enum.Enum):
-    """Texts, and a second name for one of them."""
+    """Strings, one with an alias."""
 
     RED = "red"
     BLUE = "blue"
@@ -43,13 +43,13 @@ class Colour(enum.Enum):
 
 
 class Word(enum.StrEnum):
-    """Texts that are their members."""
+    """Strings that are their members."""
 
     YES = "yes"
 
 
 class Level(enum.IntEnum):
-    """Whole numbers that are their members."""
+    """Integers that are their members."""
 
     LOW = 0
     HIGH = 1
@@ -62,7 +62,7 @@ class Ratio(enum.Enum):
 
 
 class Kind(TypedDict, total=False):
-    """Keys that may be left out, but one."""
+    """Optional keys, except one."""
 
     word: Required[Word]
     level: Level
@@ -70,14 +70,14 @@ class Kind(TypedDict, total=False):
 
 
 class More(Kind):
-    """Keys that have to be there, besides those above."""
+    """Required keys, in addition to the inherited ones."""
 
     colours: Sequence[Colour]
     count: NotRequired[Annotated[int, "How many."]]
 
 
 class Other(OtherTypedDict):
-    """The same by the package of those who need it on every Python."""
+    """The same with typing_extensions, which supports it on every Python."""
 
     a: int
 
@@ -98,7 +98,7 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Box:
-    """What holds others."""
+    """A dataclass with nested classes."""
 
     size: Size
     colour: Colour = Colour.BLUE
@@ -109,7 +109,7 @@ class Box:
 
 @attrs.frozen
 class Shelf:
-    """An attrs class that holds a dataclass, under names of its own."""
+    """An attrs class that contains a dataclass, with field aliases."""
 
     _box: Box
     extra: Box | None = None
@@ -141,7 +141,7 @@ DELIVERED: dict[str, tuple[Any, Any, Any]] = {
 
 
 def taking(annotation: Any, received: list[Any], default: Any = UNSET) -> Toolset:
-    """Return a set with one tool that keeps what it is given."""
+    """Return a toolset with one tool that records its argument."""
 
     def take(value: Any = default) -> None:
         received.append(value)
@@ -154,8 +154,8 @@ def taking(annotation: Any, received: list[Any], default: Any = UNSET) -> Toolse
 
 @pytest.mark.parametrize("mode", ["lax", "strict"])
 @pytest.mark.parametrize("name", DELIVERED)
-def test_an_instance_arrives(name: str, mode: Mode) -> None:
-    """Of the very class, at every level, by position and by name."""
+def test_instance_is_delivered(name: str, mode: Mode) -> None:
+    """It is of the exact class at every level, for positional and named arguments."""
     annotation, given, expected = DELIVERED[name]
     received: list[Any] = []
 
@@ -168,7 +168,7 @@ def test_an_instance_arrives(name: str, mode: Mode) -> None:
 
 
 def types_in(value: Any) -> Any:
-    """Return the types of a value and of all that it holds."""
+    """Return the types of a value and of everything nested in it."""
     if isinstance(value, dict):
         return {name: types_in(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -179,8 +179,8 @@ def types_in(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", [name for name in DELIVERED if name not in ("enum of float", "enum or none")])
-def test_a_text_of_json_gives_the_same(name: str) -> None:
-    """As models write it."""
+def test_json_text_gives_the_same_instance(name: str) -> None:
+    """Models write arguments this way."""
     annotation, given, expected = DELIVERED[name]
     received: list[Any] = []
 
@@ -204,8 +204,8 @@ def test_a_text_of_json_gives_the_same(name: str) -> None:
     ],
     ids=["enum", "none", "list of enum", "dataclass", "list of dataclass", "typed dict", "attrs"],
 )  # fmt: skip
-def test_a_default_may_be_an_instance(annotation: Any, default: Any, stands: Any) -> None:
-    """It stands in the spec as a caller would write it, and arrives as another instance in each call."""
+def test_default_may_be_an_instance(annotation: Any, default: Any, stands: Any) -> None:
+    """The spec shows it as a caller would write it, and each call receives a new instance."""
     received: list[Any] = []
     tools = taking(annotation, received, default)
 
@@ -218,8 +218,8 @@ def test_a_default_may_be_an_instance(annotation: Any, default: Any, stands: Any
     assert default is None or isinstance(default, enum.Enum) or received[0] is not received[1] is not default
 
 
-def test_keys_say_what_the_class_says() -> None:
-    """Names, types, which may be left out, defaults, descriptions and bounds."""
+def test_class_fields_become_keys() -> None:
+    """Names, types, defaults, descriptions, bounds and which keys are optional are read."""
     (made,) = taking(More, []).tools
 
     assert [(key.name, key.type, key.required, key.choices, key.description, key.minimum) for key in made.spec.args[0].keys] == [
@@ -247,8 +247,8 @@ def test_keys_say_what_the_class_says() -> None:
         (Size, {"width": -1}, "g.take: value: expected a value that Size accepts, got dict"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told_with_its_place(annotation: Any, given: Any, text: str) -> None:
-    """As for maps and choices that are written out."""
+def test_invalid_field_is_reported_with_its_path(annotation: Any, given: Any, text: str) -> None:
+    """The errors equal those of explicit maps and choices."""
     received: list[Any] = []
 
     with Engine(toolsets=[taking(annotation, received)], plugins="none") as engine:
@@ -258,8 +258,8 @@ def test_what_does_not_fit_is_told_with_its_place(annotation: Any, given: Any, t
     assert (str(caught.value), received) == (text, [])
 
 
-def test_enums_after_others_may_be_as_many_as_there_are() -> None:
-    """A variadic tool receives members."""
+def test_variadic_enum_members() -> None:
+    """A variadic tool receives any number of members."""
 
     def mix(first: Colour, *others: Colour) -> list[str]:
         return [each.name for each in (first, *others)]
@@ -269,8 +269,8 @@ def test_enums_after_others_may_be_as_many_as_there_are() -> None:
         assert engine.call_named("g.mix", {"first": "red", "others": ["blue"]}) == ["RED", "BLUE"]
 
 
-def test_gates_see_what_the_caller_gave() -> None:
-    """An instance is made after every gate; whoever approves sees maps and values."""
+def test_guards_see_plain_values() -> None:
+    """Instances are created after all guards, so approvers see maps and plain values."""
     seen: list[Any] = []
 
     def look(request: ApprovalRequest) -> Approval:
@@ -340,8 +340,8 @@ class Huge(enum.Enum):
          ""),
     ],
 )  # fmt: skip
-def test_a_class_that_can_not_be_said_is_refused(annotation: Any, text: str) -> None:
-    """With the field, and what to write."""
+def test_unsupported_class_is_refused(annotation: Any, text: str) -> None:
+    """The error gives the field and advice."""
     with pytest.raises(SpecError) as caught:
         taking(annotation, [])
 
@@ -362,16 +362,16 @@ def test_a_class_that_can_not_be_said_is_refused(annotation: Any, text: str) -> 
          ""),
     ],
 )  # fmt: skip
-def test_an_enum_in_a_spec_has_to_fit_its_type(make: Any, text: str) -> None:
-    """As its choices would have to."""
+def test_enum_in_a_spec_must_fit_its_type(make: Any, text: str) -> None:
+    """The rule is the same as for choices."""
     with pytest.raises(SpecError) as caught:
         make()
 
     assert text == str(caught.value)
 
 
-def test_a_spec_by_hand_may_name_an_enum() -> None:
-    """Its choices are the values of the members; as plain data they are written out."""
+def test_explicit_spec_may_use_an_enum() -> None:
+    """The values of its members are the choices, and plain data lists them."""
     tools = Toolset("g")
     received: list[Any] = []
     arg = ArgSpec("a", "slice_string", cls=Colour, default=[Colour.RED])  # type: ignore[arg-type]
@@ -387,8 +387,8 @@ def test_a_spec_by_hand_may_name_an_enum() -> None:
     assert spec_from_data(spec_to_data(spec)).args[0] == attrs.evolve(arg, cls=None)
 
 
-def test_a_call_with_instances_loads_no_converter() -> None:
-    """Nothing is left to be converted, so a fresh process needs neither cattrs nor json."""
+def test_call_with_instances_loads_no_converter() -> None:
+    """The values are instances already, so a fresh process needs neither cattrs nor json."""
     code = (
         "import sys, enum\nfrom dataclasses import dataclass\nfrom neuroscript import Engine, Toolset, tool\n"
         "class Colour(enum.Enum): RED = 'red'\n"

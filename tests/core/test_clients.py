@@ -1,4 +1,4 @@
-"""Tools as attributes: every call is that of the session, whatever the tools and their arguments are called."""
+"""Tools as attributes of a client: every call is a call of the session, whatever the tools and arguments are named."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from neuroscript import (
 
 
 def tool(name: str, *args: ArgSpec, policy: ToolPolicy | None = None, **options: Any) -> ToolImplementation:
-    """Return a tool that gives its arguments back, as a list; one that is a stream gives each of them."""
+    """Return a tool that returns its arguments as a list, or yields them as a stream."""
     group, _, last = name.rpartition(".")
     spec = ToolSpec(last, group, args, return_type=ArgType.ANY, return_nullable=True, **options)
     func = (lambda rt, *values: iter(values)) if spec.stream else (lambda rt, *values: [*values])
@@ -51,13 +51,13 @@ TOOLS = (
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    """An engine with these tools alone."""
+    """An engine with these tools."""
     with engine_of() as engine:
         yield engine
 
 
 def engine_of(**options: Any) -> Engine:
-    """Return an engine with these tools alone."""
+    """Return an engine with these tools."""
     engine = Engine(plugins="none", policy=ExecutionPolicy(deny=("a.one",)), **options)
     for each in TOOLS:
         engine.register(each)
@@ -90,8 +90,8 @@ def engine_of(**options: Any) -> Engine:
         pytest.param(lambda tools: list(tools.a.items(1, more=2)), [1, 2], id="a stream by name"),
     ],
 )
-def test_a_tool_is_called_like_a_function(engine: Engine, call: Any, expected: list[Any]) -> None:
-    """With arguments in order, by name or both; of an engine and of a session."""
+def test_tool_is_called_like_a_function(engine: Engine, call: Any, expected: list[Any]) -> None:
+    """Positional and named arguments work, for an engine and a session."""
     assert call(client(engine)) == expected
     assert call(client(engine.session())) == expected
 
@@ -122,18 +122,17 @@ def test_a_tool_is_called_like_a_function(engine: Engine, call: Any, expected: l
         pytest.param(lambda tools: tools.a.secret(1), PolicyError, None, id="a need"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_called_is_refused_by_the_line(
+def test_refused_call_raises_the_error_of_the_session(
     engine: Engine, call: Any, error: type[Exception], text: str | None
 ) -> None:
-    """With the error that the session raises."""
     with pytest.raises(error) as caught:
         call(client(engine))
 
     assert text is None or str(caught.value) == text
 
 
-def test_every_call_is_audited_as_one_of_the_session() -> None:
-    """There is no way around the line, and a call is one call."""
+def test_every_call_is_audited_as_a_session_call() -> None:
+    """A client cannot bypass the pipeline, and each call leaves one record."""
     audit = MemoryAudit()
     with engine_of(audit=audit) as engine:
         session = engine.session(id="alice")
@@ -149,8 +148,8 @@ def test_every_call_is_audited_as_one_of_the_session() -> None:
     ]
 
 
-def test_calls_that_are_awaited_give_the_same(engine: Engine) -> None:
-    """Results, streams and errors."""
+def test_awaited_calls_give_the_same(engine: Engine) -> None:
+    """Results, streams and errors are equal."""
 
     async def main() -> list[Any]:
         tools = aclient(engine)
@@ -162,8 +161,8 @@ def test_calls_that_are_awaited_give_the_same(engine: Engine) -> None:
     assert asyncio.run(main()) == [[1], [2], [1, 2]]
 
 
-def test_a_client_tells_what_may_be_called(engine: Engine) -> None:
-    """As a shell completes it: without what is refused, each as it is written."""
+def test_dir_lists_callable_tools(engine: Engine) -> None:
+    """Shell completion omits refused tools and shows valid identifiers."""
     tools = client(engine)
 
     assert dir(tools) == ["a", "class_"]
@@ -172,13 +171,13 @@ def test_a_client_tells_what_may_be_called(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("name", ["_x", "__wrapped__", "_ipython_display_", "__deepcopy__"])
-def test_names_that_no_tool_has_are_no_attributes(engine: Engine, name: str) -> None:
-    """So that what looks for them does not call a tool."""
+def test_unknown_names_are_not_attributes(engine: Engine, name: str) -> None:
+    """Code that probes for special attributes must not call a tool."""
     assert not hasattr(client(engine), name)
 
 
-def test_a_tool_that_changes_is_called_as_it_is_now(engine: Engine) -> None:
-    """Nothing of it is remembered."""
+def test_changed_tool_is_called_in_its_current_form(engine: Engine) -> None:
+    """The client caches nothing."""
     held = client(engine).later.tool
     with pytest.raises(ToolNotFound):
         held(1)

@@ -1,4 +1,4 @@
-"""Time and the end: what a timeout, a cancellation and a closed engine do to a call, and to the tool behind it."""
+"""Timeouts, cancellation and closing an engine: their effects on a call and on its tool."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from neuroscript.calls.threads import MOST_THREADS, Job, Threads
 
 
 def engine_of(**funcs: Callable[..., Any]) -> Engine:
-    """Return an engine with a tool ``g.NAME`` for each function, which takes the Runtime alone."""
+    """Return an engine with a tool ``g.NAME`` for each function, which takes only the Runtime."""
     tools = Toolset("g")
     for name, func in funcs.items():
         tools.add(ToolSpec(name, "g"), func)
@@ -50,14 +50,14 @@ def engine_of(**funcs: Callable[..., Any]) -> Engine:
 
 @pytest.fixture
 def never() -> Iterator[threading.Event]:
-    """An event for which a tool may wait for ever; it happens when the test is over."""
+    """An event for which a tool can wait; it is set when the test ends."""
     event = threading.Event()
     yield event
     event.set()
 
 
 def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -68,8 +68,8 @@ def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
 
 
 @pytest.mark.parametrize("door", ["call", "call_named", "acall", "acall_named", "execute", "stream", "astream"])
-def test_each_door_takes_a_timeout(never: threading.Event, door: str) -> None:
-    """The caller is freed; a sync tool is left behind, and its Runtime refuses from then on."""
+def test_each_entry_point_takes_a_timeout(never: threading.Event, door: str) -> None:
+    """The caller returns; a sync tool is abandoned, and its Runtime stops working."""
     kept: list[Runtime] = []
 
     def wait(rt: Runtime) -> None:
@@ -114,8 +114,8 @@ def test_each_door_takes_a_timeout(never: threading.Event, door: str) -> None:
 @pytest.mark.parametrize(
     "timeout", [0, -1, float("nan"), float("inf"), pytest.param(10**400, id="huge"), "1", True, None]
 )
-def test_a_timeout_is_seconds_above_0(timeout: Any) -> None:
-    """None is no limit; anything else is said before the tool runs."""
+def test_timeout_is_a_positive_number_of_seconds(timeout: Any) -> None:
+    """None means no limit; other values are refused before the tool runs."""
     engine = engine_of(t=lambda rt: 1)
 
     if timeout is None:
@@ -125,8 +125,8 @@ def test_a_timeout_is_seconds_above_0(timeout: Any) -> None:
             engine.call("g.t", timeout=timeout)
 
 
-def test_the_shorter_time_counts(never: threading.Event) -> None:
-    """That of the tool's own policy, or that of its caller."""
+def test_shorter_timeout_applies(never: threading.Event) -> None:
+    """The candidates are the tool's policy and the caller's timeout."""
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g"), lambda rt: never.wait(), ToolPolicy(timeout=0.05))
     engine = Engine(toolsets=[tools], plugins="none")
@@ -136,13 +136,13 @@ def test_the_shorter_time_counts(never: threading.Event) -> None:
 
 
 def through(rt: Runtime, path: list[str]) -> Any:
-    """Call the first tool of a path with the rest of it."""
+    """Call the first tool of a path with the rest of the path."""
     first, *rest = path
     return rt.call_tool(f"g.{first}", [rest] if rest else [])
 
 
-def test_a_tool_knows_its_deadline() -> None:
-    """And a tool that it calls knows it too; without one there is none."""
+def test_tool_knows_its_deadline() -> None:
+    """A nested tool knows it too; without a timeout it is None."""
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g"), lambda rt: rt.deadline)
     tools.add(ToolSpec("long", "g"), lambda rt: rt.deadline, ToolPolicy(timeout=600))
@@ -156,8 +156,8 @@ def test_a_tool_knows_its_deadline() -> None:
     assert now + 590 < engine.call("g.through", [["long"]])
 
 
-def test_a_tool_within_a_call_that_was_left_behind_can_do_nothing_more(never: threading.Event) -> None:
-    """Its own Runtime is refused with that of the tool above it."""
+def test_nested_tool_of_an_abandoned_call_can_do_nothing(never: threading.Event) -> None:
+    """Its Runtime stops working with that of the outer tool."""
     codes: list[tuple[str, str]] = []
 
     def inner(rt: Runtime) -> None:
@@ -177,8 +177,8 @@ def test_a_tool_within_a_call_that_was_left_behind_can_do_nothing_more(never: th
     assert codes == [("runtime.closed", "never")]
 
 
-def test_a_tool_that_was_left_behind_writes_no_file(never: threading.Event, tmp_path: Path) -> None:
-    """Its Runtime is refused although it still waits, and so is what it took of it before."""
+def test_abandoned_tool_writes_no_file(never: threading.Event, tmp_path: Path) -> None:
+    """Its Runtime and everything obtained from it stop working while it still waits."""
     refused: list[tuple[str, str]] = []
     done = threading.Event()
 
@@ -207,8 +207,8 @@ def test_a_tool_that_was_left_behind_writes_no_file(never: threading.Event, tmp_
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_long_sync_tool_can_see_that_nobody_waits(never: threading.Event) -> None:
-    """It looks at ``cancelled`` between two pieces of work, and ends."""
+def test_long_sync_tool_can_check_for_cancellation(never: threading.Event) -> None:
+    """It reads ``cancelled`` between two pieces of work, and ends."""
     ended = threading.Event()
 
     def work(rt: Runtime) -> None:
@@ -218,15 +218,15 @@ def test_a_long_sync_tool_can_see_that_nobody_waits(never: threading.Event) -> N
 
     engine = engine_of(work=work)
 
-    with suppress(CallTimeout):  # which of the two sees the end of the time first is nobody's promise
+    with suppress(CallTimeout):  # which of the two notices the timeout first is not specified
         engine.call("g.work", timeout=0.05)
 
     assert ended.wait(10)
     until(lambda: engine._world.threads.abandoned == 0)
 
 
-def test_only_so_many_threads_are_left_behind(never: threading.Event) -> None:
-    """Eight at once; the next call that could be left behind is refused until one has ended."""
+def test_abandoned_threads_are_limited(never: threading.Event) -> None:
+    """The limit is eight; further calls that might be abandoned are refused until one of them ends."""
     engine = engine_of(wait=lambda rt: never.wait(), quick=lambda rt: 1)
     for _ in range(8):
         with pytest.raises(CallTimeout):
@@ -246,8 +246,8 @@ def test_only_so_many_threads_are_left_behind(never: threading.Event) -> None:
 
 
 @pytest.mark.parametrize("door", ["stream", "astream"])
-def test_a_stream_for_which_no_thread_is_left_is_ended_and_told_of(never: threading.Event, door: str) -> None:
-    """By its error, with how far it came, and in the record; its generator is closed, whoever holds it."""
+def test_stream_without_a_free_thread_fails_and_is_recorded(never: threading.Event, door: str) -> None:
+    """The error and the record contain its progress, and its generator is closed even if it is referenced elsewhere."""
     audit, kept = MemoryAudit(), []
 
     def numbers(rt: Runtime) -> Iterator[int]:
@@ -284,10 +284,8 @@ def test_a_stream_for_which_no_thread_is_left_is_ended_and_told_of(never: thread
     assert kept[0].gi_frame is None
 
 
-def test_a_call_that_was_given_up_before_it_had_a_thread_is_never_made(
-    never: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What its caller was told is over does nothing later."""
+def test_cancelled_call_without_a_thread_never_starts(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its caller already received the timeout or the cancellation."""
     monkeypatch.setattr("neuroscript.calls.threads.MOST_THREADS", 1)
     began, done = threading.Event(), []
 
@@ -320,8 +318,8 @@ def test_a_call_that_was_given_up_before_it_had_a_thread_is_never_made(
     assert 0 == engine._world.threads.abandoned
 
 
-def test_a_cancelled_await_leaves_a_sync_tool_behind(never: threading.Event) -> None:
-    """It can not be stopped, but it is told, counted and revoked."""
+def test_cancelled_await_abandons_a_sync_tool(never: threading.Event) -> None:
+    """The tool cannot be stopped, but it is notified, counted, and its Runtime is revoked."""
     started = threading.Event()
     kept: list[Runtime] = []
 
@@ -347,8 +345,8 @@ def test_a_cancelled_await_leaves_a_sync_tool_behind(never: threading.Event) -> 
     assert engine._world.threads.abandoned == 1
 
 
-def test_an_interrupt_frees_whoever_waits(never: threading.Event) -> None:
-    """It passes to the caller, and what it waited for is left behind and counted."""
+def test_interrupt_frees_the_waiting_caller(never: threading.Event) -> None:
+    """The interrupt propagates to the caller; the tool is abandoned and counted."""
     kept: list[Runtime] = []
 
     def wait(rt: Runtime) -> None:
@@ -370,8 +368,8 @@ def test_an_interrupt_frees_whoever_waits(never: threading.Event) -> None:
     assert engine._world.threads.abandoned == 1
 
 
-def test_a_timeout_that_races_with_the_end_gives_one_outcome() -> None:
-    """Either the result or the timeout, and never a thread that is counted for ever."""
+def test_timeout_race_has_one_outcome() -> None:
+    """The outcome is the result or the timeout, and no thread remains counted."""
     tools = Toolset("g")
     tools.add(
         ToolSpec("t", "g", (ArgSpec("s", ArgType.FLOAT),), return_type=ArgType.INT), lambda rt, s: time.sleep(s) or 1
@@ -390,11 +388,11 @@ def test_a_timeout_that_races_with_the_end_gives_one_outcome() -> None:
     until(lambda: engine._world.threads.abandoned == 0)
 
 
-# The end of an engine
+# Closing an engine
 
 
 def in_thread(run: Callable[[], Any]) -> list[Any]:
-    """Run something on a thread and return the list that its result, or its error, will be in."""
+    """Run a function on a thread, and return the list that will contain its result or error."""
     found: list[Any] = []
 
     def catch() -> None:
@@ -407,8 +405,8 @@ def in_thread(run: Callable[[], Any]) -> list[Any]:
     return found
 
 
-def test_close_lets_calls_end_and_says_what_it_left_behind(never: threading.Event) -> None:
-    """Five kinds of call in flight: those that end in the time they are given, and those that do not."""
+def test_close_waits_and_reports_abandoned_calls(never: threading.Event) -> None:
+    """Five kinds of calls are in flight; some end within the grace period."""
     started = threading.Semaphore(0)
 
     def short(rt: Runtime) -> str:
@@ -467,8 +465,8 @@ def test_close_lets_calls_end_and_says_what_it_left_behind(never: threading.Even
         assert (caught.value.code, caught.value.retry) == ("engine.closed", "never")
 
 
-def test_a_coroutine_tool_that_does_not_end_holds_up_nobody() -> None:
-    """The engine's loop ends without it, and its caller is told."""
+def test_endless_coroutine_tool_does_not_block_close() -> None:
+    """The loop of the engine ends, and the caller receives an error."""
     started = threading.Event()
 
     async def stubborn(rt: Runtime) -> None:
@@ -487,8 +485,8 @@ def test_a_coroutine_tool_that_does_not_end_holds_up_nobody() -> None:
     assert isinstance(outcome[0], CallError) and (outcome[0].code, outcome[0].retry) == ("engine.closed", "never")
 
 
-def test_a_stream_of_a_closed_engine_ends() -> None:
-    """The next item is refused, for the loop on which it would be made has gone."""
+def test_stream_of_a_closed_engine_ends() -> None:
+    """The next item is refused, because its event loop is gone."""
 
     async def numbers(rt: Runtime) -> AsyncIterator[int]:
         for number in range(1000):
@@ -508,8 +506,8 @@ def test_a_stream_of_a_closed_engine_ends() -> None:
     assert (caught.value.code, caught.value.retry) == ("engine.closed", "never")
 
 
-def test_a_closing_engine_refuses_at_once(never: threading.Event) -> None:
-    """While it waits for what is in flight, nothing new begins; nested calls are refused too."""
+def test_closing_engine_refuses_new_calls_at_once(never: threading.Event) -> None:
+    """While it waits for calls in flight, it refuses all new calls, including nested ones."""
     started = threading.Event()
     codes: list[tuple[str, str]] = []
 
@@ -529,8 +527,8 @@ def test_a_closing_engine_refuses_at_once(never: threading.Event) -> None:
     assert codes == [("engine.closed", "never")]
 
 
-def test_what_was_left_behind_has_no_runtime_any_more(never: threading.Event) -> None:
-    """Also where its call was simply made, on a thread of the host's."""
+def test_abandoned_call_loses_its_runtime(never: threading.Event) -> None:
+    """This includes calls made directly on a thread of the host."""
     started = threading.Event()
     found: list[Any] = []
 
@@ -553,20 +551,20 @@ def test_what_was_left_behind_has_no_runtime_any_more(never: threading.Event) ->
 
 
 @pytest.mark.alone
-def test_a_tool_that_closes_its_engine_does_not_wait_for_itself() -> None:
-    """Whoever calls ``close`` is not in flight."""
+def test_tool_that_closes_its_engine_does_not_wait_for_itself() -> None:
+    """The call that runs ``close`` is not in flight."""
     engines: list[Engine] = []
     engine = engine_of(t=lambda rt: engines[0].close())
     engines.append(engine)
     started = time.monotonic()
 
-    assert engine.call("g.t") == []  # nothing was left behind
+    assert engine.call("g.t") == []  # no call was abandoned
 
     assert time.monotonic() - started < 4
 
 
-def test_closing_in_a_loop_lets_the_loop_go_on() -> None:
-    """``async with`` waits for calls of the same loop, which need it to end."""
+def test_async_close_lets_the_loop_continue() -> None:
+    """``async with`` waits for calls on the same loop, which need the loop to end."""
 
     async def slow(rt: Runtime) -> str:
         await asyncio.sleep(0.1)
@@ -584,8 +582,8 @@ def test_closing_in_a_loop_lets_the_loop_go_on() -> None:
 # Idle threads
 
 
-def test_the_threads_of_cancelled_calls_end_when_they_are_idle() -> None:
-    """Thousands of cancellations use at most 64 threads, and these end by themselves while the engine is open."""
+def test_threads_of_cancelled_calls_end_when_idle() -> None:
+    """Thousands of cancellations use at most 64 threads, which end while the engine is open."""
 
     async def main() -> None:
         for _ in range(60):
@@ -609,7 +607,7 @@ def test_the_threads_of_cancelled_calls_end_when_they_are_idle() -> None:
 
 
 class PausingQueue(SimpleQueue[Any]):
-    """A queue that stops the first worker in the moment in which it has found nothing, and the others until then."""
+    """A queue that pauses the first worker right after it found no work, and the others until then."""
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         self.meanwhile: Callable[[], None] | None = meanwhile
@@ -634,8 +632,8 @@ class PausingQueue(SimpleQueue[Any]):
         return super().get(block, timeout)
 
 
-def test_a_call_that_comes_when_a_thread_becomes_idle_does_not_hide_a_later_one(never: threading.Event) -> None:
-    """The thread that takes it counts as busy, so later calls get threads of their own."""
+def test_call_taken_by_an_idle_thread_does_not_hide_a_later_call(never: threading.Event) -> None:
+    """The thread that takes it counts as busy, so later calls get their own threads."""
     threads = Threads()
     running: list[int] = []
 
@@ -649,7 +647,7 @@ def test_a_call_that_comes_when_a_thread_becomes_idle_does_not_hide_a_later_one(
 
     queue = threads._jobs = PausingQueue(lambda: submit(hold, 1))
     submit(lambda: None)
-    assert queue.is_waited_for.wait(10)  # the first thread has taken the call, and the second one is idle
+    assert queue.is_waited_for.wait(10)  # the first thread has taken the call, and the second is idle
     for number in (2, 3, 4):
         submit(hold, number)
 
@@ -666,7 +664,7 @@ def descriptors() -> int:
 
 
 def test_ten_thousand_concurrent_calls_lose_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sync, waiting and async tools at once; afterwards threads and descriptors are what they were."""
+    """Sync, waiting and async tools run together; afterwards the numbers of threads and descriptors are unchanged."""
     monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.2)  # seconds
 
     async def coroutine(rt: Runtime, n: int) -> int:
@@ -689,8 +687,8 @@ def test_ten_thousand_concurrent_calls_lose_no_result(monkeypatch: pytest.Monkey
     until(lambda: threading.active_count() <= threads and descriptors() <= files, 30)
 
 
-def test_a_process_does_not_wait_for_tools_that_were_left_behind() -> None:
-    """Three that sleep for ten minutes; it has ended long before."""
+def test_process_exits_without_waiting_for_abandoned_tools() -> None:
+    """Three tools sleep for ten minutes, and the process exits long before that."""
     program = """
         import asyncio, time
         from neuroscript import CallTimeout, Engine, ToolPolicy, ToolSpec, Toolset

@@ -1,4 +1,4 @@
-"""Tools and hooks of distributions that are imported when they are first needed: once, by whichever door."""
+"""Tools and hooks of distributions that are imported when they are first needed, once, by any entry point."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from neuroscript import (
 )
 
 COUNTING = "import counted\ncounted.imports.append(__name__)\n"
-"""The beginning of a module that tells how often it is imported."""
+"""The start of a module that records its imports."""
 
 TOOLS = f"""{COUNTING}
 from collections.abc import AsyncIterator, Iterator
@@ -76,7 +76,7 @@ def neuroscript_engine_closed(left):
 
 
 class Counted:
-    """What modules tell of themselves."""
+    """The imports that modules recorded."""
 
     def __init__(self) -> None:
         self.imports: list[str] = []
@@ -85,7 +85,7 @@ class Counted:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder of installed distributions; none of them is imported when the test begins."""
+    """Return a folder of installed distributions, none of which is imported yet."""
     (tmp_path / "counted.py").write_text("imports, told = [], []\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -96,7 +96,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def counted(site: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
-    """Return what the modules of this process tell of themselves."""
+    """Return the imports recorded in this process."""
     found: Any = Counted()
     monkeypatch.setitem(sys.modules, "counted", found)
     return found
@@ -104,7 +104,7 @@ def counted(site: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 @pytest.fixture
 def acme(site: Path, counted: Counted) -> Iterator[Engine]:
-    """Return an engine with tools that have not been imported."""
+    """Return an engine with tools that are not imported yet."""
     Published("acme-tools", TOOLS, "acme").install(site)
     ship(site)
     with Engine(plugins=["acme-tools"]) as engine:
@@ -114,7 +114,7 @@ def acme(site: Path, counted: Counted) -> Iterator[Engine]:
 
 @pytest.fixture
 def broken(site: Path, counted: Counted) -> Iterator[Engine]:
-    """Return an engine with tools of two distributions, one of which can not be imported, though its index was made."""
+    """Return an engine with tools of two distributions, one of which has an index but cannot be imported."""
     Published("acme-tools", TOOLS, "acme").install(site)
     Published("sound-tools", TOOLSET.format(group="sound", name="sound"), "sound").install(site)
     ship(site)
@@ -149,14 +149,14 @@ def outer(rt: Runtime) -> Any:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_tool_is_imported_when_it_is_called(acme: Engine, counted: Counted, door: str) -> None:
-    """By whichever door, once."""
+def test_tool_is_imported_when_it_is_called(acme: Engine, counted: Counted, door: str) -> None:
+    """Every entry point imports it, once."""
     assert [DOORS[door](acme), DOORS[door](acme) if door != "nested" else "acme"] == ["acme", "acme"]
     assert counted.imports == ["acme_tools_module"]
 
 
 def test_coroutines_and_streams_are_imported_when_they_are_called(acme: Engine, counted: Counted) -> None:
-    """And are what the index says that they are."""
+    """They are of the kind that the index declares."""
     assert acme.tools["acme.later"].is_coroutine
     assert not acme.tools["acme.who"].is_coroutine
     assert acme.infos["acme.letters"].spec.stream
@@ -168,8 +168,8 @@ def test_coroutines_and_streams_are_imported_when_they_are_called(acme: Engine, 
     assert counted.imports == ["acme_tools_module"]
 
 
-def test_many_threads_that_call_at_once_import_once(acme: Engine, counted: Counted) -> None:
-    """And each gets its result."""
+def test_concurrent_calls_import_once(acme: Engine, counted: Counted) -> None:
+    """Each call gets its result."""
     start, results = threading.Barrier(16), list[Any]()
 
     def call() -> None:
@@ -186,16 +186,16 @@ def test_many_threads_that_call_at_once_import_once(acme: Engine, counted: Count
     assert counted.imports == ["acme_tools_module"]
 
 
-def test_tools_can_be_loaded_beforehand(acme: Engine, counted: Counted) -> None:
-    """Those that a pattern means."""
+def test_tools_can_be_loaded_in_advance(acme: Engine, counted: Counted) -> None:
+    """A pattern selects them."""
     assert acme.preload("other.*") == ()
     assert counted.imports == []
     assert acme.preload("acme.*") == ()
     assert counted.imports == ["acme_tools_module"]
 
 
-def test_the_tool_of_one_engine_works_in_another(acme: Engine, counted: Counted) -> None:
-    """Its function loads it; one that is awaited is awaited, and one that streams streams."""
+def test_tool_of_one_engine_works_in_another(acme: Engine, counted: Counted) -> None:
+    """Its function loads the module; coroutine functions and streams keep their kind."""
     found = {name: acme.tools[name] for name in acme.tools}
     with Engine(plugins="none") as other:
         for each in found.values():
@@ -210,12 +210,12 @@ def test_the_tool_of_one_engine_works_in_another(acme: Engine, counted: Counted)
     assert acme.tools["acme.who"].spec is not None
 
 
-# What can not be imported
+# Failed imports
 
 
 @pytest.mark.parametrize("door", [each for each in DOORS if each not in ("execute", "nested")])
-def test_a_call_of_what_can_not_be_imported_fails(broken: Engine, counted: Counted, door: str) -> None:
-    """With an error that says so to the host, each time; it is imported and told of once, and the others work."""
+def test_call_of_a_tool_that_cannot_be_imported_fails(broken: Engine, counted: Counted, door: str) -> None:
+    """Each call raises an error for the host; the import is tried and logged once, and other tools work."""
     for _ in range(3):
         with pytest.raises(ToolFailed) as caught:
             DOORS[door](broken)
@@ -228,8 +228,8 @@ def test_a_call_of_what_can_not_be_imported_fails(broken: Engine, counted: Count
     assert broken.call("sound.who") == "sound"
 
 
-def test_other_doors_fail_in_their_own_way(broken: Engine, counted: Counted) -> None:
-    """A result that is an error, streams that end with it, and a tool that calls another."""
+def test_other_entry_points_report_a_failed_import(broken: Engine, counted: Counted) -> None:
+    """The failure is an error result, the end of a stream, or an error in the calling tool."""
     result = broken.execute(ToolCall("acme.who"))
     assert result.error is not None
     assert (result.ok, result.error.code, result.error.retry) == (False, "plugin.import", "host")
@@ -246,8 +246,8 @@ def test_other_doors_fail_in_their_own_way(broken: Engine, counted: Counted) -> 
     assert (len(broken.plugin_errors), counted.imports) == (1, ["acme_tools_module"])
 
 
-def test_the_function_of_what_can_not_be_imported_fails_in_another_engine(broken: Engine) -> None:
-    """With the same code."""
+def test_failed_import_fails_in_another_engine_too(broken: Engine) -> None:
+    """The error code is the same."""
     with Engine(plugins="none") as other:
         other.register(broken.tools["acme.who"])
         with pytest.raises(ToolFailed) as caught:
@@ -256,8 +256,8 @@ def test_the_function_of_what_can_not_be_imported_fails_in_another_engine(broken
     assert (caught.value.code, caught.value.retry) == ("plugin.import", "host")
 
 
-def test_an_error_that_is_raised_again_keeps_nothing_of_a_call(broken: Engine) -> None:
-    """Its frames would hold the arguments of every call that met it."""
+def test_repeated_error_holds_no_frames_of_a_call(broken: Engine) -> None:
+    """Frames would keep the arguments of every failed call alive."""
     depths = []
     for _ in range(3):
         with pytest.raises(ToolFailed):
@@ -270,8 +270,8 @@ def test_an_error_that_is_raised_again_keeps_nothing_of_a_call(broken: Engine) -
     assert len({*depths}) == 1
 
 
-def test_an_old_name_that_is_taken_stops_no_other(site: Path) -> None:
-    """The distribution that claims it is told of."""
+def test_conflicting_old_name_affects_no_other_distribution(site: Path) -> None:
+    """A warning gives the distribution that claims the name."""
     old = "toolset.alias('sound.who', 'acme.who')\n"
     Published("acme-tools", TOOLSET.format(group="acme", name="acme") + old, "acme").install(site)
     Published("sound-tools", TOOLSET.format(group="sound", name="sound"), "sound").install(site)
@@ -291,7 +291,7 @@ def test_an_old_name_that_is_taken_stops_no_other(site: Path) -> None:
 
 @pytest.fixture
 def gated(site: Path, counted: Counted) -> Iterator[Engine]:
-    """Return an engine with hooks that have not been imported, and two tools of its own."""
+    """Return an engine with hooks that are not imported yet, and two tools of its own."""
     Published("gate-tools", GATE, "gate", target="", group="plugins").install(site)
     age(site)
     host = Toolset("host")
@@ -302,8 +302,8 @@ def gated(site: Path, counted: Counted) -> Iterator[Engine]:
         yield engine
 
 
-def test_hooks_are_imported_by_the_first_call(gated: Engine, counted: Counted) -> None:
-    """The gate decides it, and whoever is told learns first of the tools that came before."""
+def test_first_call_imports_hooks(gated: Engine, counted: Counted) -> None:
+    """The guard decides about that call, and observers first learn about the tools registered before."""
     gated.register(ToolImplementation(ToolSpec("late", "host"), lambda rt: 1))
     assert (counted.imports, counted.told) == ([], [])
 
@@ -317,15 +317,15 @@ def test_hooks_are_imported_by_the_first_call(gated: Engine, counted: Counted) -
     assert counted.told == ["+host.late", "host.shut", "host.open", "closed"]
 
 
-def test_an_engine_in_which_nothing_is_called_imports_no_hooks(gated: Engine, counted: Counted) -> None:
-    """Not for its end either."""
+def test_engine_without_calls_imports_no_hooks(gated: Engine, counted: Counted) -> None:
+    """Closing the engine does not import them either."""
     gated.close()
 
     assert (counted.imports, counted.told) == ([], [])
 
 
-def test_a_gate_that_can_not_be_imported_refuses_every_call(gated: Engine, site: Path, counted: Counted) -> None:
-    """What is not asked must not stand open; it is imported once and told of once."""
+def test_guard_that_cannot_be_imported_refuses_every_call(gated: Engine, site: Path, counted: Counted) -> None:
+    """The check fails closed; the import is tried and logged once."""
     (site / "gate_tools_module.py").write_text(f"{COUNTING}raise ValueError\n")
 
     for name in ("host.open", "host.shut", "host.open"):
@@ -344,8 +344,8 @@ def test_a_gate_that_can_not_be_imported_refuses_every_call(gated: Engine, site:
         pytest.param(GATE.replace("@hookimpl\ndef neuroscript_decide", "@hookimpl(tryfirst=True)\ndef neuroscript_decide"), id="another place"),
     ],
 )  # fmt: skip
-def test_a_plugin_whose_hooks_are_others_refuses_every_call(gated: Engine, site: Path, code: str) -> None:
-    """A gate of which the index knows nothing would never be asked."""
+def test_plugin_whose_hooks_differ_from_its_index_refuses_every_call(gated: Engine, site: Path, code: str) -> None:
+    """A guard that is missing from the index would never be asked."""
     (site / "gate_tools_module.py").write_text(code)
 
     with pytest.raises(PolicyError) as caught:
@@ -354,8 +354,8 @@ def test_a_plugin_whose_hooks_are_others_refuses_every_call(gated: Engine, site:
     assert ["plugin.index"] == [each.code for each in gated.plugin_errors]
 
 
-def test_an_index_with_a_hook_that_there_is_not_is_not_taken(gated: Engine, site: Path) -> None:
-    """As one that was kept by another version; the others work, and the next start reads the distribution anew."""
+def test_index_with_an_unknown_hook_is_ignored(gated: Engine, site: Path) -> None:
+    """Another version wrote it; other distributions work, and the next start reads this one again."""
     (kept,) = (site / "cache" / "neuroscript").glob("index-*")
     kept.write_text(kept.read_text().replace("neuroscript_decide", "neuroscript_gone"))
 
@@ -364,8 +364,8 @@ def test_an_index_with_a_hook_that_there_is_not_is_not_taken(gated: Engine, site
     assert not kept.exists()
 
 
-def test_a_plugin_that_has_a_gate_only_sometimes_is_found_out(site: Path, counted: Counted) -> None:
-    """Where it brings tools, they are refused: they would run ungated."""
+def test_plugin_that_provides_a_guard_only_sometimes_is_detected(site: Path, counted: Counted) -> None:
+    """Its tools are refused, because they would run without the guard."""
     code = (
         "import os\nfrom neuroscript import Toolset, ToolSpec, hookimpl\n@hookimpl\ndef neuroscript_toolsets():\n"
         "    made = Toolset('acme')\n    made.add(ToolSpec('who', 'acme'), lambda rt: 1)\n    return [made]\n"
@@ -380,8 +380,8 @@ def test_a_plugin_that_has_a_gate_only_sometimes_is_found_out(site: Path, counte
     assert (caught.value.code, caught.value.retry) == ("plugin.index", "host")
 
 
-def test_many_threads_load_a_plugin_of_hooks_once(gated: Engine, counted: Counted) -> None:
-    """Whoever is told, is told once."""
+def test_concurrent_calls_load_hooks_once(gated: Engine, counted: Counted) -> None:
+    """Each observer is notified once."""
     gated.register(ToolImplementation(ToolSpec("late", "host"), lambda rt: 1))
     start = threading.Barrier(8)
 
@@ -399,8 +399,8 @@ def test_many_threads_load_a_plugin_of_hooks_once(gated: Engine, counted: Counte
     assert counted.told == ["+host.late", *["host.open"] * 8]
 
 
-def test_observers_of_the_host_are_told_of_tools_that_are_not_imported(acme: Engine, counted: Counted) -> None:
-    """With their specs, as the index tells them."""
+def test_host_observers_see_tools_that_are_not_imported(acme: Engine, counted: Counted) -> None:
+    """They receive the specs from the index."""
     told: list[str] = []
 
     class Observer:

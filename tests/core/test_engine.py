@@ -1,4 +1,4 @@
-"""The doors of the engine: finding, refusing, calling from both worlds, closing."""
+"""The entry points of the engine: lookup, refusals, sync and async calls, and closing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WAITS = ToolPolicy(effects=("reads",))
 
 
 def tools_of(**functions: Any) -> Toolset:
-    """Return a toolset ``g`` of the given functions, read off their annotations."""
+    """Return a toolset ``g`` read from the annotations of these functions."""
     tools = Toolset("g")
     for name, func in functions.items():
         tools.tool(name=name)(func)
@@ -55,13 +55,13 @@ def add(a: float, b: float) -> float:
 
 
 def engine_of(tools: Toolset | None = None, **options: Any) -> Engine:
-    """Return an engine with these tools alone."""
+    """Return an engine with these tools."""
     return Engine(toolsets=[tools or tools_of(add=add)], plugins="none", **options)
 
 
 @pytest.mark.parametrize("name", ["g.add", "G.Add", "tool.g.add", "TOOL.tool.G.ADD"])
-def test_a_tool_is_found_under_every_spelling_of_its_name(name: str) -> None:
-    """Case and leading ``tool.`` say nothing."""
+def test_tool_is_found_under_every_spelling_of_its_name(name: str) -> None:
+    """Case and a leading ``tool.`` do not matter."""
     engine = engine_of()
 
     assert [engine.call(name, (1, 2)), engine.call_named(name, {"a": 1, "b": 2})] == [3.0, 3.0]
@@ -79,8 +79,8 @@ def test_a_tool_is_found_under_every_spelling_of_its_name(name: str) -> None:
         (["g.add"], "unknown tool <list>"),
     ],
 )
-def test_a_tool_that_is_not_there_is_named_with_its_neighbours(name: Any, text: str) -> None:
-    """Whatever was given as a name."""
+def test_unknown_tool_is_reported_with_similar_names(name: Any, text: str) -> None:
+    """Any type of name is handled."""
     with pytest.raises(ToolNotFound) as caught:
         engine_of().call(name)
 
@@ -89,7 +89,7 @@ def test_a_tool_that_is_not_there_is_named_with_its_neighbours(name: Any, text: 
 
 
 class Telling(str):
-    """A text that tells when it is hashed or compared."""
+    """A string that records hashing and comparisons."""
 
     def __hash__(self) -> int:
         raise AssertionError("hashed")
@@ -98,13 +98,13 @@ class Telling(str):
         raise AssertionError("compared")
 
 
-def test_a_name_that_is_a_subclass_of_str_runs_no_code() -> None:
-    """It is read through the base type's own slots, as an argument is."""
+def test_name_of_a_str_subclass_runs_no_code() -> None:
+    """It is read through the slots of the base type, like an argument."""
     assert engine_of().call(Telling("g.add"), (1, 2)) == 3.0
 
 
-def test_what_may_not_run_is_refused_before_its_arguments_are_looked_at() -> None:
-    """The default permits what needs nothing; a refused tool tells nothing of its arguments, and is not proposed."""
+def test_refused_call_is_refused_before_its_arguments_are_checked() -> None:
+    """The default policy allows tools without needs; a refusal reveals nothing about arguments and suggests nothing."""
     tools = Toolset("g")
     policies = {
         "trust": ToolPolicy(requires_trust=True, capabilities=("fs:read",), requires_approval=True),
@@ -129,8 +129,8 @@ def test_what_may_not_run_is_refused_before_its_arguments_are_looked_at() -> Non
     assert missing.value.near == ()
 
 
-def test_two_toolsets_that_claim_one_name_are_refused_whole() -> None:
-    """Nothing of the second set is registered, not even what is new."""
+def test_toolset_with_a_name_conflict_is_refused_as_a_whole() -> None:
+    """None of its tools is registered."""
     engine = engine_of()
     second = tools_of(new=add, add=add)
 
@@ -141,8 +141,8 @@ def test_two_toolsets_that_claim_one_name_are_refused_whole() -> None:
     assert [*engine.tools] == ["g.add"]
 
 
-def test_one_tool_may_be_registered_later() -> None:
-    """The mapping of tools is a snapshot, and read-only."""
+def test_single_tool_can_be_registered_later() -> None:
+    """The mapping of tools is a read-only snapshot."""
     engine = engine_of()
     before = engine.tools
     engine.register(tools_of(later=add).tools[0])
@@ -154,7 +154,7 @@ def test_one_tool_may_be_registered_later() -> None:
         engine.tools["g.x"] = engine.tools["g.add"]  # type: ignore[index]
 
 
-def test_spellings_without_end_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_spellings_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model may spell a name in thousands of ways."""
     monkeypatch.setattr("neuroscript.engine.session.SPELLINGS", 50)
     engine = engine_of()
@@ -166,7 +166,7 @@ def test_spellings_without_end_are_not_remembered_without_end(monkeypatch: pytes
 
 
 def test_two_engines_share_nothing() -> None:
-    """Neither tools nor variables."""
+    """They share neither tools nor variables."""
 
     def put(rt: Runtime, value: int) -> None:
         rt.set_var("x", value)
@@ -180,8 +180,7 @@ def test_two_engines_share_nothing() -> None:
     assert [one.call("g.get"), two.call("g.get")] == [1, None]
 
 
-def test_an_engine_says_what_it_can_not_be() -> None:
-    """A keyword with no such value is a SpecError, at once."""
+def test_invalid_engine_option_is_a_spec_error() -> None:
     for options, text in (
         ({"mode": "loose"}, "Engine: mode must be 'lax' or 'strict'"),
         ({"plugins": "some"}, "Engine: plugins must be 'installed', 'none' or a collection of names of distributions"),
@@ -192,8 +191,8 @@ def test_an_engine_says_what_it_can_not_be() -> None:
         assert text == str(caught.value)
 
 
-def test_strict_mode_takes_only_exact_types() -> None:
-    """For hosts whose callers are programs."""
+def test_strict_mode_accepts_exact_types_only() -> None:
+    """It is meant for hosts whose callers are programs."""
     with pytest.raises(ArgumentError) as caught:
         engine_of(mode="strict").call("g.add", ("1", 2))
 
@@ -204,7 +203,7 @@ def test_strict_mode_takes_only_exact_types() -> None:
 
 
 def test_variables_are_copied_in_and_out() -> None:
-    """What a tool keeps of a value, or does with it, changes no variable."""
+    """A tool that changes its copy does not change the variable."""
     seen: list[Any] = []
 
     def use(rt: Runtime) -> None:
@@ -221,8 +220,8 @@ def test_variables_are_copied_in_and_out() -> None:
     assert seen == [{"list": [1]}, "default", [1, 4]]
 
 
-def test_a_variable_holds_plain_values_alone() -> None:
-    """An object of some class is refused, and the tool has failed."""
+def test_variable_holds_plain_values_only() -> None:
+    """An instance of another class is refused, and the tool fails."""
 
     def use(rt: Runtime) -> None:
         rt.set_var("v", object())
@@ -233,8 +232,8 @@ def test_a_variable_holds_plain_values_alone() -> None:
     assert isinstance(caught.value.__cause__, CoercionError)
 
 
-def test_update_var_loses_nothing_under_threads() -> None:
-    """Whoever comes too late does it again."""
+def test_update_var_is_atomic_under_threads() -> None:
+    """A losing thread repeats its update."""
 
     def count(rt: Runtime) -> None:
         rt.update_var("n", lambda old: (old or 0) + 1)
@@ -250,7 +249,7 @@ def test_update_var_loses_nothing_under_threads() -> None:
 
 
 def test_println_writes_one_escaped_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever the tool prints, it is one line, and no terminal obeys it."""
+    """Line breaks and terminal sequences in it have no effect."""
 
     def say(rt: Runtime) -> None:
         rt.println("two\nlines", 5, None, "\x1b[2J")
@@ -263,8 +262,8 @@ def test_println_writes_one_escaped_line(capsys: pytest.CaptureFixture[str]) -> 
 # execute
 
 
-def test_execute_gives_a_result_with_its_repairs() -> None:
-    """What was converted is told as types and places."""
+def test_execute_reports_repairs() -> None:
+    """Each repair gives types and a path."""
 
     def total(xs: list[int], scale: float = 1.0, note: str | None = None) -> float:
         return sum(xs) * scale
@@ -295,7 +294,7 @@ def test_execute_gives_a_result_with_its_repairs() -> None:
     ],
 )
 def test_each_conversion_is_a_repair(arguments: Any, repairs: list[tuple[str, str, str]]) -> None:
-    """By position, by name, in maps, in JSON text and among further values; what was right already is none."""
+    """This covers positional, named, nested, JSON and variadic values; a correct value produces none."""
     tools = Toolset("g")
     args = (
         ArgSpec("a", ArgType.FLOAT),
@@ -328,7 +327,7 @@ def test_each_conversion_is_a_repair(arguments: Any, repairs: list[tuple[str, st
     ],
 )  # fmt: skip
 def test_execute_never_raises_a_call_error(call: ToolCall, code: str, retry: str, text: str) -> None:
-    """A model's loop gets the error as data."""
+    """A model loop receives the error as data."""
 
     def fail() -> None:
         1 / 0  # noqa: B018
@@ -340,8 +339,8 @@ def test_execute_never_raises_a_call_error(call: ToolCall, code: str, retry: str
     assert json.loads(json.dumps(result_to_data(result)))["error"]["message"] == text
 
 
-def test_a_result_is_written_as_plain_data() -> None:
-    """Bytes as base64, keys as texts, an error with its problems."""
+def test_result_is_written_as_plain_data() -> None:
+    """Bytes become base64, keys become strings, and an error includes its problems."""
     good = ToolResult(
         "1", "g.t", {"b": b"hi", "n": [1.0], 7: None}, repairs=(Repair("a", "str", "int"),), seconds=0.1234567
     )
@@ -374,8 +373,8 @@ def test_a_result_is_written_as_plain_data() -> None:
     }
 
 
-def test_errors_cross_processes() -> None:
-    """A pickled error says and knows the same."""
+def test_errors_can_be_pickled() -> None:
+    """The copy has the same message and attributes."""
     engine = engine_of()
     for call in (ToolCall("g.add", ("x",)), ToolCall("g.nothing")):
         error = engine.execute(call).error
@@ -387,7 +386,7 @@ def test_errors_cross_processes() -> None:
         assert copy.retry == "model"
 
 
-# Both worlds
+# Sync and async
 
 
 async def slow(rt: Runtime, a: int) -> int:
@@ -396,15 +395,15 @@ async def slow(rt: Runtime, a: int) -> int:
     return a
 
 
-def test_a_coroutine_tool_is_called_from_sync_code() -> None:
-    """On the engine's own loop, which starts when it is needed."""
+def test_coroutine_tool_is_called_from_sync_code() -> None:
+    """It runs on the engine's own loop, which starts on demand."""
     with engine_of(tools_of(slow=slow)) as engine:
         assert [engine.call("g.slow", ("1",)), engine.call_named("g.slow", {"a": 2})] == [1, 2]
         assert engine.execute(ToolCall("g.slow", {"a": "3"})).value == 3
 
 
-def test_a_coroutine_tool_is_called_from_sync_code_inside_a_running_loop() -> None:
-    """The loop of the caller stands still meanwhile, but nothing fails."""
+def test_coroutine_tool_is_called_from_sync_code_inside_a_running_loop() -> None:
+    """The call blocks the caller's loop but succeeds."""
 
     async def main() -> int:
         result: int = engine.call("g.slow", (5,))
@@ -414,8 +413,8 @@ def test_a_coroutine_tool_is_called_from_sync_code_inside_a_running_loop() -> No
         assert asyncio.run(main()) == 5
 
 
-def test_a_coroutine_tool_may_call_another_one() -> None:
-    """From the engine's loop itself, several deep."""
+def test_coroutine_tool_may_call_another_one() -> None:
+    """The nested calls start on the engine's loop, several levels deep."""
 
     async def outer(rt: Runtime, depth: int) -> int:
         await asyncio.sleep(0)
@@ -427,8 +426,8 @@ def test_a_coroutine_tool_may_call_another_one() -> None:
         assert asyncio.run(engine.acall("g.outer", (5,))) == 6
 
 
-def test_a_coroutine_tool_may_reach_another_one_through_a_thread() -> None:
-    """The engine's loop stands still while its thread waits; the inner call must not wait for it."""
+def test_coroutine_tool_may_reach_another_one_through_a_thread() -> None:
+    """The engine's loop is blocked while its thread waits, so the inner call must not need it."""
     tools = tools_of(slow=slow)
 
     @tools.tool(policy=ToolPolicy(timeout=5))
@@ -448,8 +447,8 @@ def test_a_coroutine_tool_may_reach_another_one_through_a_thread() -> None:
         assert engine.call("g.outer") == 7
 
 
-def test_acall_gives_what_call_gives() -> None:
-    """The same result or the same error, for plain, waiting and coroutine tools."""
+def test_acall_returns_what_call_returns() -> None:
+    """Results and errors are equal for plain, waiting and coroutine tools."""
     tools = tools_of(add=add, slow=slow)
 
     @tools.tool(policy=WAITS)
@@ -484,8 +483,8 @@ def test_acall_gives_what_call_gives() -> None:
             assert first == second
 
 
-def test_a_waiting_tool_does_not_hold_up_the_loop() -> None:
-    """It runs on a thread while the loop goes on, with the caller's context variables."""
+def test_waiting_tool_does_not_block_the_loop() -> None:
+    """It runs on a thread, with the caller's context variables."""
     name = contextvars.ContextVar("name", default="")
     started = threading.Event()
     release = threading.Event()
@@ -511,13 +510,13 @@ def test_a_waiting_tool_does_not_hold_up_the_loop() -> None:
 
 
 class Unusual(BaseException):
-    """Neither an Exception nor ours."""
+    """An exception outside ``Exception`` and the engine's errors."""
 
 
 @pytest.mark.parametrize("raised", [StopIteration, StopAsyncIteration, SystemExit, asyncio.CancelledError, Unusual])
 @pytest.mark.parametrize("manner", ["plain", "waiting", "coroutine"])
-def test_no_exception_of_a_tool_hangs_or_kills_whoever_awaits_it(raised: type[BaseException], manner: str) -> None:
-    """StopIteration through a future would hang its waiter, SystemExit in a task would end the loop."""
+def test_no_exception_of_a_tool_hangs_or_kills_its_awaiting_caller(raised: type[BaseException], manner: str) -> None:
+    """StopIteration in a future would hang its caller, and SystemExit in a task would end the loop."""
     tools = Toolset("g")
 
     def fail() -> None:
@@ -538,15 +537,15 @@ def test_no_exception_of_a_tool_hangs_or_kills_whoever_awaits_it(raised: type[Ba
         return caught.value
 
     with engine_of(tools) as engine:
-        turned = manner == "coroutine" and raised in (StopIteration,)  # Python does that itself
+        turned = manner == "coroutine" and raised in (StopIteration,)  # Python does this itself
         name = "RuntimeError" if turned else raised.__name__
 
         assert f"g.fail: the tool failed ({name})" == str(asyncio.run(main()))
 
 
 @pytest.mark.parametrize("manner", ["waiting", "timed", "coroutine"])
-def test_an_interrupt_that_a_tool_raises_on_another_thread_is_its_own(manner: str) -> None:
-    """Only the main thread's means the program."""
+def test_interrupt_raised_by_a_tool_on_another_thread_is_a_failure(manner: str) -> None:
+    """Only an interrupt of the main thread ends the program."""
     tools = Toolset("g")
 
     def fail() -> None:
@@ -567,8 +566,8 @@ def test_an_interrupt_that_a_tool_raises_on_another_thread_is_its_own(manner: st
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
-def test_an_exit_in_a_task_that_a_tool_made_is_the_tools(error: type[BaseException]) -> None:
-    """asyncio lets it out of the whole loop, on which other calls run and come."""
+def test_exit_in_a_task_of_a_tool_is_a_tool_failure(error: type[BaseException]) -> None:
+    """asyncio would let it end the whole loop, which other calls use."""
     tools = Toolset("g")
 
     async def fail() -> None:
@@ -598,12 +597,12 @@ def test_an_exit_in_a_task_that_a_tool_made_is_the_tools(error: type[BaseExcepti
     assert not loop.is_alive()
 
 
-def test_a_cancellation_that_the_caller_asked_for_passes() -> None:
-    """And reaches the tool, which has run its finally; its Runtime is dead then."""
+def test_requested_cancellation_propagates() -> None:
+    """It reaches the tool, whose finally blocks run, and its Runtime stops working."""
     ended: list[Any] = []
 
     async def forever(rt: Runtime) -> None:
-        """Wait for ever."""
+        """Wait forever."""
         try:
             await asyncio.Event().wait()
         finally:
@@ -624,14 +623,14 @@ def test_a_cancellation_that_the_caller_asked_for_passes() -> None:
         rt.get_var("x")
 
 
-def test_a_coroutine_tool_is_stopped_when_its_time_is_over() -> None:
-    """It is cancelled, and has run its finally."""
+def test_coroutine_tool_is_stopped_at_its_timeout() -> None:
+    """It is cancelled, and its finally blocks run."""
     ended: list[int] = []
     tools = Toolset("g")
 
     @tools.tool(policy=ToolPolicy(timeout=0.05))
     async def forever() -> None:
-        """Wait for ever."""
+        """Wait forever."""
         try:
             await asyncio.Event().wait()
         finally:
@@ -647,15 +646,15 @@ def test_a_coroutine_tool_is_stopped_when_its_time_is_over() -> None:
     assert ended == [1, 1]
 
 
-def test_a_sync_tool_is_left_behind_when_its_time_is_over() -> None:
-    """A thread can not be stopped: its caller is freed, and its Runtime refuses it."""
+def test_sync_tool_is_abandoned_at_its_timeout() -> None:
+    """A thread cannot be stopped: the caller returns, and the Runtime stops working."""
     release = threading.Event()
     kept: list[Any] = []
     tools = Toolset("g")
 
     @tools.tool(policy=ToolPolicy(timeout=0.05))
     def forever(rt: Runtime) -> None:
-        """Wait for ever."""
+        """Wait forever."""
         kept.append(rt)
         release.wait(30)
 
@@ -672,8 +671,8 @@ def test_a_sync_tool_is_left_behind_when_its_time_is_over() -> None:
     release.set()
 
 
-def test_a_tool_that_ends_in_time_is_not_disturbed_by_its_timeout() -> None:
-    """Its result and its error are as without one."""
+def test_tool_that_ends_in_time_is_unaffected_by_its_timeout() -> None:
+    """Its result and error are the same as without a timeout."""
     tools = Toolset("g")
 
     @tools.tool(policy=ToolPolicy(timeout=30))
@@ -693,10 +692,10 @@ def test_a_tool_that_ends_in_time_is_not_disturbed_by_its_timeout() -> None:
                 engine.call(name, (0,))
 
 
-def test_many_awaited_calls_of_waiting_tools_lose_no_result_and_leave_no_thread(
+def test_many_awaited_calls_lose_no_result_and_leave_no_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """More of them than threads; idle threads end by themselves."""
+    """There are more calls than threads; idle threads end on their own."""
     monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.2)  # seconds
     tools = Toolset("g")
 
@@ -719,8 +718,7 @@ def test_many_awaited_calls_of_waiting_tools_lose_no_result_and_leave_no_thread(
     assert threading.active_count() <= before
 
 
-def test_a_closed_engine_refuses() -> None:
-    """Once it is closed, and every time."""
+def test_closed_engine_refuses_calls() -> None:
     tools = tools_of(add=add, slow=slow)
     with engine_of(tools) as engine:
         assert engine.call("g.add", (1, 2)) == 3.0
@@ -744,9 +742,7 @@ def test_a_closed_engine_refuses() -> None:
     engine.close()
 
 
-def test_an_engine_is_an_async_context_too() -> None:
-    """For hosts whose main function is a coroutine."""
-
+def test_engine_is_an_async_context_manager() -> None:
     async def main() -> Any:
         async with engine_of() as engine:
             return await engine.acall("g.add", (1, 2))
@@ -754,8 +750,8 @@ def test_an_engine_is_an_async_context_too() -> None:
     assert asyncio.run(main()) == 3.0
 
 
-def test_an_engine_that_is_dropped_is_collected() -> None:
-    """Nothing global holds on to it, and the thread with its loop ends too."""
+def test_unreferenced_engine_is_collected() -> None:
+    """No global refers to it, and the thread with its loop ends too."""
     import weakref
 
     engine = engine_of()
@@ -772,8 +768,8 @@ def test_an_engine_that_is_dropped_is_collected() -> None:
     assert not thread.is_alive()
 
 
-def test_calls_go_on_while_tools_are_registered() -> None:
-    """A call sees one snapshot or the other, never a half."""
+def test_calls_continue_while_tools_are_registered() -> None:
+    """A call sees a complete snapshot, before or after the registration."""
     engine = engine_of()
     failures: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""How long the text of an error may be: it lists and cuts, and says how much it left out."""
+"""Length limits of error messages: long lists and strings are cut, and the message says how much is missing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MANY: Final = 5_000
 LONG: Final = "x" * 1_000_000
 
 
-def test_a_spec_error_lists_the_first_problems_and_counts_the_others() -> None:
-    """Twenty in its text, and a hundred as an attribute, as of the arguments of a call."""
+def test_spec_error_lists_the_first_problems_and_counts_the_rest() -> None:
+    """The message lists twenty and the attribute a hundred, like an argument error."""
     error = SpecError("demo", [f"fault {n}" for n in range(250)])
 
     assert error.problems == tuple(f"fault {n}" for n in range(100))
@@ -30,8 +30,8 @@ def test_a_spec_error_lists_the_first_problems_and_counts_the_others() -> None:
     assert len(error.sentences) == 101
 
 
-def test_a_spec_error_of_a_file_keeps_the_line_of_each_problem() -> None:
-    """As many lines as problems, however many there were."""
+def test_spec_error_of_a_file_keeps_the_line_of_each_problem() -> None:
+    """There are as many lines as listed problems."""
     error = SpecError("a.toml", [f"fault {n}" for n in range(101)], [*range(101)])
 
     assert len(error.lines) == len(error.problems) == 100
@@ -39,15 +39,14 @@ def test_a_spec_error_of_a_file_keeps_the_line_of_each_problem() -> None:
     assert error.sentences[-2:] == ("a.toml:99: fault 99", "a.toml: and 1 more")
 
 
-def test_few_problems_are_listed_as_they_are() -> None:
-    """Nothing is counted where nothing is left out."""
+def test_few_problems_are_listed_completely() -> None:
     error = SpecError("demo", ["one", "two"])
 
     assert (str(error), error.sentences, error.unlisted) == ("demo: one; two", ("demo: one", "demo: two"), 0)
 
 
 def test_long_parts_of_an_error_are_cut() -> None:
-    """Each says how many characters it had more."""
+    """Each part says how many characters are missing."""
     spec = SpecError(LONG, [LONG])
     plugin = PluginError(LONG, LONG)
     cut, whole = f"{LONG[:1000]}… (999000 more characters)", f"{LONG[:20_000]}… (980000 more characters)"
@@ -57,8 +56,8 @@ def test_long_parts_of_an_error_are_cut() -> None:
     assert (str(RegistryError(LONG)), str(AuditError(LONG))) == (whole, whole)
 
 
-def test_a_bounded_error_can_be_pickled() -> None:
-    """With its counts, and without being cut again."""
+def test_bounded_error_can_be_pickled() -> None:
+    """Its counts survive, and it is not cut again."""
     for error in (SpecError(LONG, [LONG] * 250), PluginError(LONG, LONG), RegistryError(LONG), AuditError(LONG)):
         again = pickle.loads(pickle.dumps(error))
 
@@ -86,12 +85,12 @@ HOSTILE: Final[dict[str, Callable[[], object]]] = {
     "one name": lambda: from_openapi(described(paths={f"/a{'-' * n}": {"get": {}} for n in range(1, 1_000)})),
     "a name": lambda: from_openapi(described(paths={}), secrets={LONG: "k"}),
 }
-"""What makes an error of each kind long."""
+"""For each kind of error, the input that makes it long."""
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_no_error_grows_with_its_input(case: str) -> None:
-    """Neither its text nor its problems."""
+    """Neither its message nor its list of problems does."""
     with pytest.raises(SpecError) as caught:
         HOSTILE[case]()
 

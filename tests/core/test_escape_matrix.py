@@ -1,7 +1,7 @@
-"""Every way to run a tool, and every refusal at each of them: from outside, from within, and one level deeper.
+"""Every way to run a tool, combined with every refusal: from outside, from a tool, and one level deeper.
 
-The ways are looked for, in whatever is public of an engine, a session, a Runtime, the command and the package. A new one
-that stands neither in the list of ways nor in that of what runs nothing fails a test here: add it to one of the two.
+The tests enumerate the public names of an engine, a session, a Runtime, the command line and the package. A new name that
+is neither in the list of ways nor in the list of names that run nothing fails a test here: add it to one of the two.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ from neuroscript.engine.call_runtime import CallRuntime
 from neuroscript.policy.limits import Limits
 from neuroscript.tools.fingerprints import call_digest, fingerprint, policy_digest
 
-# What is refused
+# Refusals
 
 
 @attrs.frozen
 class Refusal:
-    """Why a tool may not run: what it asks for, what the host permits, and the code of the refusal.
+    """A reason to refuse a tool: what the tool needs, what the host permits, and the error code.
 
     Attributes:
-        words: The same for the command.
-        lenient: What would let it run.
+        words: The same for the command line.
+        lenient: The options that would let it run.
     """
 
     code: str
@@ -80,7 +80,7 @@ def rejecting(request: object) -> Approval:
 
 
 async def rejecting_later(request: object) -> Approval:
-    """Approve nothing, after a while."""
+    """Approve nothing, after a delay."""
     await asyncio.sleep(0)
     return Approval.reject()
 
@@ -98,13 +98,13 @@ REFUSALS = {
     "rejected later": Refusal("policy.rejected", {"approver": rejecting_later}, {"requires_approval": True}),
     "used up": Refusal("limit.tool", {"limits": Limits(tool_calls={"g.t": 0})}),
 }  # fmt: skip
-"""Each refuses the tool ``g.t`` and none of the others."""
+"""Each refuses the tool ``g.t`` and no other."""
 
 
-# The ways
+# Ways to call
 
 Way = Callable[[Any, str], object]
-"""A session or a Runtime and the name of a tool that takes nothing; raises what the tool is refused with."""
+"""Takes a session or a Runtime and the name of a tool without arguments; raises the error of the refusal."""
 
 
 def raising(result: Any) -> None:
@@ -123,7 +123,7 @@ async def _awaited(tool: Callable[[], Any]) -> object:
 
 
 def resumed(session: Any, name: str) -> None:
-    """Resume a call that nobody ever put aside, with everything that an answer is bound to written right."""
+    """Resume a call that was never stored, with every bound field correct."""
     tool = session._world.registry.tools[name]
     definition = fingerprint(tool)
     bound = (definition, policy_digest(session.policy), session.id, call_digest(definition, ()))
@@ -133,7 +133,7 @@ def resumed(session: Any, name: str) -> None:
 
 
 def within(session: Any, name: str) -> object:
-    """Call it as the engine itself does for a tool that may do everything."""
+    """Call it as the engine does for an unrestricted tool."""
     above = CallFrame(session, "g.outer")
     return session._call_within(above, name, {}, True)
 
@@ -154,7 +154,7 @@ SESSION_QUIET = {
     "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals",
     "register", "reload_plugin", "sandbox", "secrets", "session", "spills", "tools", "unload_plugin",
 }  # fmt: skip
-"""What runs no tool: it tells of them, adds them or ends them. ``tools`` gives a host its own functions."""
+"""Names that describe, add or end tools, and run none. ``tools`` gives a host its own functions."""
 
 CLIENT_WAYS: dict[str, Way] = {
     "client": lambda session, name: list(reduce(getattr, name.split("."), client(session))() or ()),
@@ -165,7 +165,7 @@ CLIENT_WAYS: dict[str, Way] = {
 """The tools of a session as attributes and as functions."""
 
 WAYS = {**SESSION_WAYS, **CLIENT_WAYS, "call_within": within}
-"""All of them from outside, each by one of a session, and the way of the pipeline itself."""
+"""All ways from outside, each through a session, and the pipeline itself."""
 
 RUNTIME_WAYS: dict[str, Way] = {
     "call_tool": lambda rt, name: rt.call_tool(name),
@@ -176,7 +176,7 @@ RUNTIME_QUIET = {
     "prompt_user", "random", "require", "sandbox_dir", "secret", "set_var", "sleep", "spend", "tools", "update_var",
     "variables",
 }  # fmt: skip
-"""What runs no tool; ``tools`` gives no functions, and ``update_var`` calls what the tool itself hands to it."""
+"""Names that run no tool; ``tools`` returns no functions, and ``update_var`` calls a function of the tool itself."""
 
 COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve", "worker", "runs", "runs resume"}
 COMMAND_QUIET = {
@@ -196,7 +196,7 @@ COMMAND_QUIET = {
     *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
     *("runs list", "runs show", "runs cancel"),
 }
-"""What runs no tool. ``replay`` calls through ``execute`` of an engine, and tools alone that have no effect."""
+"""Names that run no tool. ``replay`` uses ``execute`` of an engine and only tools without effects."""
 
 PACKAGE_WAYS = {
     "neuroscript.testing.checks.trials.acall": "acall_named",
@@ -235,7 +235,7 @@ PACKAGE_WAYS = {
     "to_function": "to_function",
     "neuroscript.interop.functions.to_function": "to_function",
 }
-"""What takes an engine or a session and calls tools, and the way by which it does."""
+"""Functions that take an engine or a session and call tools, with the way that each uses."""
 
 PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
@@ -252,7 +252,7 @@ PACKAGE_QUIET = {
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
     "neuroscript.calls.spill_writer.File.__init__", "neuroscript.calls.spill_writer.Spilling.__init__", "neuroscript.calls.spill_writer.spilled",
 }  # fmt: skip
-"""Functions of the root, and what takes an engine or a session, that run no tool."""
+"""Functions of the root package, and functions that take an engine or a session, that run no tool."""
 
 
 def public(thing: Any) -> set[str]:
@@ -261,7 +261,7 @@ def public(thing: Any) -> set[str]:
 
 
 def test_every_way_of_an_engine_and_of_a_session_is_listed() -> None:
-    """By what their instances have: nothing public that is not listed here, nothing listed as a way that is not there."""
+    """Every public name of their instances is in a list, and every listed way exists."""
     with engine_of() as engine:
         found = public(engine) | public(Engine) | public(Session)
         with engine.session() as session:
@@ -273,7 +273,7 @@ def test_every_way_of_an_engine_and_of_a_session_is_listed() -> None:
 
 
 def test_every_way_of_a_runtime_is_listed() -> None:
-    """Of the Protocol, and of what tools really get."""
+    """This covers the Protocol and the class that tools receive."""
     found = public(Runtime) | public(CallRuntime)
 
     assert found - RUNTIME_QUIET - set(RUNTIME_WAYS) == set(), "is it a way to run a tool? add it to a list"
@@ -281,7 +281,7 @@ def test_every_way_of_a_runtime_is_listed() -> None:
 
 
 def test_every_command_is_listed() -> None:
-    """Those that can be given, and those that are carried out."""
+    """This covers registered and implemented commands."""
     found = {*COMMANDS, *MODULES}
 
     assert found - COMMAND_QUIET - COMMAND_WAYS == set(), "does it run tools? add it to a list"
@@ -289,7 +289,7 @@ def test_every_command_is_listed() -> None:
 
 
 def functions(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the public functions of a module, and those of its public classes, by their names."""
+    """Yield the public functions of a module and the methods of its public classes, by name."""
     for name, thing in vars(module).items():
         if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
             continue
@@ -305,7 +305,7 @@ def functions(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def takes_an_engine(function: Any) -> bool:
-    """Tell whether one of the arguments is an engine or a session."""
+    """Return whether an argument is an engine or a session."""
     parameters = inspect.signature(function).parameters.values()
     return any(
         (each.name in ("engine", "session") and each.annotation != "str")
@@ -315,7 +315,7 @@ def takes_an_engine(function: Any) -> bool:
 
 
 def test_everything_that_takes_an_engine_is_listed() -> None:
-    """In every module but those of the command, and every function that the root offers."""
+    """This covers every module except those of the command line, and every function of the root package."""
     names = [each.name for each in pkgutil.walk_packages(neuroscript.__path__, "neuroscript.")]
     modules = [importlib.import_module(name) for name in names if not re.match(r"neuroscript\.(cli\b|__main__)", name)]
     found = {name for module in modules for name, function in functions(module) if takes_an_engine(function)}
@@ -326,17 +326,17 @@ def test_everything_that_takes_an_engine_is_listed() -> None:
     assert set(PACKAGE_WAYS.values()) <= set(WAYS)
 
 
-# The tools
+# Tools
 
 RAN: list[str] = []
-"""What has run; ``g.t`` must never stand in it."""
+"""The tools that ran; ``g.t`` must never be in it."""
 
 
 def engine_of(kind: str = "", runtime_way: str = "call_tool", **options: Any) -> Engine:
-    """Return an engine with ``g.t``, which one refusal is about, and tools that call it in one way.
+    """Return an engine with ``g.t``, the subject of a refusal, and tools that call it in one way.
 
-    ``g.outer`` is a function, ``g.ocoro`` a coroutine function, ``g.ostream`` gives items; ``g.odeep`` calls
-    ``g.outer``. All of them may write everywhere, so that nothing is refused for what stands above it.
+    ``g.outer`` is a function, ``g.ocoro`` a coroutine function, ``g.ostream`` yields items; ``g.odeep`` calls
+    ``g.outer``. All of them may write everywhere, so they are never the reason for a refusal.
     """
     refusal = REFUSALS.get(kind, Refusal(""))
     way = RUNTIME_WAYS[runtime_way]
@@ -389,7 +389,7 @@ def refused(session: Any, way: Way, name: str) -> str:
 @pytest.mark.parametrize("kind", REFUSALS)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_way_from_outside_runs_a_refused_tool(way: str, kind: str) -> None:
-    """Of an engine and of a session; each refusal leaves one record with its code, whatever is watched."""
+    """Each refusal of an engine or a session leaves one record with its code, with or without observers."""
     depth = 2 if way == "call_within" else 1
     with engine_of(kind) as engine:
         sessions: list[Any] = [engine, engine.session(), engine.session(policy=ExecutionPolicy(**lenient(kind)))]
@@ -401,7 +401,7 @@ def test_no_way_from_outside_runs_a_refused_tool(way: str, kind: str) -> None:
 
 
 def lenient(kind: str) -> dict[str, Any]:
-    """Return what a session asks for that would like to be permitted everything."""
+    """Return a session request for every permission."""
     grants = ("*:*:*",)
     return {"grants": grants, "trusted": True, "preapproved": ("g.t",), "limits": Limits()} if kind else {}
 
@@ -411,11 +411,11 @@ def lenient(kind: str) -> dict[str, Any]:
 @pytest.mark.parametrize("runtime_way", RUNTIME_WAYS)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_way_from_within_runs_a_refused_tool(way: str, runtime_way: str, outer: str, kind: str) -> None:
-    """Through a tool that may run, of every kind, one level deep and two; the refusal passes the outer tools as it is."""
+    """The callers are permitted tools of every kind, one and two levels deep; the refusal propagates unchanged."""
     depth = DEPTHS.get(outer, 2) + (way == "call_within")
     with engine_of(kind, runtime_way) as engine:
         if way == "call_within" and REFUSALS[kind].code == "policy.capability":
-            return  # there the tool above, which needs nothing, gives nothing
+            return  # the outer tool declares no needs, so it cannot pass any on
         for session in (engine, engine.session()):
             assert REFUSALS[kind].code == refused(session, WAYS[way], outer)
             assert "g.t" not in RAN
@@ -428,7 +428,7 @@ def test_no_way_from_within_runs_a_refused_tool(way: str, runtime_way: str, oute
 @pytest.mark.parametrize("spelling", ["g.t", "G.T", "tool.g.t", "Tool.TOOL.G.t", "g__t", "TOOL.g.T"])
 @pytest.mark.parametrize("way", WAYS)
 def test_no_spelling_of_its_name_runs_a_refused_tool(way: str, spelling: str) -> None:
-    """A name that means the tool means it to the patterns too."""
+    """Patterns match every spelling that finds the tool."""
     if way == "resume":
         return  # its names come from the registry
     with engine_of("denied") as engine:
@@ -439,8 +439,8 @@ def test_no_spelling_of_its_name_runs_a_refused_tool(way: str, spelling: str) ->
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_permitted_runs_by_every_way(way: str) -> None:
-    """The ways of this module do call the tool, or no refusal above would mean anything."""
+def test_permitted_tool_runs_by_every_way(way: str) -> None:
+    """The ways do call the tool; otherwise the refusals above would prove nothing."""
     with engine_of() as engine:
         for session in (engine, engine.session()):
             for name in ("g.t", *OUTERS):
@@ -450,8 +450,8 @@ def test_what_is_permitted_runs_by_every_way(way: str) -> None:
         assert engine.refusals == ()
 
 
-def test_a_tool_that_was_permitted_before_is_refused_by_a_session_that_permits_less() -> None:
-    """What the engine has compiled for one caller is of no use to another."""
+def test_earlier_permitted_tool_is_refused_by_a_narrower_session() -> None:
+    """Code that the engine compiled for one caller has no effect on another."""
     with engine_of() as engine:
         for way in WAYS.values():
             way(engine, "g.odeep")
@@ -464,8 +464,8 @@ def test_a_tool_that_was_permitted_before_is_refused_by_a_session_that_permits_l
         assert RAN == ["g.outer", "g.t"] or RAN[-1] == "g.t"
 
 
-def test_an_answer_that_came_later_is_one_approvers_and_no_other_is_left_out() -> None:
-    """Of two who have to approve, the second puts a call aside; the answer to it is no approval by the first."""
+def test_later_answer_counts_for_one_approver_only() -> None:
+    """The second of two approvers defers the call; the answer does not approve it for the first."""
     asked: list[str] = []
     pending: list[PendingApproval] = []
     rejects = [False]
@@ -502,8 +502,8 @@ def test_an_answer_that_came_later_is_one_approvers_and_no_other_is_left_out() -
         assert (result.error, RAN) == (None, ["g.t"])
 
 
-def test_a_runtime_shows_no_function_of_a_tool() -> None:
-    """What a tool may know of the others is what they promise and need."""
+def test_runtime_exposes_no_tool_function() -> None:
+    """A tool sees only the specs and needs of other tools."""
     seen: list[Any] = []
     toolset = Toolset("g")
     toolset.add(ToolSpec("looks", "g", return_type=ArgType.NIL), lambda rt: seen.extend(rt.tools.values()))
@@ -514,7 +514,7 @@ def test_a_runtime_shows_no_function_of_a_tool() -> None:
         assert {name for name in public(seen[0]) if callable(getattr(seen[0], name))} == set()
 
 
-# The command
+# The command line
 
 PLUGIN = '''
 """Tools that leave a file behind when they run."""
@@ -555,8 +555,8 @@ COMMANDED = [kind for kind, each in REFUSALS.items() if each.words or each.lenie
 
 @pytest.mark.parametrize("name", ["g.t", "g.outer", "g.odeep"])
 @pytest.mark.parametrize("kind", COMMANDED)
-def test_the_command_calls_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
-    """A process of its own, with no terminal; it exits with 4, and the tool has left nothing behind."""
+def test_command_line_calls_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
+    """A separate process without a terminal exits with 4, and the tool leaves no trace."""
     ran = process(
         "call",
         "--json",
@@ -574,8 +574,8 @@ def test_the_command_calls_no_refused_tool(tmp_path: Path, kind: str, name: str)
 
 
 @pytest.mark.parametrize("kind", COMMANDED)
-def test_the_command_executes_no_refused_tool(tmp_path: Path, kind: str) -> None:
-    """Nor from a file of calls, in any form in which a model sends them."""
+def test_command_line_executes_no_refused_tool(tmp_path: Path, kind: str) -> None:
+    """This covers files of calls in every format that models send."""
     calls = [
         {"id": "1", "name": "g__t", "arguments": {}},
         {"id": "2", "type": "function", "function": {"name": "g__t", "arguments": "{}"}},
@@ -595,8 +595,8 @@ def test_the_command_executes_no_refused_tool(tmp_path: Path, kind: str) -> None
 
 @pytest.mark.parametrize("name", ["g.t", "g.outer", "g.odeep"])
 @pytest.mark.parametrize("kind", COMMANDED)
-def test_a_plan_of_the_command_runs_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
-    """What is refused whatever happens is a problem of the plan; what a tool asks for within, an error of its node."""
+def test_plan_of_the_command_line_runs_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
+    """Unconditional refusals are problems of the plan; a nested refusal is an error of its node."""
     plan = tmp_path / "plan.toml"
     plan.write_text(f'[nodes.a]\ntool = "{name}"\n')
     words = ("--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words)
@@ -612,7 +612,7 @@ def test_a_plan_of_the_command_runs_no_refused_tool(tmp_path: Path, kind: str, n
 
 @pytest.fixture(scope="module")
 def models() -> Iterator[ModelServer]:
-    """A server of models, as the commands that talk with one reach it."""
+    """A model server, as the commands that use a model reach it."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with ModelServer() as server:
         yield server
@@ -620,10 +620,8 @@ def models() -> Iterator[ModelServer]:
 
 @pytest.mark.parametrize("kind", COMMANDED)
 @pytest.mark.parametrize("command", ["ask", "chat"])
-def test_a_model_that_a_command_asks_runs_no_refused_tool(
-    tmp_path: Path, command: str, kind: str, models: ModelServer
-) -> None:
-    """Whatever tools it is offered, and however it spells their names."""
+def test_model_of_a_command_runs_no_refused_tool(tmp_path: Path, command: str, kind: str, models: ModelServer) -> None:
+    """The tools it is offered and the spelling of names do not matter."""
     names = ("g__t", "g__outer", "g__odeep", "tool.G.T")
     models.reset()
     models.script(asks(*(model_call(name) for name in names)), says("done"))
@@ -639,8 +637,8 @@ def test_a_model_that_a_command_asks_runs_no_refused_tool(
 
 
 @pytest.mark.parametrize("command", ["ask", "chat"])
-def test_a_model_runs_the_tool_where_it_is_permitted(tmp_path: Path, command: str, models: ModelServer) -> None:
-    """Or the test above would mean nothing."""
+def test_permitted_tool_is_run_by_a_model(tmp_path: Path, command: str, models: ModelServer) -> None:
+    """Otherwise the test above would prove nothing."""
     models.reset()
     models.script(asks(model_call("g__t")), says("done"))
     ran = commanded(
@@ -654,10 +652,10 @@ def test_a_model_runs_the_tool_where_it_is_permitted(tmp_path: Path, command: st
 
 @pytest.mark.parametrize("patterns", [(), ("math.*",)], ids=["none", "others"])
 @pytest.mark.parametrize("command", ["ask", "chat"])
-def test_a_model_runs_no_tool_that_it_is_not_offered(
+def test_model_runs_no_tool_that_it_is_not_offered(
     tmp_path: Path, command: str, patterns: tuple[str, ...], models: ModelServer
 ) -> None:
-    """Nor through one that it could have been offered."""
+    """An offered tool cannot run it for the model either."""
     models.reset()
     models.script(asks(model_call("g__t"), model_call("g__outer")), says("done"))
     ran = commanded(
@@ -673,8 +671,8 @@ def test_a_model_runs_no_tool_that_it_is_not_offered(
 
 
 @pytest.mark.parametrize("kind", [*COMMANDED, "permitted"])
-def test_a_client_of_mcp_runs_no_refused_tool(tmp_path: Path, kind: str) -> None:
-    """However it spells the names; what is permitted runs, or the rest of this would mean nothing."""
+def test_mcp_client_runs_no_refused_tool(tmp_path: Path, kind: str) -> None:
+    """The spelling of names does not matter; a permitted tool does run."""
     refusal = REFUSALS.get(kind, Refusal("", words=()))
     file = plugin(tmp_path, kind if kind in REFUSALS else "denied")
     words = ("mcp", "serve", "-p", str(file), "--sandbox", str(tmp_path), *refusal.words)
@@ -692,7 +690,7 @@ def test_a_client_of_mcp_runs_no_refused_tool(tmp_path: Path, kind: str) -> None
 
 
 @pytest.mark.parametrize("command", ["list", "show", "completion", "export", "stubs", "docs"])
-def test_a_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> None:
+def test_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> None:
     """It only loads them."""
     words = {
         "list": ("--plugin", str(plugin(tmp_path, "denied"))),
@@ -709,8 +707,8 @@ def test_a_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> N
 
 
 @pytest.mark.parametrize("kind", ["denied", "not trusted", "without a grant"])
-def test_the_command_runs_the_tool_where_it_is_permitted(tmp_path: Path, kind: str) -> None:
-    """Or the tests above would mean nothing."""
+def test_permitted_tool_is_run_by_the_command_line(tmp_path: Path, kind: str) -> None:
+    """Otherwise the tests above would prove nothing."""
     ran = process(
         "call", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].lenient, "g.t"
     )
@@ -720,8 +718,8 @@ def test_the_command_runs_the_tool_where_it_is_permitted(tmp_path: Path, kind: s
 
 
 @pytest.mark.parametrize("kind", [kind for kind in COMMANDED if "requires_approval" not in REFUSALS[kind].needs])
-def test_the_command_approves_no_refused_tool(tmp_path: Path, kind: str) -> None:
-    """Whatever a file of a call that was put aside says, and although all that an answer is bound to is written right."""
+def test_command_line_approves_no_refused_tool(tmp_path: Path, kind: str) -> None:
+    """The file of a stored call has no effect, even with every bound field correct."""
     file = str(plugin(tmp_path, kind))
     words = ("--plugin", file, "--sandbox", str(tmp_path), *REFUSALS[kind].words)
     with Engine(policy=stated(vars(parsed(["call", *words, "g.t"])))) as engine:

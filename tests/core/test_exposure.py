@@ -1,4 +1,4 @@
-"""Plugins of a directory are loaded only where nobody else could have written them, or could before they are read."""
+"""Plugins of a directory are loaded only if no other user can change or could have changed them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLUGIN = f'{NAMED}\ndef register(registrar):\n    registrar.toolset("{{group}}")
 
 @pytest.fixture
 def plugins() -> Iterator[Path]:
-    """A directory with a file and a package that nobody else may change, where everyone may look."""
+    """A directory with a file and a package that only the owner may change, below a directory that everyone may read."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         plugins = Path(folder) / "plugins"
@@ -31,7 +31,7 @@ def plugins() -> Iterator[Path]:
 
 
 def loaded(plugins: Path) -> tuple[set[str], list[str]]:
-    """Return the tools that a directory brings, and what is said of all that is not loaded."""
+    """Return the tools of a directory, and the warnings about everything that is not loaded."""
     with Engine(plugins="none") as engine:
         errors = engine.load_plugins(plugins)
         assert {error.code for error in errors} <= {"plugin.unsafe"}
@@ -41,8 +41,8 @@ def loaded(plugins: Path) -> tuple[set[str], list[str]]:
 ALL = {"file.name", "package.name"}
 
 
-def test_what_nobody_else_may_change_is_loaded(plugins: Path) -> None:
-    """Below a directory like ``/tmp`` too, in which everyone has files."""
+def test_private_plugin_is_loaded(plugins: Path) -> None:
+    """It may be below a shared directory such as ``/tmp``."""
     plugins.parent.chmod(0o1777)
 
     assert loaded(plugins) == (ALL, [])
@@ -50,16 +50,16 @@ def test_what_nobody_else_may_change_is_loaded(plugins: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o757, 0o777, 0o1777])
-def test_a_directory_that_others_may_write_to_is_not_loaded(plugins: Path, mode: int) -> None:
-    """Whether they may rename what is there, or only add to it."""
+def test_directory_that_others_may_write_to_is_not_loaded(plugins: Path, mode: int) -> None:
+    """Permission to add files is enough to refuse it."""
     plugins.chmod(mode)
 
     said = f"{plugins}: it is not loaded: other users can write to {plugins}; run 'chmod go-w' to fix this"
     assert loaded(plugins) == (set(), [said])
 
 
-def test_nor_one_that_others_could_put_another_in_the_place_of(plugins: Path) -> None:
-    """They may rename it, for they may write to where it stands."""
+def test_directory_that_others_could_replace_is_not_loaded(plugins: Path) -> None:
+    """Users who may write to its parent can rename it."""
     plugins.parent.chmod(0o777)
 
     said = f"{plugins}: it is not loaded: other users can write to {plugins.parent}; run 'chmod go-w' to fix this"
@@ -70,8 +70,8 @@ def test_nor_one_that_others_could_put_another_in_the_place_of(plugins: Path) ->
     ("part", "stopped"),
     [("file.py", "file"), ("package/__init__.py", "package"), ("package/other.py", "package"), ("package", "package")],
 )
-def test_a_plugin_that_others_may_change_stops_no_other(plugins: Path, part: str, stopped: str) -> None:
-    """It may be any module of a package."""
+def test_writable_plugin_stops_no_other(plugins: Path, part: str, stopped: str) -> None:
+    """The writable file may be any module of a package."""
     (plugins / part).chmod(0o777 if part == "package" else 0o666)
 
     plugin = plugins / ("package" if stopped == "package" else "file.py")
@@ -80,14 +80,14 @@ def test_a_plugin_that_others_may_change_stops_no_other(plugins: Path, part: str
 
 
 def write(plugin: Path, user: str | None) -> None:
-    """Have a user write a plugin."""
+    """Write a plugin as another user."""
     script = f"cat > {plugin} && chmod 644 {plugin}"
     done = subprocess.run(["sh", "-c", script], input=PLUGIN.format(group="other"), text=True, user=user)
     assert done.returncode == 0
 
 
-def test_a_plugin_of_another_user_is_not_loaded(plugins: Path) -> None:
-    """It was written while everyone could, and stands there since."""
+def test_plugin_of_another_user_is_not_loaded(plugins: Path) -> None:
+    """It was written while the directory was world-writable."""
     plugins.chmod(0o777)
     write(plugins / "other.py", "nobody")
     plugins.chmod(0o755)
@@ -96,8 +96,8 @@ def test_a_plugin_of_another_user_is_not_loaded(plugins: Path) -> None:
     assert loaded(plugins) == (ALL, [said])
 
 
-def test_a_directory_of_another_user_is_not_loaded(plugins: Path) -> None:
-    """Whoever writes what is in it: the other user may put something else there."""
+def test_directory_of_another_user_is_not_loaded(plugins: Path) -> None:
+    """The owner of the files does not matter, because the owner of the directory can replace them."""
     plugins.parent.chmod(0o1777)
     own = plugins.parent / "own"
     subprocess.run(["mkdir", str(own)], user="nobody", check=True)
@@ -124,8 +124,8 @@ def relative_link(plugins: Path, there: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [link_to_file, link_of_another, relative_link])
-def test_each_step_of_a_link_counts(plugins: Path, link: Callable[[Path, Path], None]) -> None:
-    """The links, where they stand, and where they lead."""
+def test_each_step_of_a_link_is_checked(plugins: Path, link: Callable[[Path, Path], None]) -> None:
+    """This covers the links, their directories and their targets."""
     there = plugins.parent / "elsewhere" / "other.py"
     there.parent.mkdir()
     there.write_text(PLUGIN.format(group="other"))
@@ -142,8 +142,7 @@ def test_each_step_of_a_link_counts(plugins: Path, link: Callable[[Path, Path], 
     assert link is link_of_another or str(there.parent) in said
 
 
-def test_links_that_lead_nowhere_end(plugins: Path) -> None:
-    """In a circle, and to what is not there."""
+def test_circular_and_dangling_links_are_handled(plugins: Path) -> None:
     circle = plugins / "circle.py"
     circle.symlink_to(circle)
     for path in (circle, plugins / "nowhere.py"):
@@ -155,8 +154,8 @@ def test_links_that_lead_nowhere_end(plugins: Path) -> None:
         assert set(engine.tools) == ALL
 
 
-def test_a_file_that_is_named_is_taken_as_it_is(plugins: Path) -> None:
-    """Whoever names a file means that file, as a shell that is told to run it does."""
+def test_explicitly_named_file_is_loaded_without_the_check(plugins: Path) -> None:
+    """The user chose that file, as with a script passed to a shell."""
     (plugins / "file.py").chmod(0o666)
     with Engine(plugins="none") as engine:
         engine.load_plugin(plugins / "file.py")

@@ -1,4 +1,4 @@
-"""Search for many forms at once: the same spans as a search by hand, in time that grows linearly."""
+"""Search for many forms at once: the same spans as a naive search, in linear time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def covered(text: str, forms: list[str]) -> list[bool]:
 
 
 def found(text: str, forms: list[str]) -> list[bool]:
-    """Return the same by the finder."""
+    """Return the same, using the finder."""
     hidden = [False] * len(text)
     for start, end in FormFinder(map(Form, forms)).spans(text):
         hidden[start:end] = [True] * (end - start)
@@ -32,7 +32,7 @@ def found(text: str, forms: list[str]) -> list[bool]:
 
 
 PIECES = some.tuples(some.text("ab", min_size=1, max_size=5), some.integers(1, 60)).map(lambda each: each[0] * each[1])
-"""A few characters, repeated: the texts that are hard to search."""
+"""A few characters, repeated: strings that are hard to search."""
 REPETITIVE = some.lists(PIECES, min_size=1, max_size=4).map("".join)
 
 
@@ -45,8 +45,8 @@ def test_finder_agrees_with_a_search_at_every_position(text: str, forms: list[st
     assert found(text, forms) == covered(text, forms)
 
 
-def test_finder_agrees_on_random_texts_of_few_letters() -> None:
-    """Long texts, so that repetitive stretches end in every way."""
+def test_finder_agrees_on_random_strings_of_few_letters() -> None:
+    """Long strings, so repetitive parts end in every way."""
     chance = random.Random(7)
     for _ in range(300):
         unit = "".join(chance.choices("abc", k=chance.randint(1, 20)))
@@ -79,7 +79,7 @@ def test_finder_agrees_on_random_texts_of_few_letters() -> None:
     ids=["letter", "prefix", "long prefix", "long letter", "two", "alphabet", "same run", "same head", "pin", "near"],
 )
 def test_search_is_linear(forms: list[str], unit: str) -> None:
-    """Twice the text takes at most about twice the calls, whatever the secrets look like."""
+    """Twice the input takes at most about twice the calls, for any secrets."""
     finder = FormFinder(map(Form, forms))
     count = 6_000 // len(unit)
     once, twice = unit * count, unit * count * 2
@@ -93,14 +93,14 @@ def test_search_is_linear(forms: list[str], unit: str) -> None:
 
 @pytest.mark.parametrize("letter", ["a", "0", " "])
 def test_one_mebibyte_of_one_letter_needs_few_steps(letter: str) -> None:
-    """It is searched as one stretch, not at each of its million positions."""
+    """It is searched as one run, not at each of its million positions."""
     finder = FormFinder(map(Form, [letter * 6, letter * 40 + "!", letter * 5000]))
 
     assert calls_in(lambda: list(finder.spans(letter * 2**20)), ignored=()) < 2_000
 
 
-def test_a_text_that_was_made_to_stall_the_search_is_hidden_from_there_on() -> None:
-    """A caller that supplies secrets and text alike cannot hold up the process."""
+def test_input_that_stalls_the_search_is_hidden_from_there_on() -> None:
+    """A caller that supplies both secrets and input cannot block the process."""
     head = "abcdefghijklmnopqrstuvwxyz012345"
     forms = [Form(f"{head}{number:04}") for number in range(3_000)]
     text = f"{head}-" * 30_000

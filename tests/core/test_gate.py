@@ -1,7 +1,4 @@
-"""What is told of each call, by the compiled line and by the steps alike.
-
-Source: contract sections 2 and 5; design.md, rule 6.
-"""
+"""The records of each call, from the compiled pipeline and from the stepwise pipeline."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ INT, STRING = ArgType.INT, ArgType.STRING
 
 
 class Kept:
-    """A sink that keeps every record that it is given."""
+    """A sink that stores every record."""
 
     def __init__(self, *, intents: bool = True) -> None:
         self.records: list[CallRecord] = []
@@ -48,15 +45,15 @@ class Kept:
         self.is_closed = False
 
     def write(self, record: CallRecord) -> None:
-        """Keep it."""
+        """Store the record."""
         self.records.append(record)
 
     def close(self) -> None:
-        """Note that it was closed."""
+        """Record that it was closed."""
         self.is_closed = True
 
     def told(self) -> list[tuple[str, str, str]]:
-        """Return what each record tells: its kind, the tool and the code."""
+        """Return the kind, tool and code of each record."""
         return [(each.kind, each.tool, each.code) for each in self.records]
 
 
@@ -101,7 +98,7 @@ PAIR = (ArgSpec("a", INT), ArgSpec("b", INT))
 
 
 def tools(timeout: float | None = None) -> Toolset:
-    """Return tools of each kind; with a *timeout* their lines are not compiled."""
+    """Return tools of each kind; with a *timeout* their pipeline is not compiled."""
     found = Toolset("g")
 
     def put(name: str, func: Any, *args: ArgSpec, result: ArgType = INT, **policy: Any) -> None:
@@ -123,19 +120,19 @@ def tools(timeout: float | None = None) -> Toolset:
 
 
 WAYS = {"compiled": None, "steps": 60.0}
-"""The two ways of one line: tools with a timeout go through the steps."""
+"""The compiled and the stepwise pipeline; tools with a timeout use the latter."""
 
 way = pytest.mark.parametrize("timeout", WAYS.values(), ids=WAYS)
 
 
 def engine_of(timeout: float | None = None, *, intents: bool = False, **options: Any) -> tuple[Engine, Kept]:
-    """Return an engine with the tools, and a sink that keeps what it tells."""
+    """Return an engine with the tools, and a sink that stores its records."""
     sink = Kept(intents=intents)
     return Engine(toolsets=[tools(timeout)], plugins="none", audit=sink, **options), sink
 
 
 def raised(run: Any) -> CallError:
-    """Return what *run* raises."""
+    """Return the error that *run* raises."""
     with pytest.raises(CallError) as caught:
         run()
     return caught.value
@@ -143,8 +140,8 @@ def raised(run: Any) -> CallError:
 
 @way
 @pytest.mark.parametrize("intents", [False, True])
-def test_a_call_leaves_a_record(timeout: float | None, intents: bool) -> None:
-    """What it was, who brought it, what the arguments were like, what was converted, and what came of it."""
+def test_call_leaves_a_record(timeout: float | None, intents: bool) -> None:
+    """It contains the tool, the caller, a digest of the arguments, the repairs and the outcome."""
     engine, sink = engine_of(timeout, intents=intents, host=Host(clock=lambda: 1_000.5))
 
     assert engine.call("tool.G.Add", (2, "3")) == 5
@@ -163,8 +160,8 @@ def test_a_call_leaves_a_record(timeout: float | None, intents: bool) -> None:
 
 @way
 @pytest.mark.parametrize("intents", [False, True])
-def test_the_digest_is_of_the_exact_values(timeout: float | None, intents: bool) -> None:
-    """Another spelling of the same values has the same digest, another type or value has not."""
+def test_digest_covers_the_exact_values(timeout: float | None, intents: bool) -> None:
+    """Two spellings of a value have the same digest; another type or value has a different one."""
     engine, sink = engine_of(timeout, intents=intents)
     same = [("ab", [1], {"x": 1, "y": 2}), ("ab", "[1]", {"y": 2, "x": 1}), ("ab", (1.0,), '{"x": 1, "y": 2}')]
     others = [("ab", [1], None), ("ab", [1], {"x": 1.0, "y": 2}), ("ab", [2], {"x": 1, "y": 2}), ("[1]", [1], {})]
@@ -180,8 +177,8 @@ def test_the_digest_is_of_the_exact_values(timeout: float | None, intents: bool)
 
 @way
 @pytest.mark.parametrize("intents", [False, True])
-def test_a_call_within_names_the_call_that_it_stands_in(timeout: float | None, intents: bool) -> None:
-    """By its number, one deeper; the inner one ends first."""
+def test_nested_call_refers_to_its_outer_call(timeout: float | None, intents: bool) -> None:
+    """It gives the number of the outer call and a depth one greater; the inner call ends first."""
     engine, sink = engine_of(timeout, intents=intents)
 
     assert engine.call("g.outer", (4,)) == 5
@@ -203,10 +200,10 @@ def test_a_call_within_names_the_call_that_it_stands_in(timeout: float | None, i
     ],
 )
 @pytest.mark.parametrize("intents", [False, True])
-def test_a_failure_is_an_outcome(
+def test_failure_is_an_outcome(
     timeout: float | None, tool: str, args: Any, error: Any, retry: str, intents: bool
 ) -> None:
-    """With the code of the error, and not a word of its text."""
+    """The record contains the code of the error and no part of its message."""
     engine, sink = engine_of(timeout, intents=intents, policy=ExecutionPolicy(grants=["fs:read:*"]))
 
     found = raised(lambda: engine.call(tool, args))
@@ -226,8 +223,8 @@ REFUSED: dict[str, tuple[Any, type[CallError], str, str, bool]] = {
 
 @way
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_refusal_is_told_once(timeout: float | None, case: str) -> None:
-    """Whatever refused the call, with the code and the rule; those by policy are remembered without an audit too."""
+def test_refusal_is_recorded_once(timeout: float | None, case: str) -> None:
+    """It contains the code and the rule; refusals by policy are counted without an audit log too."""
     (name, args), kind, code, retry, remembered = REFUSED[case]
     policy = ExecutionPolicy(deny=["g.awaited"], grants=["fs:read:a.txt"])
     engine, sink = engine_of(timeout, policy=policy)
@@ -246,8 +243,8 @@ def test_a_refusal_is_told_once(timeout: float | None, case: str) -> None:
 
 
 @way
-def test_a_refusal_of_a_call_within_is_told_too(timeout: float | None) -> None:
-    """And the outer call ends with the same code."""
+def test_refusal_of_a_nested_call_is_recorded(timeout: float | None) -> None:
+    """The outer call ends with the same code."""
     engine, sink = engine_of(timeout, policy=ExecutionPolicy(deny=["g.add"]))
 
     error = raised(lambda: engine.call("g.outer", (1,)))
@@ -258,8 +255,8 @@ def test_a_refusal_of_a_call_within_is_told_too(timeout: float | None) -> None:
 
 
 @way
-def test_every_door_tells_the_same(timeout: float | None) -> None:
-    """By position and by name, for a result and for a stream, sync and async, and as a model asks."""
+def test_every_entry_point_leaves_the_same_records(timeout: float | None) -> None:
+    """This covers positional and named calls, results and streams, sync and async, and calls of a model."""
     engine, sink = engine_of(timeout, intents=True)
 
     async def awaited() -> None:
@@ -282,8 +279,8 @@ def test_every_door_tells_the_same(timeout: float | None) -> None:
     ]
 
 
-def test_a_stream_that_nobody_reads_to_its_end_was_closed() -> None:
-    """By its reader; that is no failure, and no interrupt."""
+def test_unfinished_stream_is_recorded_as_closed() -> None:
+    """Its reader closed it, which is neither a failure nor an interrupt."""
     engine, sink = engine_of()
 
     reader = engine.stream("g.stream", (5,))
@@ -294,8 +291,8 @@ def test_a_stream_that_nobody_reads_to_its_end_was_closed() -> None:
 
 
 @way
-def test_what_a_call_spends_stands_in_its_record(timeout: float | None, tmp_path: Any) -> None:
-    """The bytes that it reads, where they are limited and where they are not."""
+def test_usage_of_a_call_is_recorded(timeout: float | None, tmp_path: Any) -> None:
+    """The bytes that it reads are counted with and without a limit."""
     (tmp_path / "a.txt").write_text("four")
     policy = ExecutionPolicy(grants=["fs:read:*"], limits=Limits(fs_bytes=6))
     engine, sink = engine_of(timeout, policy=policy, host=Host(sandbox_dir=tmp_path))
@@ -310,10 +307,10 @@ def test_what_a_call_spends_stands_in_its_record(timeout: float | None, tmp_path
 
 
 class Broken(Kept):
-    """A sink that can not keep what it is given."""
+    """A sink that cannot store records."""
 
     def write(self, record: CallRecord) -> None:
-        """Fail, as a full disk does."""
+        """Fail as if the disk were full."""
         super().write(record)
         raise OSError("no space")
 
@@ -322,10 +319,8 @@ class Broken(Kept):
 @pytest.mark.parametrize(
     ("required", "refused"), [("effects", {"g.write"}), ("all", {"g.write", "g.add"}), ("none", set())]
 )
-def test_a_call_whose_record_can_not_be_kept_is_refused(
-    timeout: float | None, required: Any, refused: set[str]
-) -> None:
-    """Where its effects can not be taken back, unless the host says otherwise; other calls go on, and that is counted."""
+def test_call_whose_record_cannot_be_stored_is_refused(timeout: float | None, required: Any, refused: set[str]) -> None:
+    """This applies to irreversible effects unless the host configures otherwise; other calls continue and are counted."""
     sink, grants = Broken(), ExecutionPolicy(grants=["fs:write:*"])
     engine = Engine(toolsets=[tools(timeout)], plugins="none", policy=grants, audit=sink, audit_required=required)
 
@@ -340,7 +335,6 @@ def test_a_call_whose_record_can_not_be_kept_is_refused(
 
 
 def test_closing_an_engine_closes_its_sinks_once() -> None:
-    """However often it is closed."""
     engine, sink = engine_of()
     engine.close()
     engine.close()
@@ -349,8 +343,8 @@ def test_closing_an_engine_closes_its_sinks_once() -> None:
 
 
 @way
-def test_the_size_of_a_result_is_limited(timeout: float | None) -> None:
-    """Its bytes of text and 8 for each value; a stream as a whole."""
+def test_result_size_is_limited(timeout: float | None) -> None:
+    """It is the bytes of strings plus 8 for each value; a stream counts as a whole."""
     engine, _ = engine_of(timeout, policy=ExecutionPolicy(limits=Limits(result_bytes=32)))
 
     assert engine.call("g.text", ("x" * 8, [], None)) == "x" * 24
@@ -361,8 +355,8 @@ def test_the_size_of_a_result_is_limited(timeout: float | None) -> None:
     assert (error.code, error.retry) == ("limit.result_bytes", "host")
 
 
-def test_an_outermost_call_has_so_many_seconds() -> None:
-    """With everything within, whatever its tool gives itself."""
+def test_outermost_call_has_a_time_limit() -> None:
+    """Nested calls share it, and the timeout of a tool cannot extend it."""
 
     def slow(rt: Runtime) -> None:
         time.sleep(0.3)
@@ -376,8 +370,8 @@ def test_an_outermost_call_has_so_many_seconds() -> None:
 
 
 @way
-def test_a_session_has_a_ledger_of_its_own_under_that_of_the_engine(timeout: float | None) -> None:
-    """Its limits add to those of the engine, and what it uses is used there too."""
+def test_session_ledger_is_below_the_ledger_of_the_engine(timeout: float | None) -> None:
+    """The limits of both apply, and usage counts in both."""
     engine, _ = engine_of(timeout, policy=ExecutionPolicy(limits=Limits(calls=5)))
     first = engine.session(policy=engine.policy.narrowed(limits=Limits(calls=2)))
     second = engine.session()
@@ -397,8 +391,8 @@ def test_a_session_has_a_ledger_of_its_own_under_that_of_the_engine(timeout: flo
 
 
 @way
-def test_a_session_can_only_narrow_what_the_engine_permits(timeout: float | None) -> None:
-    """A policy that permits more is within the engine's all the same."""
+def test_session_can_only_narrow_the_policy_of_the_engine(timeout: float | None) -> None:
+    """A broader policy has no effect."""
     engine, _ = engine_of(timeout, policy=ExecutionPolicy(deny=["g.add"], grants=["fs:read:a"]))
     wide = engine.session(policy=ExecutionPolicy(grants=["*:*:*"], trusted=True))
     narrow = engine.session(policy=engine.policy.narrowed(grants=()))
@@ -412,8 +406,8 @@ def test_a_session_can_only_narrow_what_the_engine_permits(timeout: float | None
     assert "g.add" not in wide.infos
 
 
-def test_digests_of_a_trail_with_a_key_can_be_compared_from_run_to_run(tmp_path: Any) -> None:
-    """Those of another key, and of a trail without one, can not."""
+def test_digests_with_a_key_can_be_compared_across_runs(tmp_path: Any) -> None:
+    """Digests with another key or without a key cannot."""
 
     def digests(key: bytes | None) -> set[bytes]:
         ring = MemoryAudit()
@@ -428,8 +422,8 @@ def test_digests_of_a_trail_with_a_key_can_be_compared_from_run_to_run(tmp_path:
     assert len(digests(None) | digests(None)) == 2
 
 
-def test_a_refusal_has_a_time() -> None:
-    """Whatever refused the call, by the host's clock."""
+def test_refusal_has_a_time() -> None:
+    """The host's clock provides it."""
     engine, sink = engine_of(policy=ExecutionPolicy(deny=["g.add"]), host=Host(clock=lambda: 77.0))
     for name, args in (("g.add", (1, 2)), ("g.outer", ("x",)), ("g.nothing", ())):
         raised(lambda name=name, args=args: engine.call(name, args))

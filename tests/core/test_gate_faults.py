@@ -1,7 +1,7 @@
-"""Everything that stands before a tool or watches it, failing in every way: a gate stays shut, an observer is let go.
+"""Guards and observers that fail in every way: a failed guard refuses the call, and a failed observer is ignored.
 
-Each fault is tried at every door and for every kind of function. Nothing of the call stands in what is said of it, and
-afterwards, when the gate works again, so does the tool: no count, no slot, no call and no thread is left over.
+Each fault is tried at every entry point and for every kind of function. The messages contain no part of the call. When the
+guard works again, so does the tool: no count, slot, call or thread remains.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from neuroscript.policy.limits import Limits
 from neuroscript.runtime.records import CallRecord, PendingCall
 from neuroscript.tools.hookspecs import hookimpl
 
-CANARY = "cаnary"  # with a Cyrillic letter, so that nothing else spells it
+CANARY = "cаnary"  # with a Cyrillic letter, so it matches nothing else
 
 Fault = Callable[[], Any]
-"""What a broken part does where it should answer: it raises something, or returns what is no answer."""
+"""The behavior of a broken component: it raises an error or returns an invalid answer."""
 
 
 class Unspeakable(Exception):
-    """An error that can not even be printed."""
+    """An error that cannot be converted to a string."""
 
     def __str__(self) -> str:
         raise RuntimeError(CANARY)
@@ -56,11 +56,11 @@ class Unspeakable(Exception):
 
 
 class Odd(BaseException):
-    """No Exception, and none of those that Python knows."""
+    """A BaseException that Python itself does not define."""
 
 
 def raising(error: Callable[[], BaseException]) -> Fault:
-    """Return what raises a new error."""
+    """Return a function that raises a new error."""
 
     def fault() -> Any:
         raise error()
@@ -85,16 +85,16 @@ RAISED: dict[str, Fault] = {
     "an ArgumentError": raising(lambda: ArgumentError([])),
     "a CallError": raising(lambda: CallError(CANARY)),
 }
-"""What a part may raise."""
+"""The errors that a component may raise."""
 
 
 def returning(value: Any) -> Fault:
-    """Return what returns the same every time."""
+    """Return a function that always returns the same object."""
     return lambda: value
 
 
 class Truthful:
-    """Something that says yes to everything."""
+    """An object that claims to equal everything."""
 
     verdict = "approve"
     allowed = True
@@ -112,7 +112,7 @@ class Truthful:
 
 
 class Subclassed(Approval):
-    """An approval of another class."""
+    """An approval of a foreign class."""
 
 
 def approval(verdict: object) -> Approval:
@@ -141,7 +141,7 @@ NO_APPROVAL: dict[str, Fault] = {
     "a generator": lambda: (Approval.approve() for _ in range(1)),
     "a list of one": lambda: [Approval.approve()],
 }
-"""What an approver may return that is no answer."""
+"""Invalid answers of an approver."""
 
 NO_REFUSAL: dict[str, Fault] = {
     "1": returning(1),
@@ -155,11 +155,11 @@ NO_REFUSAL: dict[str, Fault] = {
     "the class": returning(PolicyError),
     "a number": returning(0.0),
 }
-"""What a hook may return that is neither a refusal nor none."""
+"""Invalid answers of a hook."""
 
 
 class Need:
-    """Something that looks like a need of nothing."""
+    """An object that looks like an empty need."""
 
     resource = "pure"
     verbs = ("use",)
@@ -167,7 +167,7 @@ class Need:
 
 
 def half() -> Iterator[Capability]:
-    """Give a need, and then fail."""
+    """Yield a need, then fail."""
     yield Capability.parse("fs:read:data/a")
     raise ValueError(CANARY)
 
@@ -186,7 +186,7 @@ NO_NEEDS: dict[str, Fault] = {
     "an empty map": returning({}),
     "no bytes": returning(b""),
 }
-"""What a template may give that is no needs."""
+"""Invalid results of a need template."""
 
 NO_TIME: dict[str, Fault] = {
     "NaN": returning(float("nan")),
@@ -203,15 +203,15 @@ NO_TIME: dict[str, Fault] = {
     "a year that nobody knows": returning(1e300),
     "another class": returning(Truthful()),
 }
-"""What a clock may tell that is no time."""
+"""Invalid times of a clock."""
 
 
-# A bench with one broken part
+# An engine with one broken component
 
 
 @attrs.define
 class Part:
-    """Something that fails while it is broken, and works otherwise."""
+    """A component that fails while it is broken, and works otherwise."""
 
     fault: Fault
     broken: bool = True
@@ -223,7 +223,7 @@ class Part:
 
 
 class Log:
-    """What is logged, as it would be written; tracebacks, whose messages are for the host alone, apart."""
+    """The formatted log lines, without tracebacks, whose messages are for the host only."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -236,7 +236,7 @@ class Log:
 
 
 class Sink:
-    """Keeps records in a list, where its parts let it."""
+    """Stores records in a list, unless one of its faults is active."""
 
     def __init__(self, intent: Part | None = None, outcome: Part | None = None, closing: Part | None = None) -> None:
         self.records: list[CallRecord] = []
@@ -261,7 +261,7 @@ def approving(request: ApprovalRequest) -> Approval:
 
 @attrs.frozen
 class Setting:
-    """How an engine and its tool are made, so that one part of it can fail."""
+    """The options of an engine and its tool that make one component fail."""
 
     options: dict[str, Any] = attrs.field(factory=dict)
     permits: dict[str, Any] = attrs.field(factory=dict)
@@ -272,7 +272,7 @@ class Setting:
 
 
 class Bench:
-    """An engine with ``g.t``, which must not run, and ``g.outer``, which calls it; what was logged and what ran."""
+    """An engine with ``g.t``, which must not run, and ``g.outer``, which calls it, plus the log and the tools that ran."""
 
     def __init__(self, setting: Setting, manner: str, logger: Any = None) -> None:
         self.ran: list[Any] = []
@@ -311,12 +311,12 @@ class Bench:
         return {"plain": plain, "coroutine": coroutine, "stream": stream}[manner]
 
     def call(self, door: str, value: str = CANARY) -> Any:
-        """Call the tool through a door, and return what it gave, of a stream its one item."""
+        """Call the tool through an entry point, and return its result, or the one item of a stream."""
         given = DOORS[door](self.engine, value)
         return given[0] if isinstance(given, list) else given
 
     def counts(self) -> dict[str, Any]:
-        """Return what the limits count at this moment."""
+        """Return the current counts of the limits."""
         return dict(self.engine.ledger.spent)
 
 
@@ -325,7 +325,7 @@ def _outer(rt: Runtime, x: str) -> Any:
 
 
 class Template:
-    """In place of what fills a need of a tool; no public way makes one that fails."""
+    """Stands in for the code that fills a need of a tool; the public API cannot make one that fails."""
 
     def __init__(self, part: Part) -> None:
         self._part = part
@@ -335,7 +335,7 @@ class Template:
 
 
 def executed(engine: Engine, value: str) -> Any:
-    """Call as a model loop does, and raise what came of it."""
+    """Call like a model loop, and raise the error of the result."""
     result = engine.execute(ToolCall("g.t", (value,)))
     if result.error is not None:
         raise result.error
@@ -361,13 +361,13 @@ ON_THIS_THREAD = ("call", "call_named", "execute", "stream", "nested")
 MANNERS = ("plain", "coroutine", "stream")
 
 
-# The gates
+# Guards
 
 Gate = Callable[[Part], Setting]
 
 
 def by_approver(part: Part) -> Setting:
-    """An approver that is called."""
+    """A sync approver."""
 
     def approver(request: ApprovalRequest) -> Any:
         return part(Approval.approve)
@@ -376,7 +376,7 @@ def by_approver(part: Part) -> Setting:
 
 
 def by_async_approver(part: Part) -> Setting:
-    """An approver that is awaited."""
+    """An async approver."""
 
     async def approver(request: ApprovalRequest) -> Any:
         await asyncio.sleep(0)
@@ -386,7 +386,7 @@ def by_async_approver(part: Part) -> Setting:
 
 
 def by_awaitable(part: Part) -> Setting:
-    """An approver that is called and gives something to be awaited."""
+    """A sync approver that returns an awaitable."""
 
     async def later() -> Any:
         return part(Approval.approve)
@@ -413,22 +413,22 @@ def by_hook(part: Part) -> Setting:
 
 
 def by_template(part: Part) -> Setting:
-    """What fills the needs of the tool; the host grants everything."""
+    """The code that fills the needs of the tool; the host grants everything."""
     return Setting(permits={"grants": ("*:*:*",)}, template=part)
 
 
 def by_template_without_grants(part: Part) -> Setting:
-    """The same where the host grants nothing."""
+    """The same, but the host grants nothing."""
     return Setting(template=part)
 
 
 def by_sink(part: Part) -> Setting:
-    """A sink that has to keep the beginnings of calls that write."""
+    """A sink that must store the start of calls that write."""
     return Setting({"audit": Sink(intent=part)})
 
 
 def by_second_sink(part: Part) -> Setting:
-    """The second of two sinks, where all calls have to be kept."""
+    """The second of two sinks, where all calls must be stored."""
     sink = Sink()
     sink.write = lambda record: (  # type: ignore[method-assign]
         part(lambda: None) if record.kind == "intent" and record.tool == "g.t" else sink.records.append(record)
@@ -437,12 +437,12 @@ def by_second_sink(part: Part) -> Setting:
 
 
 def by_clock(part: Part) -> Setting:
-    """The clock, where an audit is kept."""
+    """The clock of an audit log."""
     return Setting({"audit": Sink()}, clock=lambda: part(time.time))
 
 
 def by_clock_of_an_observer(part: Part) -> Setting:
-    """The clock, where somebody is told of each end."""
+    """The clock of an observer that is notified of each end."""
 
     class Observing:
         @hookimpl
@@ -453,18 +453,18 @@ def by_clock_of_an_observer(part: Part) -> Setting:
 
 
 def by_clock_of_a_rate(part: Part) -> Setting:
-    """The clock, where calls are limited in time."""
+    """The clock of a time limit."""
     return Setting(clock=lambda: part(time.time), limits={"rates": {"g.t": "1000/hour"}})
 
 
 @attrs.frozen
 class Row:
-    """A gate, the faults that it may have, and what they are refused with.
+    """A guard, its possible faults, and the resulting refusals.
 
     Attributes:
-        nonsense: What it may return that is no answer.
-        codes: Of the refusal.
-        right: What it may raise that is an answer.
+        nonsense: Invalid answers that it may return.
+        codes: The error codes of the refusal.
+        right: Exceptions that are valid answers.
         outer: Whether the outer of two nested calls meets the fault first.
     """
 
@@ -476,7 +476,7 @@ class Row:
 
     @property
     def faults(self) -> dict[str, Fault]:
-        """All its faults."""
+        """Every fault of the guard."""
         every = {**RAISED, **self.nonsense}
         return {name: fault for name, fault in every.items() if name not in self.right}
 
@@ -498,7 +498,7 @@ GATES = {
     ),
 }
 FEW = ("ValueError", "SystemExit", "GeneratorExit", "None")
-"""Faults that are tried for every kind of function; the others for a plain one."""
+"""Faults that are tried for every kind of function; the others use a plain function."""
 
 
 def cells(faults: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -510,7 +510,7 @@ def cells(faults: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def cell(*words: str) -> Iterator[None]:
-    """Name the cell of a table in what is said of its failure."""
+    """Return the name of a table cell for assertion messages."""
     try:
         yield
     except BaseException as error:
@@ -519,14 +519,14 @@ def cell(*words: str) -> Iterator[None]:
 
 
 def text_of(error: BaseException) -> str:
-    """Return all that an error says of itself."""
+    """Return everything that an error says about itself."""
     return f"{error} {error!r} {error.args}"
 
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("gate", GATES)
-def test_a_gate_that_fails_refuses_and_leaves_nothing_behind(gate: str, door: str) -> None:
-    """The function has not run, the code says so, a record is left, and no value of the call stands anywhere."""
+def test_failing_guard_refuses_and_leaves_nothing_behind(gate: str, door: str) -> None:
+    """The function does not run, the code gives the reason, a record is stored, and no value of the call appears."""
     for fault, manner in cells(GATES[gate].faults):
         with cell(fault, manner):
             refuses_and_leaves_nothing_behind(GATES[gate], fault, manner, door)
@@ -559,8 +559,8 @@ def refuses_and_leaves_nothing_behind(row: Row, fault: str, manner: str, door: s
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_gates_that_fail_leave_no_thread(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once their engines are closed, and their workers have waited for further work."""
+def test_failing_guards_leave_no_thread(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads end after their engines are closed and the idle time is over."""
     monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.1)  # seconds
     before = set(threading.enumerate())
     for gate, fault in product(GATES.values(), ("ValueError", "SystemExit")):
@@ -574,13 +574,13 @@ def test_gates_that_fail_leave_no_thread(door: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("door", ON_THIS_THREAD)
 @pytest.mark.parametrize("gate", GATES)
-def test_an_interrupt_passes_every_gate_on_the_main_thread(gate: str, door: str) -> None:
-    """It is no answer and no fault; the function has not run, and nothing is left over."""
+def test_interrupt_propagates_through_every_guard_on_the_main_thread(gate: str, door: str) -> None:
+    """It is neither an answer nor a fault; the function does not run, and nothing remains."""
     part = Part(raising(KeyboardInterrupt))
     bench = Bench(GATES[gate].gate(part), "plain")
     with bench.engine as engine:
         if "await" in gate or "async" in gate:
-            with pytest.raises(PolicyError):  # raised on the loop's own thread, where it means nobody
+            with pytest.raises(PolicyError):  # on the thread of the loop it is not an interrupt by the user
                 bench.call(door)
         else:
             with pytest.raises(KeyboardInterrupt):
@@ -593,7 +593,7 @@ def test_an_interrupt_passes_every_gate_on_the_main_thread(gate: str, door: str)
         assert not engine._running
 
 
-# What an approver may write instead
+# Arguments changed by an approver
 
 NO_ARGUMENTS: dict[str, Any] = {
     "nothing": None,
@@ -611,8 +611,8 @@ NO_ARGUMENTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("arguments", NO_ARGUMENTS)
-def test_arguments_that_an_approver_writes_and_that_do_not_fit_refuse(arguments: str, door: str) -> None:
-    """They are told as arguments that do not fit; the caller is not to blame for them, and its own are not taken."""
+def test_invalid_arguments_from_an_approver_refuse_the_call(arguments: str, door: str) -> None:
+    """The error blames the approver, and the caller's own arguments are not used instead."""
     for manner in MANNERS:
         part = Part(lambda: Approval.modify(NO_ARGUMENTS[arguments]))
         bench = Bench(by_approver(part), manner)
@@ -629,8 +629,8 @@ def test_arguments_that_an_approver_writes_and_that_do_not_fit_refuse(arguments:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_approvers_that_modify_for_ever_refuse(door: str) -> None:
-    """Two that never agree; after some rounds that is a fault."""
+def test_approvers_that_modify_forever_refuse_the_call(door: str) -> None:
+    """Two approvers that never agree count as a fault after some rounds."""
     counter = iter(range(10_000))
 
     def modifying(request: ApprovalRequest) -> Approval:
@@ -702,8 +702,8 @@ OBSERVERS: dict[str, Observer] = {
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("observer", OBSERVERS)
-def test_an_observer_that_fails_changes_nothing(observer: str, door: str) -> None:
-    """The result is the result, the error of a tool stays what it is, and a line is logged that holds no value."""
+def test_failing_observer_changes_nothing(observer: str, door: str) -> None:
+    """The result or error of the tool is unchanged, and the log line contains no value."""
     for fault, manner in cells(RAISED):
         with cell(fault, manner):
             changes_nothing(OBSERVERS[observer], fault, manner, door)
@@ -727,8 +727,8 @@ def changes_nothing(observer: Observer, fault: str, manner: str, door: str) -> N
 
 
 @pytest.mark.parametrize("observer", OBSERVERS)
-def test_an_observer_and_a_log_that_fail_change_nothing(observer: str) -> None:
-    """Who can not even be told that an observer fails is no reason to fail."""
+def test_failing_observer_and_log_change_nothing(observer: str) -> None:
+    """A failed log is not a reason to fail the call."""
 
     class Broken:
         def error(self, msg: str, *args: object) -> None:
@@ -745,8 +745,8 @@ def test_an_observer_and_a_log_that_fail_change_nothing(observer: str) -> None:
 
 
 @pytest.mark.parametrize("fault", RAISED)
-def test_a_sink_that_fails_when_it_is_closed_keeps_no_other_from_being_closed(fault: str) -> None:
-    """Nor the hooks from being told."""
+def test_sink_that_fails_to_close_prevents_no_other_close(fault: str) -> None:
+    """The other sinks are closed, and the hooks are notified."""
     closed: list[str] = []
 
     class Observing:
@@ -767,7 +767,7 @@ def test_a_sink_that_fails_when_it_is_closed_keeps_no_other_from_being_closed(fa
     assert part.asked == 1
 
 
-# Clocks that tell times, if odd ones
+# Clocks with unusual but valid times
 
 CLOCKS: dict[str, Callable[[], Any]] = {
     "goes back": lambda: 2e9 - time.monotonic(),
@@ -780,8 +780,8 @@ CLOCKS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_a_clock_that_tells_an_odd_time_is_no_fault(clock: str, door: str) -> None:
-    """Times are told as they are; how long a call took is measured by another clock."""
+def test_unusual_clock_time_is_not_a_fault(clock: str, door: str) -> None:
+    """Records contain the time as it is; durations come from another clock."""
     for gate in (by_clock, by_clock_of_an_observer, by_clock_of_a_rate):
         sinks: list[Sink] = []
         setting = attrs.evolve(gate(Part(lambda: None)), clock=CLOCKS[clock])
@@ -793,8 +793,8 @@ def test_a_clock_that_tells_an_odd_time_is_no_fault(clock: str, door: str) -> No
         assert all(record.seconds >= 0 for sink in sinks for record in sink.records)
 
 
-def test_every_fault_of_the_tables_is_one() -> None:
-    """No row passes because its fault is none: each raises, or gives what is no approval."""
+def test_every_fault_of_the_tables_is_a_fault() -> None:
+    """Each one raises or returns an invalid approval, so no row passes by mistake."""
     assert sum(len([*cells(row.faults)]) for row in GATES.values()) > 200
     for fault in RAISED.values():
         with pytest.raises(BaseException):  # noqa: B017

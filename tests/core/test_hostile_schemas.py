@@ -1,4 +1,4 @@
-"""Schemas that refer to themselves, and hostile ones: each becomes a spec or a `SpecError`, in linear time."""
+"""Recursive and hostile schemas: each becomes a spec or a `SpecError`, in linear time."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ RECURSIVE: list[tuple[str, Schema, ArgType, Any, Any]] = [
 def test_recursive_schema_is_read_and_every_level_is_checked(
     schema: Schema, kind: ArgType, right: Any, wrong: Any
 ) -> None:
-    """The spec says what it can, and the validator checks the rest."""
+    """The spec describes what it can, and the validator checks the rest."""
     spec = spec_from_schema("g.t", schema)
 
     assert [(arg.name, arg.type) for arg in spec.args] == [("v", kind)]
@@ -152,7 +152,7 @@ def test_recursive_schema_is_read_and_every_level_is_checked(
 
 
 def test_key_that_repeats_its_map_is_a_map_without_keys() -> None:
-    """A description beside the reference does not unfold the map again."""
+    """A description next to the reference does not unfold the map again."""
     (_, schema, _, _, _) = RECURSIVE[-1]
 
     (arg,) = spec_from_schema("g.t", schema).args
@@ -163,17 +163,17 @@ def test_key_that_repeats_its_map_is_a_map_without_keys() -> None:
     ]
 
 
-# What is refused, and how
+# Refused schemas
 
 
 def chain(length: int, step: Callable[[Schema], Schema] = lambda each: each) -> Schema:
-    """Return a schema whose argument is a string behind so many definitions, each of which refers to the next."""
+    """Return a schema whose argument is a string behind *n* definitions, each of which refers to the next."""
     steps = {f"n{index}": step({"$ref": f"#/$defs/n{index + 1}"}) for index in range(length)}
     return tool({"$ref": "#/$defs/n0"}, **steps, **{f"n{length}": {"type": "string"}})
 
 
 def wrapped(depth: int, wrap: Callable[[Schema], Schema]) -> Schema:
-    """Return a schema whose argument is a string within so many schemas."""
+    """Return a schema whose argument is a string nested in *n* schemas."""
     schema: Schema = {"type": "string"}
     for _ in range(depth):
         schema = wrap(schema)
@@ -217,7 +217,7 @@ def laughs(levels: int, last: Schema = STRING) -> Schema:
     ],
 )
 def test_schema_beyond_the_limits_is_refused_by_name(schema: Schema, problem: str) -> None:
-    """With one sentence, and not with a RecursionError, wherever the caller's stack stands."""
+    """The error is one sentence and not a RecursionError, at any stack depth of the caller."""
     found: list[tuple[str, ...]] = []
 
     def read(frames: int) -> None:
@@ -235,7 +235,7 @@ def test_schema_beyond_the_limits_is_refused_by_name(schema: Schema, problem: st
 
 
 def test_longest_chain_is_read_from_a_deep_stack() -> None:
-    """What the limits permit needs few frames."""
+    """A schema within the limits needs few frames."""
     deepest = chain(MAX_CHAIN_SCHEMAS // 2 - 2, lambda each: {"anyOf": [each, {"type": "null"}]})
 
     def read(frames: int) -> ToolSpec:
@@ -245,7 +245,7 @@ def test_longest_chain_is_read_from_a_deep_stack() -> None:
     assert (spec.args[0].type, spec.args[0].nullable) == (ArgType.STRING, True)
 
 
-# How long it takes
+# Time
 
 
 def properties(count: int) -> Schema:
@@ -253,7 +253,7 @@ def properties(count: int) -> Schema:
 
 
 def test_number_of_arguments_is_bounded() -> None:
-    """A map with as many keys is read as a map without keys, and the schema checks them."""
+    """A map with too many keys is read as a map without keys, and the validator checks them."""
     most = spec_from_schema("g.t", {"type": "object", "properties": properties(MAX_PROPERTIES)})
     with pytest.raises(SpecError) as caught:
         spec_from_schema("g.t", {"type": "object", "properties": properties(MAX_PROPERTIES + 1)})
@@ -265,13 +265,13 @@ def test_number_of_arguments_is_bounded() -> None:
 
 
 def crossed(count: int) -> Schema:
-    """Return definitions that all hold lists of all the others: the paths between them are more than can be counted."""
+    """Return definitions that are lists of all the others, so the number of paths between them explodes."""
     refs = [{"type": "array", "items": {"$ref": f"#/$defs/n{index}"}} for index in range(count)]
     return tool({"$ref": "#/$defs/n0"}, **{f"n{index}": {"anyOf": refs} for index in range(count)})
 
 
 def maps(count: int) -> Schema:
-    """Return the same of maps, whose keys are read."""
+    """Return the same with maps, whose keys are read."""
     refs = {f"k{index}": {"$ref": f"#/$defs/n{index}", "description": "A."} for index in range(count)}
     return tool(
         {"$ref": "#/$defs/n0"}, **{f"n{index}": {"properties": refs, "type": "object"} for index in range(count)}
@@ -279,14 +279,14 @@ def maps(count: int) -> Schema:
 
 
 def wide(count: int) -> Schema:
-    """Return arguments that all refer to one schema of many keywords."""
+    """Return arguments that all refer to one schema with many keywords."""
     big: Schema = {"type": "string", **{f"x-{index}": 1 for index in range(8 * count)}}
     many = {f"p{index}": {"$ref": "#/$defs/big", "title": "T"} for index in range(count)}
     return {"type": "object", "properties": many, "$defs": {"big": big}}
 
 
 def shared(count: int, **schema: Any) -> Schema:
-    """Return so many arguments that all refer to one schema."""
+    """Return arguments that all refer to one schema."""
     many = {f"p{index}": {"$ref": "#/$defs/one"} for index in range(count)}
     return {"type": "object", "properties": many, "$defs": {"one": schema}}
 
@@ -309,21 +309,21 @@ def names(count: int) -> list[str]:
     ids=["choices", "choices-with-null", "required", "arguments", "keys", "keys-left-to-the-schema", "keywords"],
 )
 def test_reading_is_linear(make: Callable[[int], Schema], count: int) -> None:
-    """Four times as much takes about four times as long; a quadratic step would make it sixteen times."""
+    """Four times the input takes about four times as long; a quadratic step would make it sixteen times."""
     half, two = make(count // 2), make(2 * count)
 
     assert seconds_in(lambda: spec_from_schema("g.t", two)) < 9 * seconds_in(lambda: spec_from_schema("g.t", half))
 
 
 def test_checking_a_spec_is_linear() -> None:
-    """Names that occur twice are found without comparing each name with all others."""
+    """Duplicate names are found without comparing each name with all others."""
     one, two = ([ArgSpec(f"a{index}", ArgType.STRING) for index in range(count)] for count in (4_000, 16_000))
 
     assert seconds_in(lambda: ToolSpec("t", "g", tuple(two))) < 9 * seconds_in(lambda: ToolSpec("t", "g", tuple(one)))
 
 
 def test_choices_above_their_bound_are_left_to_the_schema() -> None:
-    """Arguments that share an enum have its choices as long as they are not too many together; all are checked."""
+    """Arguments that share an enum have its choices while the total is small enough; all are checked."""
     spec = spec_from_schema("g.t", shared(6, enum=names(20_000)))
 
     assert [len(arg.choices) for arg in spec.args] == [20_000, 20_000, 0, 0, 0, 0]
@@ -336,24 +336,24 @@ def test_choices_above_their_bound_are_left_to_the_schema() -> None:
 
 @pytest.mark.parametrize("number", [10**1_100, -(10**5_000)], ids=["long", "too long for Python"])
 @pytest.mark.parametrize("keyword", ["minimum", "const", "default", "x-note"])
-def test_number_of_too_many_digits_is_refused(keyword: str, number: int) -> None:
-    """Python refuses to write numbers of more than 4,300 digits, and hosts may set that limit lower."""
+def test_number_with_too_many_digits_is_refused(keyword: str, number: int) -> None:
+    """Python refuses to format numbers of more than 4,300 digits, and hosts may lower that limit."""
     with pytest.raises(SpecError) as caught:
         spec_from_schema("g.t", tool({keyword: number}))
 
     assert str(caught.value) == "g.t: #: contains a number with more than 1000 digits"
 
 
-def test_repeated_types_are_refused_by_their_number() -> None:
-    """They are not compared with each other, however many arguments refer to them."""
+def test_repeated_types_are_refused_by_their_count() -> None:
+    """They are never compared with each other, however many arguments refer to them."""
     with pytest.raises(SpecError) as caught:
         spec_from_schema("g.t", shared(100, type=["string"] * 10_000))
 
     assert str(caught.value) == "g.t: #/$defs/one/type: expected at most 7 words"
 
 
-def test_text_of_an_error_lists_only_some_problems() -> None:
-    """A hostile schema does not fill a terminal or a log; an attribute says how many problems there are."""
+def test_error_message_lists_only_some_problems() -> None:
+    """A hostile schema cannot flood a terminal or a log; an attribute gives the number of problems."""
     with pytest.raises(SpecError) as caught:
         spec_from_schema("g.t", {"type": "object", "properties": {f"a b{index}": {} for index in range(1_900)}})
 
@@ -363,7 +363,7 @@ def test_text_of_an_error_lists_only_some_problems() -> None:
 
 @pytest.mark.parametrize("schema", [crossed(60), maps(40)], ids=["lists", "maps"])
 def test_many_paths_between_definitions_are_not_all_followed(schema: Schema) -> None:
-    """A recursive schema may have more of them than there is time."""
+    """A recursive schema may have more paths than can be followed."""
     done: list[ToolSpec] = []
     thread = threading.Thread(target=lambda: done.append(spec_from_schema("g.t", schema)), daemon=True)
     thread.start()
@@ -373,7 +373,7 @@ def test_many_paths_between_definitions_are_not_all_followed(schema: Schema) -> 
 
 
 def test_patterns_share_one_budget_of_memory() -> None:
-    """A schema of many patterns is refused where they would take more when they are compiled."""
+    """A schema with many patterns is refused if compiling them would take more."""
     many = {f"p{index}": {"type": "string", "pattern": rf"^.{{1,400}}{index}$"} for index in range(1_500)}
     few = dict(list(many.items())[:20])
 
@@ -383,14 +383,14 @@ def test_patterns_share_one_budget_of_memory() -> None:
     assert len(caught.value.problems) <= 20
 
 
-# Whatever else
+# Fuzzing
 
 NAMES = ("a", "b", "c")
 KINDS = ("string", "integer", "number", "boolean", "array", "object", "null", "strin")
 
 
 def hostile(source: random.Random, depth: int) -> Any:
-    """Return something like a schema, with references everywhere and values of the wrong types here and there."""
+    """Return something like a schema, with references everywhere and some values of wrong types."""
     if depth == 0 or source.random() < 0.05:
         return source.choice([True, False, {}, SELF_REFERENCES[0], None, 5, "a", [], {"type": "string"}])
     schema: Schema = {}
@@ -444,8 +444,8 @@ WORDS: dict[str, Callable[[random.Random, int], Any]] = {
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_only_a_spec_error_comes_of_a_hostile_schema(seed: int, full_counts: bool) -> None:
-    """From reading it and from writing it; what is read can be called with anything."""
+def test_hostile_schema_raises_only_spec_errors(seed: int, full_counts: bool) -> None:
+    """This covers reading and writing; a tool that is read can be called with anything."""
     source = random.Random(seed)
     for _ in range(2_000 if full_counts else 150):
         schema = tool(source.choice([hostile(source, 4), *SELF_REFERENCES]), **named(source, 4))

@@ -1,4 +1,4 @@
-"""The index of a distribution: used where it is its own, and otherwise the distribution is read, in another process."""
+"""The index of a distribution: used if it belongs to it; otherwise another process reads the distribution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARK = "raise AssertionError('imported')\n"
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder with one installed distribution that ships its index."""
+    """Return a folder with one installed distribution that contains its index."""
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
@@ -38,7 +38,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
-    """Return what tells whether a process was started to read a distribution."""
+    """Return a function that counts the processes started to read a distribution."""
     mark, program = tmp_path / "started", tmp_path / "python"
     program.write_text(f'#!/bin/sh\ntouch {mark}\nexec {sys.executable} "$@"\n')
     program.chmod(0o755)
@@ -52,7 +52,7 @@ def file_of(site: Path) -> Path:
 
 
 def changed(site: Path, change: Callable[[Any], object]) -> None:
-    """Change what the index says."""
+    """Change the content of the index."""
     data = json.loads(file_of(site).read_text())
     change(data)
     file_of(site).write_text(json.dumps(data))
@@ -66,14 +66,12 @@ def codes(made: Engine) -> list[str]:
     return [each.code for each in made.plugin_errors]
 
 
-# Which one is used
+# Choice of the index
 
 
 @pytest.mark.parametrize("place", ["metadata", "package"])
-def test_nothing_is_imported_or_started_where_an_index_came_along(
-    site: Path, started: Callable[[], bool], place: str
-) -> None:
-    """In the metadata or in the package; the tool is imported when it is called."""
+def test_valid_index_needs_no_import_and_no_process(site: Path, started: Callable[[], bool], place: str) -> None:
+    """The index is in the metadata or in the package; a call imports the tool."""
     if place == "package":
         (site / ACME.module).mkdir()
         (site / f"{ACME.module}.py").rename(site / ACME.module / "__init__.py")
@@ -117,10 +115,10 @@ def _first(data: Any) -> Any:
     ],
     ids=range(20),
 )
-def test_what_is_no_index_of_the_distribution_is_not_trusted(
+def test_index_of_another_distribution_is_not_trusted(
     site: Path, started: Callable[[], bool], change: Callable[[Any], object]
 ) -> None:
-    """Then it is read, and not in this process."""
+    """A separate process reads the distribution instead."""
     changed(site, change)
 
     with engine() as made:
@@ -133,8 +131,8 @@ def test_what_is_no_index_of_the_distribution_is_not_trusted(
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"format": 1', "\x00", "9" * 5000, "[" * 100_000], ids=range(8)
 )
-def test_what_is_no_json_is_not_trusted(site: Path, started: Callable[[], bool], text: str) -> None:
-    """A file that is cut off, or something else."""
+def test_index_that_is_not_json_is_not_trusted(site: Path, started: Callable[[], bool], text: str) -> None:
+    """This covers a truncated file and other content."""
     file_of(site).write_text(text)
 
     with engine() as made:
@@ -161,8 +159,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Distribution, Any]:
 
 
 @given(what=JSON, where=st.integers(0, 40))
-def test_whatever_json_an_index_is_it_is_one_or_none(sound: tuple[Distribution, Any], what: Any, where: int) -> None:
-    """Anything may stand in any place of it: nothing fails, and what is taken has names that tools can have."""
+def test_any_json_is_a_valid_index_or_is_ignored(sound: tuple[Distribution, Any], what: Any, where: int) -> None:
+    """Arbitrary values in any place cause no failure, and accepted indexes contain valid tool names."""
     distribution, data = sound
     entries = entries_of(_with(data, what, where), distribution)
 
@@ -172,7 +170,7 @@ def test_whatever_json_an_index_is_it_is_one_or_none(sound: tuple[Distribution, 
 
 
 def _with(data: Any, what: Any, where: int) -> Any:
-    """Return a copy of *data* in which *what* stands at one place."""
+    """Return a copy of *data* with *what* in one place."""
     copy = json.loads(json.dumps(data))
     places = [*_places(copy)]
     if where >= len(places):
@@ -190,10 +188,10 @@ def _places(data: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @given(what=JSON, where=st.integers(0, 40))
-def test_whatever_an_index_says_of_a_tool_an_engine_bears(
+def test_arbitrary_tool_data_in_an_index_does_not_break_an_engine(
     sound: tuple[Distribution, Any], what: Any, where: int
 ) -> None:
-    """Its spec and its policy are looked at when they are needed: what they can not be, the call says."""
+    """Specs and policies are read on demand, and the call reports what is invalid."""
     distribution, data = sound
     from neuroscript.discovery import lazy_tools as deferred
 
@@ -208,8 +206,8 @@ def test_whatever_an_index_says_of_a_tool_an_engine_bears(
     assert len(problems) <= 1
 
 
-def test_the_index_of_an_editable_distribution_is_not_trusted(site: Path, started: Callable[[], bool]) -> None:
-    """Its sources lie elsewhere and change: nobody builds it again for that."""
+def test_index_of_an_editable_distribution_is_not_trusted(site: Path, started: Callable[[], bool]) -> None:
+    """Its sources are elsewhere and change without a new build."""
     sources = site.parent / "sources"
     sources.mkdir()
     (site / f"{ACME.module}.py").rename(sources / f"{ACME.module}.py")
@@ -223,11 +221,11 @@ def test_the_index_of_an_editable_distribution_is_not_trusted(site: Path, starte
     assert started()
 
 
-# A tool that is not what its index says
+# Tools that differ from their index
 
 
-def test_a_tool_that_needs_something_else_is_refused(site: Path) -> None:
-    """The host has decided by what the index says; the others of the distribution work, and it is told of once."""
+def test_tool_with_other_needs_than_its_index_is_refused(site: Path) -> None:
+    """The host decided by the index; the other tools work, and one warning is logged."""
     more = "\n@toolset.tool()\ndef other() -> int:\n    return 1\n"
     (site / f"{ACME.module}.py").write_text(ACME.code + more)
     ship(site)
@@ -246,8 +244,8 @@ def test_a_tool_that_needs_something_else_is_refused(site: Path) -> None:
     assert f"acme-tools 1.0: {reason}" == str(caught.value.__cause__)
 
 
-def test_a_tool_that_promises_something_else_is_refused_where_somebody_was_told(site: Path) -> None:
-    """Whoever has not seen its spec gets the tool as it is."""
+def test_tool_with_another_spec_is_refused_after_its_spec_was_shown(site: Path) -> None:
+    """A caller that has not seen the spec gets the tool as it is."""
     (site / f"{ACME.module}.py").write_text(ACME.code.replace("-> str", "-> str | None"))
 
     with engine() as made:
@@ -259,8 +257,8 @@ def test_a_tool_that_promises_something_else_is_refused_where_somebody_was_told(
     assert (caught.value.code, caught.value.retry) == ("plugin.index", "host")
 
 
-def test_a_tool_that_is_no_longer_there_is_refused(site: Path) -> None:
-    """The index still tells of it."""
+def test_tool_that_no_longer_exists_is_refused(site: Path) -> None:
+    """The index still lists it."""
     (site / f"{ACME.module}.py").write_text(ACME.code.replace("def who", "def whose"))
 
     with engine() as made:
@@ -272,8 +270,8 @@ def test_a_tool_that_is_no_longer_there_is_refused(site: Path) -> None:
 @pytest.mark.parametrize(
     "what", [{"spec": {}}, {"spec": {"name": "other", "group": "acme"}}, {"policy": {"x": 1}}], ids=str
 )
-def test_a_tool_of_which_the_index_tells_nonsense_is_refused(site: Path, what: dict[str, Any]) -> None:
-    """By whichever door somebody asks for it; an engine starts, lists the others and tells of it once."""
+def test_tool_with_an_invalid_index_entry_is_refused(site: Path, what: dict[str, Any]) -> None:
+    """Every entry point refuses it; the engine starts, lists the others and logs one warning."""
     changed(site, lambda data: _first(data)["tools"][0].update(what))
 
     with engine(policy=ExecutionPolicy(allow=["acme.*"])) as made:
@@ -284,7 +282,7 @@ def test_a_tool_of_which_the_index_tells_nonsense_is_refused(site: Path, what: d
         assert codes(made) == ["plugin.index"]
 
 
-def test_what_the_index_says_decides_before_anything_is_imported(site: Path) -> None:
+def test_index_decides_before_anything_is_imported(site: Path) -> None:
     """A tool that may not run is not loaded."""
     (site / f"{ACME.module}.py").write_text(MARK)
 
@@ -292,8 +290,8 @@ def test_what_the_index_says_decides_before_anything_is_imported(site: Path) -> 
         made.call("acme.who")
 
 
-def test_an_index_that_is_not_true_is_not_kept(site: Path, started: Callable[[], bool]) -> None:
-    """What was read and kept of a distribution is forgotten when a tool turns out to be another."""
+def test_wrong_index_is_removed_from_the_cache(site: Path, started: Callable[[], bool]) -> None:
+    """The cached data of a distribution is dropped when a tool turns out to differ."""
     code = ACME.code.replace("tool()", "tool(policy=policy)")
     published = attrs.evolve(
         ACME,
@@ -313,8 +311,8 @@ def test_an_index_that_is_not_true_is_not_kept(site: Path, started: Callable[[],
     assert not kept.exists()
 
 
-def test_only_old_files_of_our_own_are_removed_from_the_cache(site: Path) -> None:
-    """A name and an age prove nothing: a file of the user's stays, whatever it is called."""
+def test_only_old_files_of_this_project_are_removed_from_the_cache(site: Path) -> None:
+    """A name and an age prove nothing, so files of the user stay."""
     cache = site.parent / "cache" / "neuroscript"
     cache.mkdir(parents=True)
     users = {"notes.txt": "mine", "index-0123abcd.json": '{"of": "tea"}', "installed-0123abcd.json": ""}

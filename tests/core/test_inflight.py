@@ -1,4 +1,4 @@
-"""An engine that closes reads the stacks of threads that go on meanwhile, and the process lives."""
+"""Closing an engine reads the stacks of running threads without crashing the process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ print(gc.isenabled())
 """
 
 
-def test_a_collection_while_an_engine_closes_ends_no_process() -> None:
+def test_garbage_collection_during_close_does_not_crash() -> None:
     seconds = "4"
     done = subprocess.run([sys.executable, "-c", CLOSING, seconds], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

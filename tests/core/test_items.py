@@ -1,4 +1,4 @@
-"""Items of a stream as they come, to whoever has a call carried out as a model sent it."""
+"""Items of a stream as they arrive, for callers that execute a model's call."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def up(most: int) -> Iterator[int]:
 
 @tools.tool()
 async def aup(most: int) -> AsyncIterator[int]:
-    """Count up on a loop.
+    """Count up, as an async generator.
 
     Args:
         most: How far.
@@ -59,13 +59,13 @@ async def aup(most: int) -> AsyncIterator[int]:
 
 @tools.tool()
 def one(word: str) -> str:
-    """Give one result, and no items."""
+    """Return one result, and no items."""
     return word
 
 
 @tools.tool()
 def words() -> Iterator[str]:
-    """Give a secret among others."""
+    """Yield a secret among other items."""
     yield from ("open", "sesame-42-and-open", "shut")
 
 
@@ -87,7 +87,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(params=DOORS)
 def carried(request: pytest.FixtureRequest, engine: Engine) -> Carried:
-    """Has a call carried out, by either door, and tells of the items."""
+    """Executes a call by either entry point, and collects its items."""
 
     def out(name: str, arguments: Any, on_item: Callable[[Any], object]) -> ToolResult:
         call = ToolCall(name, arguments)
@@ -105,24 +105,24 @@ def carried(request: pytest.FixtureRequest, engine: Engine) -> Carried:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_items_are_told_as_they_come_and_collected_all_the_same(carried: Carried, name: str) -> None:
-    """The next one is made when the last one has been taken."""
+def test_items_are_reported_as_they_arrive_and_still_collected(carried: Carried, name: str) -> None:
+    """The next item is made after the previous one was received."""
     result = carried(name, '{"most": "3"}', lambda item: EVENTS.append(f"told {item}"))
 
     assert (True, [0, 1, 2]) == (result.ok, result.value)
     assert ["give 0", "told 0", "give 1", "told 1", "give 2", "told 2", "closed"] == EVENTS
 
 
-def test_a_tool_that_is_no_stream_tells_of_none(carried: Carried) -> None:
-    """Its one result is no item."""
+def test_plain_tool_reports_no_items(carried: Carried) -> None:
+    """Its one result is not an item."""
     told: list[Any] = []
 
     assert "a" == carried("s.one", ["a"], told.append).value
     assert [] == told
 
 
-def test_no_secret_is_in_an_item(carried: Carried) -> None:
-    """As none is in a result."""
+def test_items_contain_no_secret(carried: Carried) -> None:
+    """Redaction works as for results."""
     told: list[Any] = []
 
     result = carried("s.words", {}, told.append)
@@ -131,8 +131,8 @@ def test_no_secret_is_in_an_item(carried: Carried) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_reader_raises_ends_the_tool_and_passes(carried: Carried, name: str) -> None:
-    """It is no failure of the tool."""
+def test_error_of_a_reader_ends_the_tool_and_propagates(carried: Carried, name: str) -> None:
+    """It does not count as a failure of the tool."""
 
     def full(item: int) -> None:
         if item == 1:
@@ -144,8 +144,8 @@ def test_what_a_reader_raises_ends_the_tool_and_passes(carried: Carried, name: s
     assert ["give 0", "give 1", "closed"] == EVENTS
 
 
-def test_an_error_of_a_call_that_a_reader_raises_is_the_result(carried: Carried) -> None:
-    """With the count, as where an item fails."""
+def test_call_error_of_a_reader_becomes_the_result(carried: Carried) -> None:
+    """The error contains the item count, as if an item had failed."""
 
     def enough(item: int) -> None:
         raise ToolFailed("that is enough", retry="never")
@@ -157,8 +157,8 @@ def test_an_error_of_a_call_that_a_reader_raises_is_the_result(carried: Carried)
     assert "closed" == EVENTS[-1]
 
 
-def test_a_stream_takes_a_call_as_a_model_sent_it(engine: Engine) -> None:
-    """By any spelling, with JSON text, and without a secret; nothing is collected."""
+def test_stream_accepts_a_call_of_a_model(engine: Engine) -> None:
+    """It accepts every spelling and JSON text, hides secrets, and collects nothing."""
     items = engine.stream(ToolCall("s__plain", '{"most": "1000000000"}'))
     assert [0, 1] == [next(items), next(items)]
     items.close()  # type: ignore[attr-defined]
@@ -167,9 +167,7 @@ def test_a_stream_takes_a_call_as_a_model_sent_it(engine: Engine) -> None:
     assert ["open", "[secret]", "shut"] == list(engine.stream(ToolCall("s.words")))
 
 
-def test_an_async_stream_takes_a_call_as_a_model_sent_it(engine: Engine) -> None:
-    """As `stream` does."""
-
+def test_async_stream_accepts_a_call_of_a_model(engine: Engine) -> None:
     async def read() -> list[Any]:
         items = engine.astream(ToolCall("s__words"))
         return [item async for item in items]
@@ -186,8 +184,8 @@ def test_an_async_stream_takes_a_call_as_a_model_sent_it(engine: Engine) -> None
     assert ["give 0", "closed"] == EVENTS
 
 
-def test_a_call_that_can_not_begin_is_told_at_once(engine: Engine) -> None:
-    """Before anybody asks for an item; a call that is sent has its arguments in itself."""
+def test_call_that_cannot_start_fails_at_once(engine: Engine) -> None:
+    """It fails before the first item is requested, because the call already contains its arguments."""
     with pytest.raises(ToolNotFound):
         engine.stream(ToolCall("s.nothing"))
     with pytest.raises(ArgumentError, match=r"^s\.plain: expected arguments as JSON, got str"):
@@ -196,8 +194,7 @@ def test_a_call_that_can_not_begin_is_told_at_once(engine: Engine) -> None:
         engine.astream(ToolCall("s.plain", ["x"]))
 
 
-def test_a_tool_that_is_denied_stays_denied() -> None:
-    """By these doors too."""
+def test_denied_tool_stays_denied() -> None:
     policy = ExecutionPolicy(deny=("s.plain",))
     with Engine(toolsets=[tools], plugins="none", policy=policy) as engine:
         refused = engine.execute(ToolCall("s__plain", [1]), on_item=EVENTS.append).error
@@ -210,8 +207,8 @@ def test_a_tool_that_is_denied_stays_denied() -> None:
     assert ("policy.denied", "host", []) == (refused.code, refused.retry, EVENTS)
 
 
-def test_what_would_have_to_be_awaited_is_refused_where_nobody_awaits() -> None:
-    """Else it would never be told of an item."""
+def test_async_reader_is_refused_in_sync_code() -> None:
+    """Otherwise it would never receive an item."""
 
     async def told(item: Any) -> None:
         EVENTS.append(item)
@@ -222,8 +219,8 @@ def test_what_would_have_to_be_awaited_is_refused_where_nobody_awaits() -> None:
     assert str(caught.value) == "execute: on_item is a coroutine function; use aexecute, which awaits it"
 
 
-def test_the_record_of_a_stream_that_its_reader_broke_off_says_so() -> None:
-    """An error that is none of a call interrupted it."""
+def test_record_says_that_the_reader_ended_the_stream() -> None:
+    """The interrupting error is not a call error."""
     audit = MemoryAudit()
     with Engine(toolsets=[tools], plugins="none", audit=audit) as engine, pytest.raises(ZeroDivisionError):
         engine.execute(ToolCall("s.plain", [5]), on_item=lambda item: 1 // (3 - item))

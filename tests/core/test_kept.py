@@ -1,4 +1,4 @@
-"""What is kept of installed distributions: a second start costs little, and never trusts what is no longer so."""
+"""Cached data about installed distributions: a second start is fast and never uses outdated data."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def acme(name: str = "acme-tools", version: str = "1.0", said: str = "") -> Publ
 
 @pytest.fixture(scope="module", autouse=True)
 def _settled() -> None:
-    """Let what a first start writes beside the modules be written, and be so long ago that nobody has to wonder."""
+    """Write the bytecode files of a first start, and make all files old enough to be trusted."""
     Engine().close()
     time.sleep(0.2)
 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder with one installed distribution that has been read, and nothing else on the path but ours."""
+    """Return a folder with one installed distribution that has been read; the path contains only it and this project."""
     site = tmp_path / "site"
     site.mkdir()
     lasting = [each for each in sys.path if Path(each).is_absolute() and Path(each) != ROOT]  # tests write into it
     monkeypatch.setattr(sys, "path", [str(site), *lasting])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # what is compiled beside a module changes its folder
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # compiling a module changes its folder
     acme().install(site)
     age(site)
     known()
@@ -57,7 +57,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
-    """Return what tells whether the folders had to be looked through since it was asked last."""
+    """Return a function that says whether the folders were searched since the last question."""
     calls: list[object] = []
 
     def counted(path: object = None) -> object:
@@ -82,11 +82,11 @@ def cache(site: Path, kind: str = "installed") -> list[Path]:
     return [*(site.parent / "cache" / "neuroscript").glob(f"{kind}-*")]
 
 
-# What is installed
+# Installed distributions
 
 
-def test_what_has_not_changed_is_not_looked_for_again(site: Path, read: Callable[[], bool]) -> None:
-    """And what is kept is what was found."""
+def test_unchanged_distributions_are_not_searched_again(site: Path, read: Callable[[], bool]) -> None:
+    """The cached data equals the result of a search."""
     assert known() == distributions()
     assert not read()
 
@@ -124,10 +124,10 @@ def _egg(site: Path) -> None:
         pytest.param(_egg, ["acme-tools 1.0", "beside 3"], id="egg-info"),
     ],
 )
-def test_a_change_is_seen_at_once(
+def test_change_is_seen_at_once(
     site: Path, read: Callable[[], bool], change: Callable[[Path], None], expected: list[str]
 ) -> None:
-    """However the installer makes it; and again when it is undone or goes on."""
+    """Every way of installing is covered, including undone and continued changes."""
     change(site)
 
     assert names() == expected
@@ -135,8 +135,8 @@ def test_a_change_is_seen_at_once(
     assert read()
 
 
-def test_a_file_that_is_edited_in_place_is_seen(site: Path) -> None:
-    """Though the folder looks as it did, and the new text is as long as the old one."""
+def test_file_edited_in_place_is_seen(site: Path) -> None:
+    """The folder is unchanged, and the new content is as long as the old."""
     (entries,) = site.glob("*/entry_points.txt")
     folder = entries.parent.stat()
     entries.write_text(entries.read_text().replace("acme = ", "acne = "))
@@ -145,8 +145,8 @@ def test_a_file_that_is_edited_in_place_is_seen(site: Path) -> None:
     assert ["acne"] == [point.name for each in known() for point in each.entry_points if each.key == "acme-tools"]
 
 
-def test_an_egg_beside_its_sources_is_seen_when_it_begins_to_offer(site: Path) -> None:
-    """Older installers write it again in place."""
+def test_egg_info_beside_its_sources_is_seen_when_it_gains_entry_points(site: Path) -> None:
+    """Older installers rewrite it in place."""
     _egg(site)
     entries = site / "beside.egg-info" / "entry_points.txt"
     text = entries.read_text()
@@ -158,8 +158,8 @@ def test_an_egg_beside_its_sources_is_seen_when_it_begins_to_offer(site: Path) -
     assert names() == ["acme-tools 1.0", "beside 3"]
 
 
-def test_the_folders_and_their_order_count(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new one, and two that hold one distribution each way."""
+def test_folders_and_their_order_matter(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This covers a new folder, and two folders with the same distribution in either order."""
     other = site.parent / "other"
     other.mkdir()
     acme(version="7.0").install(other)
@@ -171,15 +171,15 @@ def test_the_folders_and_their_order_count(site: Path, monkeypatch: pytest.Monke
     assert [names(), names()] == [["acme-tools 1.0"]] * 2
 
 
-def test_what_was_changed_a_moment_ago_is_read_again(site: Path, read: Callable[[], bool]) -> None:
-    """The next change may fall into the same moment of the file system's clock."""
+def test_recent_change_is_read_again(site: Path, read: Callable[[], bool]) -> None:
+    """Another change may get the same timestamp from the file system."""
     acme("more-tools").install(site)
 
     assert [names(), read(), names(), read()] == [["acme-tools 1.0", "more-tools 1.0"], True] * 2
 
 
-def test_a_relative_folder_is_that_of_the_working_directory(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two programs in two directories have two of them; one that is gone holds nothing."""
+def test_relative_folder_depends_on_the_working_directory(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs in two directories use two folders; a deleted one contains nothing."""
     here = site.parent / "here"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -195,14 +195,14 @@ def test_a_relative_folder_is_that_of_the_working_directory(site: Path, monkeypa
     assert names() == []
 
 
-# The cache itself
+# The cache
 
 
 @pytest.mark.parametrize("kind", ["installed", "index"])
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_cache_that_is_damaged_is_read_again(site: Path, kind: str, data: st.DataObject) -> None:
-    """Cut off, overwritten, or something else altogether: no start fails, and nothing wrong is believed."""
+def test_damaged_cache_is_read_again(site: Path, kind: str, data: st.DataObject) -> None:
+    """Truncated, overwritten and foreign files neither break the start nor are believed."""
     if not cache(site, "index"):
         Engine(plugins=["acme-tools"]).close()
     (file,) = cache(site, kind)
@@ -218,8 +218,8 @@ def test_a_cache_that_is_damaged_is_read_again(site: Path, kind: str, data: st.D
 
 
 @pytest.mark.parametrize("cache_home", ["cache", "", "/proc/nowhere"], ids=["relative", "none", "impossible"])
-def test_without_a_cache_everything_is_read(site: Path, monkeypatch: pytest.MonkeyPatch, cache_home: str) -> None:
-    """A relative directory is not used, and nothing is made where nothing can be made."""
+def test_everything_is_read_without_a_cache(site: Path, monkeypatch: pytest.MonkeyPatch, cache_home: str) -> None:
+    """A relative cache directory is ignored, and an unwritable one is not created."""
     monkeypatch.setenv("XDG_CACHE_HOME", cache_home)
     monkeypatch.setenv("HOME", "/proc/nowhere")
     monkeypatch.chdir(site.parent)
@@ -231,8 +231,8 @@ def test_without_a_cache_everything_is_read(site: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become somebody else")
-def test_a_cache_that_can_not_be_written_is_no_fault(site: Path) -> None:
-    """A user whose directory belongs to somebody else reads everything each time."""
+def test_unwritable_cache_is_not_an_error(site: Path) -> None:
+    """If another user owns the directory, each start reads everything."""
     folder = cache(site)[0].parent
     before = sorted(folder.iterdir())
     acme("more-tools").install(site)
@@ -252,10 +252,8 @@ def test_a_cache_that_can_not_be_written_is_no_fault(site: Path) -> None:
 
 
 @pytest.mark.parametrize("cache_home", ["cache", "/proc/nowhere"], ids=["relative", "impossible"])
-def test_where_there_is_no_cache_a_process_reads_once(
-    site: Path, monkeypatch: pytest.MonkeyPatch, cache_home: str
-) -> None:
-    """A server that makes an engine for each request does not start a process for each; a change is seen."""
+def test_process_without_a_cache_reads_once(site: Path, monkeypatch: pytest.MonkeyPatch, cache_home: str) -> None:
+    """A server with an engine for each request does not start a process for each; changes are still seen."""
     monkeypatch.setenv("XDG_CACHE_HOME", cache_home)
     monkeypatch.setenv("HOME", "/proc/nowhere")
     with Engine(plugins=["acme-tools"]) as engine:
@@ -270,8 +268,8 @@ def test_where_there_is_no_cache_a_process_reads_once(
     assert (error.code, [*engine.tools]) == ("plugin.process", [])
 
 
-def test_what_was_kept_long_ago_is_taken_away(site: Path) -> None:
-    """When something is kept anew; nobody else clears it away."""
+def test_old_cache_files_are_removed(site: Path) -> None:
+    """Each write to the cache removes them."""
     file = cache(site)[0]
     others = {name: file.with_name(f"index-{name}.json") for name in ("old", "new", "foreign")}
     for name, other in others.items():
@@ -284,15 +282,15 @@ def test_what_was_kept_long_ago_is_taken_away(site: Path) -> None:
         assert {name: other.exists() for name, other in others.items()} == {"old": False, "new": True, "foreign": True}
 
 
-def test_only_this_user_reads_the_cache(site: Path) -> None:
-    """It tells what is installed."""
+def test_cache_is_readable_by_its_owner_only(site: Path) -> None:
+    """It lists what is installed."""
     (file,) = cache(site)
 
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_many_processes_that_write_at_once_leave_one_whole_file(site: Path) -> None:
-    """The last one has it; none meets half of another's."""
+def test_concurrent_writers_leave_one_complete_file(site: Path) -> None:
+    """The last writer wins, and no reader sees a partial file."""
     for each in cache(site):
         each.unlink()
     code = f"import sys; sys.path[:] = {sys.path!r}\nfrom neuroscript import Engine\nwith Engine(plugins=['acme-tools']) as e: print(e.call('acme.who'), e.plugin_errors)"
@@ -308,8 +306,8 @@ def test_many_processes_that_write_at_once_leave_one_whole_file(site: Path) -> N
     assert known() == distributions()
 
 
-def test_the_directory_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which is asked where the answer is not known beforehand."""
+def test_cache_directory_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """platformdirs is imported only if the path is not known otherwise."""
     import platformdirs
 
     for home in ("/somewhere", "", " ", "relative"):
@@ -318,11 +316,11 @@ def test_the_directory_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch) 
         assert cache_file("x") == (expected if Path(expected).is_absolute() else None)
 
 
-# What distributions bring
+# Content of distributions
 
 
-def test_a_distribution_without_an_index_is_read_once(site: Path) -> None:
-    """The second start asks no process."""
+def test_distribution_without_an_index_is_read_once(site: Path) -> None:
+    """The second start needs no process."""
     Engine(plugins=["acme-tools"]).close()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "executable", "/nowhere/python")
@@ -330,8 +328,8 @@ def test_a_distribution_without_an_index_is_read_once(site: Path) -> None:
             assert engine.call("acme.who") == "acme-tools"
 
 
-def test_a_change_of_its_sources_is_seen(site: Path) -> None:
-    """As those of an editable distribution change; a new file of a package is one too."""
+def test_source_change_is_seen(site: Path) -> None:
+    """Editable distributions change this way; a new file of a package counts too."""
     module = site / "acme_tools_module.py"
     Engine(plugins=["acme-tools"]).close()
     module.write_text(module.read_text().replace("def who", "def whose"))
@@ -352,8 +350,8 @@ def test_a_change_of_its_sources_is_seen(site: Path) -> None:
         assert [*engine.tools] == ["acme.whose", "acme.more", "acme.most"]
 
 
-def test_what_changes_while_it_is_read_is_read_again(site: Path) -> None:
-    """The file is newer than the start of the process that has read it: it may have read the old one."""
+def test_change_during_the_read_is_read_again(site: Path) -> None:
+    """The file is newer than the start of the reading process, which may have read the old content."""
     module = site / "acme_tools_module.py"
     late = f"import os, time\nos.utime({str(module)!r})\ntime.sleep(0.3)\n"
     module.write_text(late + module.read_text())
@@ -363,8 +361,8 @@ def test_what_changes_while_it_is_read_is_read_again(site: Path) -> None:
     assert cache(site, "index") == []
 
 
-def test_a_fault_is_kept_until_something_is_installed(site: Path) -> None:
-    """What was missing may be there now."""
+def test_failure_is_cached_until_something_is_installed(site: Path) -> None:
+    """A missing dependency may be present afterwards."""
     module = site / "acme_tools_module.py"
     module.write_text(f"import needed_by_acme\n{module.read_text()}")
     age(site)
@@ -378,8 +376,8 @@ def test_a_fault_is_kept_until_something_is_installed(site: Path) -> None:
         assert engine.call("acme.who") == "acme-tools"
 
 
-def test_what_is_kept_of_one_distribution_is_not_taken_for_another(site: Path) -> None:
-    """Their files in the cache are told apart by a checksum, which two of them may share."""
+def test_cached_data_of_two_distributions_is_not_mixed_up(site: Path) -> None:
+    """Cache files are named by a checksum, which may collide."""
     Engine(plugins=["acme-tools"]).close()
     (sound,) = cache(site, "index")
     Published("broken-tools", "raise ValueError", "broken").install(site)
@@ -393,8 +391,8 @@ def test_what_is_kept_of_one_distribution_is_not_taken_for_another(site: Path) -
         assert engine.call("acme.who") == "acme-tools"
 
 
-def test_a_check_reads_anew(site: Path) -> None:
-    """What it finds is what the next start finds."""
+def test_check_reads_again(site: Path) -> None:
+    """The next start uses what it finds."""
     module = site / "acme_tools_module.py"
     module.write_text(f"import os\nassert 'BROKEN' not in os.environ\n{module.read_text()}")
     age(site)
@@ -410,8 +408,8 @@ def test_a_check_reads_anew(site: Path) -> None:
         assert engine.call("acme.who") == "acme-tools"
 
 
-def test_a_distribution_that_hangs_holds_nobody_up_twice(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine starts when its time is over, the others work, and the next start does not ask it again."""
+def test_hanging_distribution_delays_only_one_start(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine starts after the timeout, the others work, and the next start skips this one."""
     Published("hanging-tools", "import threading\nthreading.Event().wait()\n").install(site)
     age(site)
     monkeypatch.setattr(probing.probed, "__defaults__", (1.5, *(probing.probed.__defaults__ or ())[1:]))
@@ -425,8 +423,8 @@ def test_a_distribution_that_hangs_holds_nobody_up_twice(site: Path, monkeypatch
         assert [each.code for each in engine.plugin_errors] == ["plugin.hang"]
 
 
-def test_two_engines_that_leave_out_different_things(site: Path) -> None:
-    """Each has what it wants, at once and out of the cache."""
+def test_two_engines_exclude_different_distributions(site: Path) -> None:
+    """Each gets its choice, immediately and from the cache."""
     entries = next(site.glob("*/entry_points.txt"))
     (site / "second_module.py").write_text(TOOLSET.format(group="second", name="second"))
     entries.write_text(f"{entries.read_text()}second = second_module:toolset\n")

@@ -1,4 +1,4 @@
-"""The laws of coercion, over every type, nested keys and both modes."""
+"""Checks of coercion over every type, nested keys and both modes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ values = json_like | numbers_as_text | spellings
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_laws_hold_for_values_as_json_brings_them(kind: ArgType) -> None:
-    """Total, exact, idempotent, fresh, no code of the value run, strict within lax: for each type by itself."""
+def test_checks_hold_for_json_values(kind: ArgType) -> None:
+    """Coercion is total, exact, idempotent, fresh, runs no code of the value, and accepts less in strict mode."""
 
     @given(values)
     def law(value: object) -> None:
@@ -38,14 +38,14 @@ def test_laws_hold_for_values_as_json_brings_them(kind: ArgType) -> None:
 
 
 @given(st.integers(0, 2**32), values)
-def test_laws_hold_for_rules_with_keys_choices_and_bounds(seed: int, value: object) -> None:
-    """The same for rules; hypothesis brings the value and the generator the rule."""
+def test_checks_hold_for_rules_with_keys_choices_and_bounds(seed: int, value: object) -> None:
+    """hypothesis provides the value, and the generator the rule."""
     check(value, Generator(seed).rule())
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_laws_hold_for_a_hundred_thousand_generated_cases(share: int) -> None:
-    """The same for the volume: fitting, damaged and hostile values, made for rules of every kind."""
+def test_checks_hold_for_a_hundred_thousand_generated_cases(share: int) -> None:
+    """The generator provides valid, damaged and hostile values for rules of every kind."""
     random = Generator(share)
     for index in range(CASES // SHARES // 5):
         rule: ArgSpec = random.rule()

@@ -1,4 +1,4 @@
-"""The line and its compiled form: every case takes both ways and must come to the same end."""
+"""The call pipeline and its compiled form: both give the same outcome for every case."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CALLS = 40
 
 
 def engine_of(spec: ToolSpec, func: Any = None, **options: Any) -> Engine:
-    """Return an engine with one tool, which hands back what it was given."""
+    """Return an engine with one tool, which returns its arguments."""
     toolset = Toolset(spec.group)
     toolset.add(spec, func or (lambda rt, *values: None))
     return Engine(toolsets=[toolset], plugins="none", **options)
@@ -55,7 +55,7 @@ def given_to(engine: Engine, received: list[Any], call: Any) -> Any:
 
 
 def bound_or_error(way: Any, spec: ToolSpec, given: Any) -> Any:
-    """Return what the plain walk binds, or its error as data."""
+    """Return the values that plain binding gives, or its error as data."""
     try:
         return list(way(spec, given))
     except ArgumentError as error:
@@ -63,8 +63,8 @@ def bound_or_error(way: Any, spec: ToolSpec, given: Any) -> Any:
 
 
 @pytest.mark.parametrize("share", range(10))
-def test_a_compiled_line_binds_what_the_walk_binds(share: int) -> None:
-    """Specs and arguments of every kind, by position and by name: the same values, or the same problems."""
+def test_compiled_pipeline_binds_what_plain_binding_binds(share: int) -> None:
+    """Generated specs and arguments, positional and named, give the same values or the same problems."""
     random = Generator(share)
     fast = 0
     for _ in range(SPECS // 10):
@@ -86,7 +86,7 @@ def test_a_compiled_line_binds_what_the_walk_binds(share: int) -> None:
 
 
 def alike(walked: Any, compiled: Any) -> bool:
-    """Tell whether both ways came to the same values with the same types, or to the same error."""
+    """Return whether both ways gave equal values of equal types, or equal errors."""
     return walked == compiled if isinstance(walked, tuple) else same(walked, compiled)
 
 
@@ -133,8 +133,8 @@ EDGES: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("kind", "args"), EDGES, ids=[f"{kind}-{index}" for index, (kind, _) in enumerate(EDGES)])
 @pytest.mark.parametrize("mode", ["lax", "strict"])
-def test_edges_of_the_fast_way_agree_with_the_walk(kind: str, args: tuple[Any, ...], mode: Any) -> None:
-    """Just inside and just outside of what the compiled statements take by themselves."""
+def test_edges_of_the_fast_path_agree_with_plain_binding(kind: str, args: tuple[Any, ...], mode: Any) -> None:
+    """The cases are just inside and just outside of what compiled statements handle themselves."""
     spec = ToolSpec("t", "g", KINDS[kind])
     received: list[Any] = []
     engine = engine_of(spec, lambda rt, *values: received.extend(values), mode=mode)
@@ -148,8 +148,8 @@ def test_edges_of_the_fast_way_agree_with_the_walk(kind: str, args: tuple[Any, .
         assert alike(walked, compiled)
 
 
-def test_the_fast_way_exists_for_plain_lists_and_declared_maps() -> None:
-    """If nothing were compiled, both ways would agree for a bad reason."""
+def test_fast_path_exists_for_plain_lists_and_declared_maps() -> None:
+    """Without compiled code, both ways would agree trivially."""
     for args in KINDS.values():
         engine = engine_of(ToolSpec("t", "g", args))
         entry = engine._entry("g.t")
@@ -158,8 +158,8 @@ def test_the_fast_way_exists_for_plain_lists_and_declared_maps() -> None:
         assert entry.function(True).__code__.co_filename == "<neuroscript line>"
 
 
-def test_size_limits_hold_on_the_fast_way() -> None:
-    """Text, values and depth are counted over all arguments of one call, whichever way it takes."""
+def test_size_limits_hold_on_the_fast_path() -> None:
+    """Both ways count string size, values and depth over all arguments of a call."""
     spec = ToolSpec("t", "g", (ArgSpec("a", ArgType.STRING), ArgSpec("b", ArgType.SLICE_STRING)))
     engine = engine_of(spec, size_limits=SizeLimits(text=100, nodes=20))
 
@@ -177,8 +177,8 @@ def refusal(engine: Engine, args: Any) -> str:
     return caught.value.code
 
 
-def test_a_result_is_exact_or_a_return_error() -> None:
-    """Strict, but subclasses are flattened, a tuple is a list, and an int may become a float."""
+def test_result_is_exact_or_a_return_error() -> None:
+    """Results are strict, except that subclasses are converted, a tuple becomes a list, and an int may become a float."""
     results = {
         (ArgType.FLOAT, 3): 3.0,
         (ArgType.SLICE_INT, (1, 2)): [1, 2],
@@ -193,7 +193,7 @@ def test_a_result_is_exact_or_a_return_error() -> None:
 
 
 def giving(result: object) -> Any:
-    """Return a tool's function that returns *result*."""
+    """Return a tool function that returns *result*."""
     return lambda rt: result
 
 
@@ -209,8 +209,8 @@ def giving(result: object) -> Any:
         (ArgType.ANY, {"k": object()}, "g.t: result['k']: expected a JSON-like value, got object"),
     ],
 )
-def test_a_result_that_breaks_the_promise_is_named(kind: ArgType, returned: object, text: str) -> None:
-    """The tool is to blame, and the text says where and how, without the value."""
+def test_wrong_result_type_is_reported(kind: ArgType, returned: object, text: str) -> None:
+    """The error blames the tool and gives the path and the type, but not the value."""
     engine = engine_of(ToolSpec("t", "g", return_type=kind), lambda rt: returned)
 
     with pytest.raises(ReturnError) as caught:
@@ -220,7 +220,7 @@ def test_a_result_that_breaks_the_promise_is_named(kind: ArgType, returned: obje
     assert ("return.type", 6, "never") == (caught.value.code, caught.value.number, caught.value.retry)
 
 
-def test_a_nullable_result_may_be_none_and_no_other() -> None:
+def test_nullable_result_may_be_none() -> None:
     """``return_nullable`` adds None to the declared type and nothing else."""
     spec = ToolSpec(
         "t", "g", (ArgSpec("x", ArgType.ANY, required=False),), return_type=ArgType.INT, return_nullable=True
@@ -233,8 +233,8 @@ def test_a_nullable_result_may_be_none_and_no_other() -> None:
         engine.call("g.t", ("5",))
 
 
-def test_a_result_shares_no_container_with_what_the_tool_keeps() -> None:
-    """The caller may change what it received, and the tool never sees it."""
+def test_result_shares_no_container_with_the_tool() -> None:
+    """The caller may change the result without affecting the tool."""
     kept: list[Any] = [1, [2]]
     engine = engine_of(ToolSpec("t", "g", return_type=ArgType.SLICE), lambda rt: kept)
 
@@ -243,8 +243,8 @@ def test_a_result_shares_no_container_with_what_the_tool_keeps() -> None:
     assert kept == [1, [2]]
 
 
-def test_an_argument_shares_no_container_with_what_the_caller_holds() -> None:
-    """Nor does a default with the spec: each call has its own."""
+def test_argument_shares_no_container_with_the_caller() -> None:
+    """A default is not shared with the spec either: each call has its own copy."""
     spec = ToolSpec("t", "g", (ArgSpec("x", ArgType.SLICE_INT, default=[1]),), return_type=ArgType.SLICE_INT)
 
     def grow(rt: Runtime, x: list[int]) -> list[int]:
@@ -259,7 +259,7 @@ def test_an_argument_shares_no_container_with_what_the_caller_holds() -> None:
 
 
 class Surprise(BaseException):
-    """Neither an Exception nor ours."""
+    """An exception outside ``Exception`` and the engine's errors."""
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ class Surprise(BaseException):
     ],
     ids=lambda raised: type(raised).__name__,
 )
-def test_whatever_a_tool_raises_is_tool_failed(raised: BaseException) -> None:
-    """Its cause is kept for the host, and its text is not shown."""
+def test_tool_exception_becomes_tool_failed(raised: BaseException) -> None:
+    """The host can read its cause; the message does not contain its text."""
 
     def fail(rt: Runtime) -> None:
         raise raised
@@ -293,20 +293,20 @@ def test_whatever_a_tool_raises_is_tool_failed(raised: BaseException) -> None:
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, GeneratorExit])
-def test_what_ends_the_program_around_a_call_passes(raised: type[BaseException]) -> None:
-    """Whoever presses Ctrl-C means the program, and whoever closes a generator means what runs in it."""
+def test_interrupt_and_generator_exit_propagate(raised: type[BaseException]) -> None:
+    """Ctrl-C ends the program, and closing a generator ends the code in it."""
 
     def interrupted(rt: Runtime, x: dict[str, Any] | None) -> None:
         raise raised
 
     engine = engine_of(ToolSpec("t", "g", (ArgSpec("x", ArgType.MAP, required=False),)), interrupted)
-    for args in ((), ({},)):  # the compiled way, and the one through the steps
+    for args in ((), ({},)):  # the compiled pipeline, and the stepwise one
         with pytest.raises(raised):
             engine.call("g.t", args)
 
 
-def test_a_tool_may_fail_with_a_text_for_its_caller() -> None:
-    """A ToolFailed that the tool raises keeps its text, code and retry, and learns the tool's name."""
+def test_tool_may_fail_with_a_message_for_its_caller() -> None:
+    """A ToolFailed from the tool keeps its message, code and retry, and receives the name of the tool."""
 
     def fail(rt: Runtime) -> None:
         raise ToolFailed("the shelf is empty", code="shop.empty", retry="later")
@@ -319,7 +319,7 @@ def test_a_tool_may_fail_with_a_text_for_its_caller() -> None:
 
 
 def nested_engine() -> Engine:
-    """Return an engine whose tool ``g.outer`` calls whatever it is told to."""
+    """Return an engine whose tool ``g.outer`` calls the tool that it is asked to call."""
     tools = Toolset("g")
     tools.add(
         ToolSpec("outer", "g", (ArgSpec("name", ArgType.STRING), ArgSpec("args", ArgType.SLICE))),
@@ -331,15 +331,15 @@ def nested_engine() -> Engine:
     return Engine(toolsets=[tools], plugins="none")
 
 
-def test_a_nested_call_takes_the_same_line() -> None:
+def test_nested_call_uses_the_same_pipeline() -> None:
     """Its arguments are coerced and its result is exact."""
     engine = nested_engine()
 
     assert engine.call("g.outer", ("tool.G.Number", ["7"])) == 7
 
 
-def test_a_nested_refusal_passes_through_the_outer_tool() -> None:
-    """Policy and limits are the host's matter, whoever asked."""
+def test_nested_refusal_propagates_through_the_outer_tool() -> None:
+    """Policy and limits concern the host, at any depth."""
     engine = nested_engine()
 
     with pytest.raises(PolicyError) as refused:
@@ -351,8 +351,8 @@ def test_a_nested_refusal_passes_through_the_outer_tool() -> None:
     assert "g.loop: nested calls may be at most 16 deep" == str(limited.value)
 
 
-def test_any_other_error_of_a_nested_call_is_the_outer_tools_own() -> None:
-    """The model did not write those arguments, so it must not be blamed for them."""
+def test_other_nested_errors_are_failures_of_the_outer_tool() -> None:
+    """The model did not write those arguments, so the error must not blame it."""
     engine = nested_engine()
 
     with pytest.raises(ToolFailed) as caught:
@@ -362,8 +362,8 @@ def test_any_other_error_of_a_nested_call_is_the_outer_tools_own() -> None:
     assert isinstance(caught.value.__cause__, ArgumentError)
 
 
-def test_a_runtime_is_refused_after_its_call() -> None:
-    """A tool that keeps its Runtime has kept nothing; so does one whose call failed."""
+def test_runtime_stops_working_after_its_call() -> None:
+    """This also holds after a failed call."""
     kept: list[Any] = []
     for func in (lambda rt: kept.append(rt), lambda rt: kept.append(rt) or 1 / 0):
         engine = engine_of(ToolSpec("t", "g"), func)
@@ -385,7 +385,7 @@ def test_a_runtime_is_refused_after_its_call() -> None:
 
 @attrs.frozen
 class Address:
-    """An address, as an author would write it."""
+    """A postal address."""
 
     street: str
     number: int = 1
@@ -394,14 +394,14 @@ class Address:
 
 @attrs.frozen
 class Person:
-    """Somebody with an address."""
+    """A person with an address."""
 
     name: str = attrs.field(validator=attrs.validators.min_len(1))
     home: Address | None = None
 
 
-def test_an_attrs_class_is_delivered_as_an_instance_with_exact_fields() -> None:
-    """Nested ones too, in a map and in each map of a slice; the records see the map."""
+def test_attrs_class_is_delivered_as_an_instance_with_exact_fields() -> None:
+    """Nested classes are instances too, in a map and in a list of maps; the records contain the map."""
     received: list[Any] = []
     spec = ToolSpec("t", "g", (ArgSpec("p", ArgType.MAP, cls=Person), ArgSpec("all", ArgType.SLICE_MAP, cls=Address)))
     engine = engine_of(spec, lambda rt, *values: received.extend(values))
@@ -412,8 +412,8 @@ def test_an_attrs_class_is_delivered_as_an_instance_with_exact_fields() -> None:
     assert bind(spec, ({"name": "Ada"}, [])) == ({"name": "Ada", "home": None}, [])
 
 
-def test_every_further_argument_of_a_class_is_an_instance() -> None:
-    """And what stands before it is handed on as it is."""
+def test_every_variadic_argument_of_a_class_is_an_instance() -> None:
+    """The arguments before it are unchanged."""
     received: list[Any] = []
     spec = ToolSpec("t", "g", (ArgSpec("n", ArgType.INT), ArgSpec("p", ArgType.MAP, cls=Person)), variadic=True)
     engine = engine_of(spec, lambda rt, *values: received.extend(values))
@@ -423,8 +423,8 @@ def test_every_further_argument_of_a_class_is_an_instance() -> None:
     assert received == [1, Person("Ada"), Person("Bob")]
 
 
-def test_a_class_that_refuses_its_fields_is_an_argument_error() -> None:
-    """What the class asks beyond types is asked of the caller, with the argument's name."""
+def test_class_that_refuses_its_fields_is_an_argument_error() -> None:
+    """The error of the class is reported to the caller with the argument's name."""
     engine = engine_of(ToolSpec("t", "g", (ArgSpec("p", ArgType.MAP, cls=Person),)))
 
     with pytest.raises(ArgumentError) as caught:
@@ -434,8 +434,8 @@ def test_a_class_that_refuses_its_fields_is_an_argument_error() -> None:
     assert caught.value.tool == "g.t"
 
 
-def test_an_unknown_field_of_a_class_is_named_by_its_path() -> None:
-    """Nested keys are held to the class's fields."""
+def test_unknown_field_of_a_class_is_reported_by_its_path() -> None:
+    """Nested maps are checked against the fields of their class."""
     engine = engine_of(ToolSpec("t", "g", (ArgSpec("p", ArgType.MAP, cls=Person),)))
 
     with pytest.raises(ArgumentError) as caught:
@@ -444,8 +444,8 @@ def test_an_unknown_field_of_a_class_is_named_by_its_path() -> None:
     assert [problem.where for problem in caught.value.problems] == ["p['home']['street']", "p['home']['streat']"]
 
 
-def test_tools_of_one_shape_share_one_compilation() -> None:
-    """The text names its objects by order, so a second tool of that shape costs no compilation."""
+def test_tools_with_equal_signatures_share_compiled_code() -> None:
+    """The source numbers its objects, so a second tool with that signature needs no compilation."""
     from neuroscript.calls import compiler as compiled
 
     before = compiled._code.cache_info().currsize
@@ -457,8 +457,8 @@ def test_tools_of_one_shape_share_one_compilation() -> None:
     assert compiled._code.cache_info().currsize - before <= 1
 
 
-def test_a_line_names_its_manner() -> None:
-    """Plain functions are called, waiting ones get a thread, coroutine functions are awaited."""
+def test_pipeline_depends_on_the_kind_of_function() -> None:
+    """Plain functions are called, waiting ones run on a thread, coroutine functions are awaited."""
 
     async def awaited(rt: Runtime) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What installed distributions bring: in order, by choice, whole or not at all, and whatever is wrong with one of them."""
+"""Loading of installed distributions: order, selection, atomicity, and faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from neuroscript.discovery.installed import distributions
 from neuroscript.io.text import type_name
 
 UNLOADABLE = [each for each in BROKEN if each.code not in ("plugin.hang", "plugin.slow")]
-"""Those that an engine finds; a hang and a slow import are found by ``plugins check``, which gives them a process."""
+"""The faults that an engine finds; ``plugins check`` finds hangs and slow imports in a separate process."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget(folder: Path) -> None:
-    """Let what lies in a folder be imported anew."""
+    """Make the modules of a folder importable again."""
     for module in [name for name, each in sys.modules.items() if str(folder) in str(getattr(each, "__file__", ""))]:
         del sys.modules[module]
 
@@ -45,15 +45,15 @@ def healthy(name: str, group: str = "") -> Published:
 
 
 def told(engine: Engine) -> list[str]:
-    """Return what is said of broken distributions."""
+    """Return the warnings about broken distributions."""
     return [str(each) for each in engine.plugin_errors]
 
 
-# What is found
+# Discovery
 
 
-def test_an_installed_toolset_is_found(site: Path) -> None:
-    """By its entry point, without a word in the host's program."""
+def test_installed_toolset_is_found(site: Path) -> None:
+    """Its entry point is enough; the host names nothing."""
     healthy("acme-tools", "acme").install(site)
 
     with Engine() as engine:
@@ -62,8 +62,8 @@ def test_an_installed_toolset_is_found(site: Path) -> None:
         assert engine.plugin_errors == ()
 
 
-def test_both_doors_are_open(site: Path) -> None:
-    """A plugin of hooks brings tools that it computes, refuses calls and is told of them."""
+def test_both_entry_point_groups_are_loaded(site: Path) -> None:
+    """A plugin of hooks provides generated tools, refuses calls and is notified about them."""
     HEALTHY[1].install(site)
 
     with Engine(plugins=["zeta-good"]) as engine:
@@ -76,8 +76,8 @@ def test_both_doors_are_open(site: Path) -> None:
     assert sys.modules["zeta_good_module"].told == ["numbers.one", "numbers.two"]
 
 
-def test_what_is_read_of_a_distribution(site: Path) -> None:
-    """Its name as it is written, its version, and its entry points of our groups; nothing is imported for it."""
+def test_distribution_metadata_is_read(site: Path) -> None:
+    """The name, version and entry points are read without an import."""
     Published("Acme.Tools", "raise AssertionError", "b", version="2.0rc1").install(site)
     (entries,) = site.glob("*/entry_points.txt")
     entries.write_text(
@@ -95,8 +95,8 @@ def test_what_is_read_of_a_distribution(site: Path) -> None:
     ]
 
 
-def test_the_metadata_of_an_editable_installation_count_too(site: Path) -> None:
-    """As older tools leave them, beside the sources."""
+def test_metadata_of_an_editable_installation_count_too(site: Path) -> None:
+    """Older tools leave them beside the sources."""
     info = site / "old_tools.egg-info"
     info.mkdir()
     (info / "PKG-INFO").write_text("Metadata-Version: 1.1\nName: old-tools\nVersion: 3\n\nName: no header\n")
@@ -108,7 +108,7 @@ def test_the_metadata_of_an_editable_installation_count_too(site: Path) -> None:
     assert [each.module for each in found.entry_points] == [""]
 
 
-def test_of_two_versions_the_first_on_the_path_counts(site: Path) -> None:
+def test_first_of_two_versions_on_the_path_counts(site: Path) -> None:
     """It is the one that an import finds."""
     for folder, version in (("first", "2.0"), ("second", "1.0")):
         attrs.evolve(healthy("acme-tools"), version=version).install(site / folder)
@@ -117,8 +117,8 @@ def test_of_two_versions_the_first_on_the_path_counts(site: Path) -> None:
     assert ["acme-tools 1.0"] == [str(each) for each in distributions([str(site / "second"), str(site / "first")])]
 
 
-def test_metadata_of_any_size_are_read_and_odd_ones_passed_over(site: Path) -> None:
-    """A file that is larger than what is read at once; a folder where a file should be; a distribution without any."""
+def test_unusual_metadata_are_handled(site: Path) -> None:
+    """The cases are a file larger than one read, a folder in place of a file, and missing metadata."""
     healthy("acme-tools", "acme").install(site)
     (entries,) = site.glob("*/entry_points.txt")
     entries.write_text("".join(f"# {line:080}\n" for line in range(2_000)) + entries.read_text())
@@ -131,11 +131,11 @@ def test_metadata_of_any_size_are_read_and_odd_ones_passed_over(site: Path) -> N
     assert [str(each) for each in found.entry_points] == ["acme_tools_module:toolset"]
 
 
-# What is chosen
+# Selection
 
 
-def test_a_host_chooses_distributions_by_name(site: Path) -> None:
-    """In any spelling that PEP 503 takes for the same; what is not chosen is not imported."""
+def test_host_selects_distributions_by_name(site: Path) -> None:
+    """Spellings are equal as in PEP 503; other distributions are not imported."""
     healthy("Acme.Tools", "acme").install(site)
     Published("other-tools", "raise AssertionError('imported')").install(site)
 
@@ -146,8 +146,8 @@ def test_a_host_chooses_distributions_by_name(site: Path) -> None:
         assert [*engine.tools] == []
 
 
-def test_a_host_leaves_out_what_it_names(site: Path) -> None:
-    """A distribution, or an entry point of one; neither is imported."""
+def test_host_excludes_distributions_and_entry_points(site: Path) -> None:
+    """Neither is imported."""
     Published("other-tools", "raise AssertionError('imported')", "others").install(site)
     healthy("acme-tools", "acme").install(site)
 
@@ -160,8 +160,7 @@ def test_a_host_leaves_out_what_it_names(site: Path) -> None:
         assert "math.add" not in engine.tools
 
 
-def test_a_distribution_that_is_not_there_is_named(site: Path) -> None:
-    """A host that asked for it learns that it got nothing."""
+def test_missing_distribution_is_reported(site: Path) -> None:
     with Engine(plugins=["no-such-tools"]) as engine:
         assert ["no-such-tools: is not installed, or offers no toolset"] == told(engine)
         assert ["plugin.missing"] == [each.code for each in engine.plugin_errors]
@@ -175,16 +174,16 @@ def test_a_distribution_that_is_not_there_is_named(site: Path) -> None:
     ],
     ids=["plugins", "without"],
 )
-def test_a_text_is_no_collection(keywords: dict[str, str], text: str) -> None:
-    """Its letters are no names."""
+def test_string_is_not_a_collection_of_names(keywords: dict[str, str], text: str) -> None:
+    """Otherwise its characters would be names."""
     with pytest.raises(SpecError) as caught:
         Engine(**keywords)  # type: ignore[arg-type]
 
     assert f"Engine: {text}" == str(caught.value)
 
 
-def test_the_order_is_that_of_the_names(site: Path) -> None:
-    """Or that in which a host names them, but ours come first; not that of the folder, which no two machines share."""
+def test_distributions_load_in_order_of_their_names(site: Path) -> None:
+    """First-party ones come first; a host may set another order. The order of a folder differs between machines."""
     for name in ("zeta", "alpha", "mid"):
         healthy(name).install(site)
 
@@ -197,12 +196,12 @@ def test_the_order_is_that_of_the_names(site: Path) -> None:
     assert order(plugins={"zeta", "mid", "alpha"}) == ["alpha", "mid", "zeta"]  # type: ignore[arg-type]
 
 
-# What is broken
+# Broken distributions
 
 
 @pytest.mark.parametrize("broken", UNLOADABLE, ids=lambda each: each.published.name)
-def test_a_broken_distribution_is_named_and_stops_no_other(site: Path, broken: Broken) -> None:
-    """It comes between two good ones, and both work; of it there is nothing."""
+def test_broken_distribution_is_reported_and_stops_no_other(site: Path, broken: Broken) -> None:
+    """It is loaded between two good ones, and leaves nothing behind."""
     for each in (*HEALTHY, broken.published):
         each.install(site)
 
@@ -275,8 +274,7 @@ def test_a_broken_distribution_is_named_and_stops_no_other(site: Path, broken: B
     ],
     ids=itertools.count(),
 )
-def test_each_fault_has_its_own_sentence(site: Path, published: Published, code: str, reason: str) -> None:
-    """For whoever has to mend it."""
+def test_each_fault_has_its_own_message(site: Path, published: Published, code: str, reason: str) -> None:
     published.install(site)
 
     with Engine(plugins=["b"]) as engine:
@@ -284,8 +282,8 @@ def test_each_fault_has_its_own_sentence(site: Path, published: Published, code:
         assert not engine.tools
 
 
-def test_a_distribution_is_taken_whole_or_not_at_all(site: Path) -> None:
-    """Where one of two entry points is broken, the sound one brings nothing either."""
+def test_distribution_is_loaded_completely_or_not_at_all(site: Path) -> None:
+    """If one of two entry points is broken, the other one provides nothing either."""
     acme = healthy("acme-tools", "acme")
     acme.install(site)
     (entries,) = site.glob("*/entry_points.txt")
@@ -297,8 +295,8 @@ def test_a_distribution_is_taken_whole_or_not_at_all(site: Path) -> None:
         assert told(engine) == [f"acme-tools 1.0: entry point worse cannot be loaded: {reason}"]
 
 
-def test_strict_raises_with_all_that_are_broken(site: Path) -> None:
-    """After all have been tried."""
+def test_strict_raises_with_all_broken_distributions(site: Path) -> None:
+    """It tries all of them first."""
     for each in (*HEALTHY, *(each.published for each in UNLOADABLE)):
         each.install(site)
 
@@ -312,18 +310,18 @@ def test_strict_raises_with_all_that_are_broken(site: Path) -> None:
     assert str(error) == f"plugins: {'; '.join(map(str, error.errors))}"
 
 
-def test_strict_is_content_with_sound_distributions(site: Path) -> None:
-    """As all of ours are."""
+def test_strict_accepts_sound_distributions(site: Path) -> None:
+    """All first-party distributions are sound."""
     HEALTHY[0].install(site)
 
     with Engine(strict=True) as engine:
         assert engine.call("acme.who") == "good"
 
 
-def test_the_registry_does_not_depend_on_where_things_are_found(
+def test_registry_does_not_depend_on_the_search_order(
     site: Path, monkeypatch: pytest.MonkeyPatch, full_counts: bool
 ) -> None:
-    """Each distribution lies in a folder of its own; of any two, each is found first in one order and last in another."""
+    """Each distribution is in its own folder; each order of the folders gives the same registry."""
     for each in (*HEALTHY, *(each.published for each in UNLOADABLE)):
         each.install(site / each.name)
     folders = sorted(map(str, site.iterdir()))
@@ -339,8 +337,8 @@ def test_the_registry_does_not_depend_on_where_things_are_found(
     assert len(seen.pop()[2]) == len(UNLOADABLE)
 
 
-def test_a_keyboard_interrupt_is_no_fault_of_a_distribution(site: Path) -> None:
-    """Whoever presses the keys while it is loaded wants the call to end; the next one loads it."""
+def test_interrupt_during_loading_is_not_a_fault(site: Path) -> None:
+    """It ends the call, and the next call loads the distribution."""
     once = "import os, sys\nif 'pressed' not in sys.modules and os.environ.get('PRESSED'):\n    sys.modules['pressed'] = os\n    raise KeyboardInterrupt\n"
     Published("acme-tools", once + TOOLSET.format(group="acme", name="a")).install(site)
 
@@ -355,11 +353,11 @@ def test_a_keyboard_interrupt_is_no_fault_of_a_distribution(site: Path) -> None:
             del os.environ["PRESSED"], sys.modules["pressed"]
 
 
-# What can not be taken
+# Refused content
 
 
-def test_the_hosts_own_tools_come_first(site: Path) -> None:
-    """A distribution can not take a name that the host uses."""
+def test_tools_of_the_host_come_first(site: Path) -> None:
+    """A distribution cannot take a name that the host uses."""
     healthy("thief", "acme").install(site)
     mine = Toolset("acme")
     mine.add(ToolSpec("who", "acme"), lambda rt: "host")
@@ -369,8 +367,8 @@ def test_the_hosts_own_tools_come_first(site: Path) -> None:
         assert ["thief 1.0: claims acme.who, which host already provides"] == told(engine)
 
 
-def test_our_own_distributions_use_the_names_that_are_kept_for_them() -> None:
-    """No other may use them, and a name that is not kept is free for all."""
+def test_first_party_distributions_use_reserved_names() -> None:
+    """Other distributions may not use them; all other names are free."""
     with Engine() as engine:
         names = {str(each).partition(" ")[0] for each in distributions()}
         origins = engine._world.registry.origins
@@ -381,7 +379,7 @@ def test_our_own_distributions_use_the_names_that_are_kept_for_them() -> None:
     assert ours == {each for each in used if each[0] in FIRST_PARTY}
 
 
-def test_a_spec_that_changes_later_changes_nothing(site: Path) -> None:
+def test_later_spec_change_has_no_effect(site: Path) -> None:
     """The engine has a copy."""
     Published("acme-tools", f"{TOOLSET.format(group='acme', name='a')}\nspec = toolset.tools[0].spec\n").install(site)
 
@@ -397,8 +395,8 @@ def test_a_spec_that_changes_later_changes_nothing(site: Path) -> None:
 
 
 @pytest.mark.parametrize("api", [(1,), (1, 2, 3), [1, 0], (1, "0"), (True, 0), (-1, 0), "1.0", None], ids=repr)
-def test_a_version_of_the_runtime_is_two_whole_numbers(api: object) -> None:
-    """Whatever else is declared, is a SpecError where it is written."""
+def test_runtime_version_is_two_integers(api: object) -> None:
+    """Any other value is a SpecError in the declaration."""
     with pytest.raises(SpecError) as caught:
         Toolset("g", runtime_api=api)  # type: ignore[arg-type]
 
@@ -406,11 +404,11 @@ def test_a_version_of_the_runtime_is_two_whole_numbers(api: object) -> None:
     assert str(caught.value) == f"toolset: runtime_api must be two integers, such as (1, 0){got}"
 
 
-# Tools that plugins of the host bring
+# Tools of host plugins
 
 
 class Numbers:
-    """A plugin that brings a tool."""
+    """A plugin with a tool."""
 
     @hookimpl
     def neuroscript_toolsets(self) -> list[Toolset]:
@@ -419,8 +417,8 @@ class Numbers:
         return [numbers]
 
 
-def test_a_hosts_plugin_brings_tools_too() -> None:
-    """When it is given to the engine, and when it is added."""
+def test_host_plugin_provides_tools() -> None:
+    """This works for the constructor and for later registration."""
     with Engine(plugins="none", hooks=[Numbers()]) as engine:
         assert engine.call("numbers.one") == 1
     with Engine(plugins="none") as engine:
@@ -431,8 +429,8 @@ def test_a_hosts_plugin_brings_tools_too() -> None:
         assert engine.call("numbers.one") == 1
 
 
-def test_what_a_plugin_brings_is_added_with_its_hooks_or_not_at_all() -> None:
-    """A gate whose tools could not be added is not asked."""
+def test_tools_and_hooks_of_a_plugin_are_added_together_or_not_at_all() -> None:
+    """A guard whose tools could not be added is not asked."""
 
     class Gated(Numbers):
         @hookimpl
@@ -446,8 +444,8 @@ def test_what_a_plugin_brings_is_added_with_its_hooks_or_not_at_all() -> None:
         assert engine.call("numbers.one") == 1
 
 
-def test_two_threads_that_load_at_once_have_the_same_tools(site: Path) -> None:
-    """Two engines share nothing but the modules."""
+def test_concurrent_loads_give_the_same_tools(site: Path) -> None:
+    """Two engines share only the modules."""
     for each in HEALTHY:
         each.install(site)
     found: list[tuple[str, ...]] = []
@@ -466,8 +464,8 @@ def test_two_threads_that_load_at_once_have_the_same_tools(site: Path) -> None:
     assert len({*found}) == 1
 
 
-def test_loading_does_not_need_the_metadata_library(site: Path) -> None:
-    """It costs more than the engine."""
+def test_loading_does_not_import_the_metadata_library(site: Path) -> None:
+    """Importing it takes longer than creating the engine."""
     HEALTHY[0].install(site)
     code = (
         f"import sys; sys.path.insert(0, {str(site)!r})\nfrom neuroscript import Engine\n"
@@ -480,8 +478,8 @@ def test_loading_does_not_need_the_metadata_library(site: Path) -> None:
     assert (done.stdout, done.stderr) == ("good\n[]\n", "")
 
 
-def test_a_part_of_another_class_is_refused(site: Path) -> None:
-    """It could be something else each time that it is looked at."""
+def test_instance_of_a_spec_subclass_is_refused(site: Path) -> None:
+    """It could change between two reads."""
     code = (
         "import attrs\nfrom neuroscript import Toolset, ToolSpec\n"
         "@attrs.frozen\nclass Sly(ToolSpec): ...\n"

@@ -1,4 +1,4 @@
-"""Streams that are longer than any memory: 100,000 items here, 1,000,000 where the full counts are wanted."""
+"""Streams that exceed any memory: 100,000 items by default, 1,000,000 with the full counts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from neuroscript import Engine, ExecutionPolicy, FileAudit, Limits, MemoryAudit,
 
 ITEMS = 1_000_000 if ALL else 100_000
 CROSSING = 100_000 if ALL else 5_000
-"""How many of those that go from one thread to another, which takes fifty times as long."""
+"""The number of items passed between threads, which takes fifty times as long."""
 GROWS = 6 * 1024 * 1024
-"""How many bytes a process may grow between the first tenth of the items and the last; if all were kept, it were 20 MB."""
+"""The bytes a process may grow between the first tenth of the items and the last; storing all would take 20 MB."""
 
 PLUGIN = """
 from collections.abc import Iterator
@@ -51,13 +51,13 @@ def texts(most: int) -> Iterator[str]:
 
 @tools.tool(policy=ToolPolicy(effects=("pure",)))
 def plain(most: int) -> Iterator[str]:
-    """Give many."""
+    """Yield many items."""
     yield from texts(most)
 
 
 @tools.tool()
 async def awaited(most: int) -> AsyncIterator[str]:
-    """Give as many, as an async generator."""
+    """Yield as many, as an async generator."""
     try:
         for number in range(most):
             yield f"{number:200}"
@@ -70,7 +70,7 @@ def memory() -> int:
 
 
 def read(engine: Engine, name: str, given: int, most: int) -> tuple[int, int]:
-    """Read items, and return how many came, and by how much the process grew after the first tenth."""
+    """Read items, and return how many arrived and how much the process grew after the first tenth."""
     count = first = 0
     items = engine.stream(ToolCall(name, [given]))
     for _ in items:
@@ -84,7 +84,7 @@ def read(engine: Engine, name: str, given: int, most: int) -> tuple[int, int]:
 
 
 def aread(engine: Engine, name: str, given: int, most: int) -> tuple[int, int]:
-    """Do the same on a loop."""
+    """Do the same on an event loop."""
 
     async def reading() -> tuple[int, int]:
         count = first = 0
@@ -103,7 +103,7 @@ def aread(engine: Engine, name: str, given: int, most: int) -> tuple[int, int]:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    """An engine with all that keeps account of calls."""
+    """An engine with every kind of accounting."""
     closed.clear()
     audit = [MemoryAudit(), FileAudit(tmp_path / "trail")]
     policy = ExecutionPolicy(limits=Limits(calls=10, items=ITEMS, result_bytes=10**12))
@@ -118,13 +118,13 @@ WAYS = [
     pytest.param(aread, "long.plain", CROSSING, id="astream"),
     pytest.param(read, "long.awaited", CROSSING, id="stream of an async tool"),
 ]
-"""Who reads, what, and how many items of it."""
+"""The readers, the tools, and the numbers of items."""
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize(("read", "name", "items"), WAYS)
-def test_a_stream_passes_with_flat_memory(engine: Engine, read: Read, name: str, items: int) -> None:
-    """Audited, limited and counted, to its end."""
+def test_stream_has_constant_memory(engine: Engine, read: Read, name: str, items: int) -> None:
+    """It is audited, limited and counted to its end."""
     count, grown = read(engine, name, items, -1)
 
     assert (items, ["closed"]) == (count, closed)
@@ -132,16 +132,16 @@ def test_a_stream_passes_with_flat_memory(engine: Engine, read: Read, name: str,
 
 
 @pytest.mark.parametrize(("read", "name", "items"), WAYS)
-def test_a_stream_that_is_left_half_way_closes_its_tool(engine: Engine, read: Read, name: str, items: int) -> None:
-    """Before ``close`` or ``aclose`` has returned."""
+def test_closing_a_stream_early_ends_its_tool(engine: Engine, read: Read, name: str, items: int) -> None:
+    """The tool has ended when ``close`` or ``aclose`` returns."""
     count, _ = read(engine, name, items, items // 2)
 
     assert (items // 2, ["closed"]) == (count, closed)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
-def test_the_command_passes_a_stream_with_flat_memory(tmp_path: Path) -> None:
-    """Each tenth of the items is how large its process is."""
+def test_command_line_streams_with_constant_memory(tmp_path: Path) -> None:
+    """At each tenth of the items the tool reports the size of its process."""
     plugin = tmp_path / "long.py"
     plugin.write_text(PLUGIN)
 

@@ -1,4 +1,4 @@
-"""Which values of a call are secret, and what of it a person is shown."""
+"""Secret values of a call, and the masked form that a person sees."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ CASES: dict[str, tuple[tuple[ArgSpec, ...], bool, tuple[Any, ...], list[Any], di
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_person_is_shown_what_is_not_secret(name: str) -> None:
-    """What is yielded as secret is what is masked, no more and no less."""
+def test_person_sees_everything_that_is_not_secret(name: str) -> None:
+    """Exactly the values that are yielded as secret are masked."""
     args, variadic, values, secret, shown = CASES[name]
     spec = ToolSpec("t", "g", args, variadic=variadic)
 
@@ -73,8 +73,8 @@ def test_a_person_is_shown_what_is_not_secret(name: str) -> None:
     assert any(arg.holds_secret for arg in spec.args) == (name != "none")
 
 
-def test_what_is_shown_is_a_copy() -> None:
-    """Whoever is shown the arguments can not change those of the call."""
+def test_masked_arguments_are_a_copy() -> None:
+    """Code that shows the arguments cannot change those of the call."""
     login = ArgSpec("login", ArgType.MAP, keys=LOGIN, extra_keys=True)
     spec = ToolSpec("t", "g", (ArgSpec("a", ArgType.SLICE), login))
     values = ([[1]], {"user": "ada", "password": "x", "more": [1]})

@@ -1,4 +1,4 @@
-"""Tools that may give a stream: each call says by what it returns whether it is one."""
+"""Tools that may return a stream: the result of each call decides whether it is one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _no_events() -> None:
 
 
 def numbers(most: int) -> Iterator[Any]:
-    """Count up, and say that it has ended."""
+    """Count up, and record the end."""
     try:
         yield from range(most)
     finally:
@@ -56,7 +56,7 @@ def numbers(most: int) -> Iterator[Any]:
 
 
 async def anumbers(most: int) -> AsyncIterator[Any]:
-    """Do the same for a reader that awaits."""
+    """Do the same for an async reader."""
     try:
         for number in range(most):
             await asyncio.sleep(0)
@@ -80,18 +80,18 @@ KINDS: dict[str, Callable[[], Any]] = {
 
 
 def given(rt: Runtime, kind: str) -> Any:
-    """Give what a kind is."""
+    """Return the result of this kind."""
     return KINDS[kind]()
 
 
 async def agiven(rt: Runtime, kind: str) -> Any:
-    """Give the same, awaited."""
+    """Return the same from a coroutine."""
     await asyncio.sleep(0)
     return KINDS[kind]()
 
 
 def spec(name: str = "plain", **changes: Any) -> ToolSpec:
-    """Return the spec of a tool that may give a stream."""
+    """Return the spec of a tool that may return a stream."""
     return ToolSpec(name, "m", (ArgSpec("kind", ArgType.STRING),), **{"stream": "maybe", **changes})
 
 
@@ -124,10 +124,10 @@ GIVEN = [
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("kind", "called", "streamed"), GIVEN, ids=[each[0] for each in GIVEN])
-def test_an_iterator_is_a_stream_and_anything_else_is_the_result(
+def test_iterator_is_a_stream_and_other_results_are_one_result(
     engine: Engine, name: str, kind: str, called: Any, streamed: list[Any]
 ) -> None:
-    """By every door; a list is one result, and not the items of a stream."""
+    """Every entry point agrees; a list is one result and not a stream."""
     assert called == engine.call(name, (kind,)) == engine.call_named(name, {"kind": kind})
     assert called == engine.execute(ToolCall(name, {"kind": kind})).value
     assert called == asyncio.run(engine.acall(name, (kind,)))
@@ -135,8 +135,7 @@ def test_an_iterator_is_a_stream_and_anything_else_is_the_result(
     assert streamed == asyncio.run(gathered(engine.astream(name, (kind,))))
 
 
-def test_each_item_is_held_to_the_type_and_so_is_a_result() -> None:
-    """What one result may be, each item may be."""
+def test_items_and_single_results_have_the_declared_type() -> None:
     tools = Toolset("m")
     tools.add(spec(return_type=ArgType.INT), given)
     with Engine(plugins="none", toolsets=[tools]) as engine:
@@ -148,8 +147,8 @@ def test_each_item_is_held_to_the_type_and_so_is_a_result() -> None:
 
 
 @pytest.mark.parametrize("kind", ["generator", "async generator"])
-def test_a_stream_that_nobody_reads_any_more_is_closed(engine: Engine, kind: str) -> None:
-    """As every stream is."""
+def test_abandoned_stream_is_closed(engine: Engine, kind: str) -> None:
+    """This works as for every stream."""
     items = engine.stream("m.plain", (kind,))
     assert 0 == next(items)
     items.close()  # type: ignore[attr-defined]
@@ -157,8 +156,8 @@ def test_a_stream_that_nobody_reads_any_more_is_closed(engine: Engine, kind: str
     assert ["closed"] == EVENTS
 
 
-def test_limits_count_the_items_together() -> None:
-    """What a stream gives beyond them ends it."""
+def test_limits_apply_to_all_items_together() -> None:
+    """An item over the limit ends the stream."""
     policy = ExecutionPolicy(limits=Limits(result_bytes=20))
     with Engine(plugins="none", toolsets=[TOOLS], policy=policy) as engine:
         items = engine.stream("m.plain", ("generator",))
@@ -171,8 +170,8 @@ def test_limits_count_the_items_together() -> None:
     assert ["closed"] == EVENTS
 
 
-def test_a_failure_is_the_tools() -> None:
-    """Of a function, and of the iterator that it gave."""
+def test_failure_is_a_tool_failure() -> None:
+    """This covers the function and the iterator that it returns."""
 
     def failing(rt: Runtime, kind: str) -> Any:
         if kind == "now":
@@ -190,8 +189,8 @@ def test_a_failure_is_the_tools() -> None:
         assert 1 == next(items)
 
 
-def test_a_recording_has_what_the_call_gave(tmp_path: Path) -> None:
-    """One result as it is, and a stream as the list of its items."""
+def test_recording_contains_the_results_of_the_call(tmp_path: Path) -> None:
+    """A single result is stored as it is, and a stream as the list of its items."""
     from neuroscript.audit.recording import Recording
 
     path = tmp_path / "calls.jsonl"
@@ -203,15 +202,15 @@ def test_a_recording_has_what_the_call_gave(tmp_path: Path) -> None:
     assert [7, [0, 1, 2]] == [each for each in results if each is not None]
 
 
-def test_a_client_gets_the_result_or_the_list(engine: Engine) -> None:
-    """As `call` gives it."""
+def test_client_receives_the_result_or_the_list(engine: Engine) -> None:
+    """It returns what `call` returns."""
     assert [7, [0, 1, 2]] == [client(engine).m.plain("one"), client(engine).m.plain("generator")]
     assert [0, 1, 2] == asyncio.run(aclient(engine).m.plain("generator"))
 
 
 @pytest.mark.parametrize(("value", "got"), [("Maybe", ""), ("yes", ""), (1, ", not int"), (None, ", not None")])
-def test_no_other_word_is_taken(value: Any, got: str) -> None:
-    """It is said when the spec is made, and when it is read from data."""
+def test_invalid_stream_value_is_refused(value: Any, got: str) -> None:
+    """The error is raised when the spec is made or read from data."""
     with pytest.raises(SpecError) as caught:
         spec(stream=value)
     with pytest.raises(SpecError):
@@ -220,14 +219,14 @@ def test_no_other_word_is_taken(value: Any, got: str) -> None:
     assert f"m.plain: stream must be True, False or 'maybe'{got}" == str(caught.value)
 
 
-def test_the_word_survives_data_and_schema() -> None:
-    """A spec comes back as it was."""
+def test_stream_value_survives_data_and_schema() -> None:
+    """A spec is restored unchanged."""
     assert spec() == spec_from_data(json.loads(json.dumps(spec_to_data(spec()))))
     assert spec() == spec_from_schema("plain", json.loads(json.dumps(spec_to_schema(spec()))), group="m")
 
 
-def test_the_schema_of_the_result_has_both() -> None:
-    """One item, or the list of items; in MCP, where a result is an object, below a name."""
+def test_result_schema_allows_an_item_or_a_list() -> None:
+    """In MCP, where a result is an object, both are below a key."""
     both = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}
     made = spec(return_type=ArgType.INT, return_help="Numbers.")
 
@@ -235,8 +234,7 @@ def test_the_schema_of_the_result_has_both() -> None:
     assert {**both, "description": "Numbers."} == output_schema(made)["properties"]["result"]  # type: ignore[index]
 
 
-def test_it_is_shown_in_words_and_in_types() -> None:
-    """In a signature, in stubs and in Python."""
+def test_stream_value_is_shown_in_signatures_and_stubs() -> None:
     made = spec(return_type=ArgType.INT)
     tools = Toolset("m")
     handle = Handle(tools.add(made, given))

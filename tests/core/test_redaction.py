@@ -1,4 +1,4 @@
-"""Secrets in every form that a text can have, and what hides them: alone, in texts, in values and in errors."""
+"""Redaction of secrets in every encoded form: alone, in strings, in values and in errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from neuroscript.runtime.redaction import MARK, Redactor, secrets_in
 from neuroscript.runtime.secret_set import MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, SecretSet
 
 PASSWORD = "p\"ä's/<&>\\ +\n%{§}🔑=key"
-"""A secret with whatever is written in another way somewhere."""
+"""A secret with characters that encodings write differently."""
 
 
 def hiding(*values: str | bytes) -> Redactor:
@@ -60,23 +60,23 @@ def hiding(*values: str | bytes) -> Redactor:
 
 
 def hide(redactor: Redactor, value: Any) -> None:
-    """Hide what is secret in the argument of a call."""
+    """Register the secret argument of a call."""
     redactor.sets[0].add_recent(secrets_in(value))
 
 
 def lower_digits(quoted: str) -> str:
-    """Return what is quoted for a URL with lower-case hexadecimal digits."""
+    """Return the URL quoting with lowercase hexadecimal digits."""
     return "".join(f"%{each[:2].lower()}{each[2:]}" for each in f"%00{quoted}".split("%")[1:])[3:]
 
 
 def upper_digits(text: str) -> str:
-    """Return JSON whose escapes have upper-case digits."""
+    """Return JSON with uppercase digits in its escapes."""
     written = (json.dumps(each)[1:-1] for each in text)
     return "".join(each.upper().replace("\\U", "\\u") if each.startswith("\\u") else each for each in written)
 
 
 def based(shift: int, url_safe: bool) -> Callable[[str], str]:
-    """Return what writes a text in base64, so many bytes behind its begin."""
+    """Return a function that encodes a string in base64 after a prefix of *n* bytes."""
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     return lambda text: encode(b"?>!"[:shift] + text.encode()).decode()
 
@@ -114,7 +114,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "HEX": lambda text: text.encode().hex().upper(),
     "UTF-8 read as Latin-1": lambda text: text.encode().decode("latin-1"),
 }
-"""How texts are written; a part of a text is written as a part of what is written."""
+"""Encodings in which a part of a string is written as a part of the result."""
 
 QUOTED = {
     "JSON in repr": 2,
@@ -129,11 +129,11 @@ QUOTED = {
     "repr in ASCII": 1,
     "repr of bytes": 1,
 }
-"""How many characters there are around a text that is written so."""
+"""The number of surrounding characters, by encoding."""
 
 
 def core(name: str, text: str) -> str:
-    """Return what *text* is within a longer text that is written so."""
+    """Return the part of a longer encoded string that encodes *text*."""
     written = ENCODINGS[name](text)
     if name == "repr in JSON":
         return written[4:-2]
@@ -149,21 +149,21 @@ ANY_SECRET = some.one_of(
 )
 
 
-# The forms
+# Encoded forms
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("secret", ["correcthorse", PASSWORD, "a'quoted'one", 'a "quoted" one', "sk-live_0123~."])
 def test_each_form_is_hidden(name: str, secret: str) -> None:
-    """The whole of it, and nothing around it."""
+    """The complete form is hidden, and nothing around it."""
     around = f"<x>{core(name, secret)}(y)"
 
     assert hiding(secret).text(around) == f"<x>{MARK}(y)"
 
 
 @pytest.mark.parametrize("secret", ["-----BEGIN-----\nMIIa\n  MIIb\n-----END-----\n", b"first line\r\nsecond\n"])
-def test_a_secret_of_several_lines_is_hidden_where_they_are_made_one(secret: str | bytes) -> None:
-    """As errors are told; what would be too short then is left."""
+def test_multiline_secret_is_hidden_where_its_lines_are_joined(secret: str | bytes) -> None:
+    """Errors join lines; fragments that are too short remain."""
     text = secret if isinstance(secret, str) else secret.decode()
 
     assert hiding(secret).text(f"<{' '.join(text.split())}>") == f"<{MARK}>"
@@ -173,8 +173,8 @@ def test_a_secret_of_several_lines_is_hidden_where_they_are_made_one(secret: str
 @pytest.mark.parametrize("url_safe", [False, True])
 @pytest.mark.parametrize("shift", [0, 1, 2])
 @pytest.mark.parametrize("secret", ["secretkey", "secretkeys", "secretkeys!", "??>>??>>~~~~", "ÿÿÿÿÿÿ"])
-def test_base64_is_hidden_wherever_the_secret_begins(shift: int, url_safe: bool, secret: str) -> None:
-    """With padding and without; no character that has a bit of it is left."""
+def test_base64_is_hidden_at_every_offset(shift: int, url_safe: bool, secret: str) -> None:
+    """This holds with and without padding; no character with a bit of the secret remains."""
     written = based(shift, url_safe)(secret)
     left = {0: "", 1: "P", 2: "Pz"}[shift]
     in_a_url = quote(written, safe="")
@@ -185,8 +185,8 @@ def test_base64_is_hidden_wherever_the_secret_begins(shift: int, url_safe: bool,
 
 
 @given(secret=ANY_SECRET, before=ANY_TEXT, after=ANY_TEXT)
-def test_no_form_of_a_secret_is_left_wherever_it_stands(secret: str, before: str, after: str) -> None:
-    """For any secret in any surroundings, written together in any of the ways."""
+def test_no_form_of_a_secret_remains_in_any_context(secret: str, before: str, after: str) -> None:
+    """Any secret and context are encoded together in each way."""
     secrets = hiding(secret)
 
     for name, write in ENCODINGS.items():
@@ -196,10 +196,8 @@ def test_no_form_of_a_secret_is_left_wherever_it_stands(secret: str, before: str
 
 
 @given(secret=ANY_SECRET, before=some.binary(max_size=9), after=some.binary(max_size=9), url_safe=some.booleans())
-def test_no_base64_of_a_secret_is_left_wherever_it_stands(
-    secret: str, before: bytes, after: bytes, url_safe: bool
-) -> None:
-    """No run of what is left gives it back, from whichever character it is decoded."""
+def test_no_base64_of_a_secret_remains_in_any_context(secret: str, before: bytes, after: bytes, url_safe: bool) -> None:
+    """No substring of the output decodes to it, from any offset."""
     written = base64.b64encode(before + secret.encode() + after, b"-_" if url_safe else None).decode()
 
     parts = hiding(secret).text(written).split(MARK)
@@ -212,8 +210,8 @@ def test_no_base64_of_a_secret_is_left_wherever_it_stands(
 
 
 @given(some.lists(some.text('[]secrt"\\', min_size=6, max_size=12), min_size=1, max_size=4), some.text('[]secrt"\\'))
-def test_to_hide_twice_hides_nothing_more(values: list[str], text: str) -> None:
-    """Also where a secret looks like the mark, or the mark completes one; what is left between marks has none."""
+def test_redaction_is_idempotent(values: list[str], text: str) -> None:
+    """This includes secrets that resemble the mark or that the mark completes."""
     secrets = hiding(*values)
 
     once = secrets.text(text)
@@ -223,8 +221,8 @@ def test_to_hide_twice_hides_nothing_more(values: list[str], text: str) -> None:
 
 
 @given(some.text("ghijk [secret]\n\\", max_size=200))
-def test_a_text_without_secrets_is_the_very_same(text: str) -> None:
-    """And so is one that the mark stands in already."""
+def test_string_without_secrets_is_returned_unchanged(text: str) -> None:
+    """This includes strings that already contain the mark."""
     assert hiding("zq7!XK", PASSWORD, b"\xff\xfe\xfd\xfc\xfb\xfa").text(text) is text
 
 
@@ -255,8 +253,8 @@ def test_a_text_without_secrets_is_the_very_same(text: str) -> None:
         "escaped",
     ],
 )
-def test_secrets_that_meet_are_hidden_together(values: list[str], text: str, hidden: str) -> None:
-    """None leaves a rest of another."""
+def test_overlapping_secrets_are_hidden_together(values: list[str], text: str, hidden: str) -> None:
+    """No part of one remains next to another."""
     assert hiding(*values).text(text) == hidden
 
 
@@ -273,33 +271,33 @@ def test_secrets_that_meet_are_hidden_together(values: list[str], text: str, hid
     ids=["repr", "hex", "base64", "URL", "Latin-1", "JSON of a file's name"],
 )
 def test_bytes_are_secrets_too(write: Callable[[bytes], str]) -> None:
-    """Whether they are the bytes of a text or not."""
+    """They need not be valid UTF-8."""
     for data in (b"\x00\xff'\"\\key", "schlüssel".encode()):
         assert MARK in hiding(data).text(write(data))
     assert hiding("schlüssel".encode()).text("ein schlüssel") == f"ein {MARK}"
 
 
-def test_what_is_not_caught_is_as_the_documents_say() -> None:
-    """Another case, the other way round, split, packed, shorter: who wants to get round it can."""
+def test_known_limits_match_the_documentation() -> None:
+    """Changed case, reversal, splitting, compression and fragments are not detected: a tool can evade redaction."""
     text = "CORRECTHORSE esrohtcerroc correct horse correct\nhorse c,o,r,r,e,c,t,h,o,r,s,e correcthors"
 
     assert hiding("correcthorse").text(text) is text
 
 
-# What is kept
+# Retained secrets
 
 
 @pytest.mark.parametrize("value", ["", "five5", b"five5"])
-def test_a_short_secret_is_refused(value: str | bytes) -> None:
-    """It would hide half of what is said; the value is not in the error."""
+def test_short_secret_is_refused(value: str | bytes) -> None:
+    """It would hide parts of ordinary words; the error does not contain it."""
     with pytest.raises(ValueError) as caught:
         SecretSet().add(value)
 
     assert str(caught.value) == "a secret needs 6 characters or more: hiding a shorter one would hide much else"
 
 
-def test_a_secret_is_added_once() -> None:
-    """And whoever adds it is told."""
+def test_secret_is_added_once() -> None:
+    """The return value says whether it was new."""
     secrets = SecretSet()
     redactor = Redactor(secrets)
 
@@ -307,8 +305,8 @@ def test_a_secret_is_added_once() -> None:
     assert [secrets.add("canary"), secrets.add("canary"), redactor.is_empty] == [True, False, False]
 
 
-def test_where_there_is_nothing_to_hide_everything_is_passed_on() -> None:
-    """The very same objects."""
+def test_unchanged_objects_are_passed_through() -> None:
+    """Without a match the same objects are returned."""
     secrets, value, error = hiding(), ["canary"], ToolFailed("canary")
 
     assert secrets.text(value[0]) is value[0]
@@ -316,8 +314,8 @@ def test_where_there_is_nothing_to_hide_everything_is_passed_on() -> None:
     assert secrets.error(error) is error and error.text == "canary"
 
 
-def test_whatever_is_in_a_secret_argument_is_hidden() -> None:
-    """At any depth; short texts, truth values and keys that are words stand for nothing."""
+def test_everything_in_a_secret_argument_is_hidden() -> None:
+    """All levels count, except short strings, booleans and keys that are ordinary words."""
     secrets = hiding()
 
     hide(
@@ -333,16 +331,16 @@ def test_whatever_is_in_a_secret_argument_is_hidden() -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, 12345, "five5", [], {"authorization": "short"}])
-def test_an_argument_with_nothing_to_hide_changes_nothing(value: Any) -> None:
-    """There is still nothing to look for."""
+def test_argument_without_secrets_changes_nothing(value: Any) -> None:
+    """The redactor still has no forms to search for."""
     secrets = hiding()
     hide(secrets, value)
 
     assert secrets.is_empty
 
 
-def test_the_latest_secrets_of_calls_are_kept_and_the_hosts_always() -> None:
-    """The oldest gives way; one that is met again is not old."""
+def test_latest_call_secrets_and_all_host_secrets_are_retained() -> None:
+    """The oldest call secret is dropped first; using one again makes it recent."""
     secrets = hiding("of the host")
     for number in range(MAX_CALL_SECRETS):
         hide(secrets, f"canary-{number:04}")
@@ -352,8 +350,8 @@ def test_the_latest_secrets_of_calls_are_kept_and_the_hosts_always() -> None:
     assert text == f"{MARK}, canary-0001, {MARK}, {MARK}, {MARK}, {MARK}"
 
 
-def test_secrets_of_calls_have_no_more_text_than_they_may() -> None:
-    """The oldest gives way; of a single one that is too long the begin is hidden."""
+def test_total_size_of_call_secrets_is_limited() -> None:
+    """The oldest is dropped first; of a single secret that is too long, the start is hidden."""
     secrets = hiding()
     hide(secrets, "canary-1")
     hide(secrets, "x" * MAX_CALL_SECRET_CHARS + "canary-2")
@@ -362,8 +360,8 @@ def test_secrets_of_calls_have_no_more_text_than_they_may() -> None:
     assert secrets.text("x" * MAX_CALL_SECRET_CHARS + "canary-2") == f"{MARK}canary-2"
 
 
-def test_threads_hide_while_others_look() -> None:
-    """Whoever has hidden a value sees it no more, whatever others hide meanwhile."""
+def test_secret_is_hidden_while_other_threads_add_secrets() -> None:
+    """A thread never sees a value that it has added."""
     secrets = hiding()
     left: list[str] = []
 
@@ -389,8 +387,8 @@ def test_threads_hide_while_others_look() -> None:
 # Values
 
 
-def test_a_plain_value_is_redacted_at_any_depth() -> None:
-    """Texts, bytes and keys; the value itself is not touched."""
+def test_plain_value_is_redacted_at_any_depth() -> None:
+    """Strings, bytes and keys are redacted in a copy."""
     secrets = hiding("canary")
     value = {"canary": ["a canary", {"b": b"\xff canary"}], "n": 5, "t": ("x", "canary")}
 
@@ -400,7 +398,7 @@ def test_a_plain_value_is_redacted_at_any_depth() -> None:
     assert value["n"] == 5 and "canary" in value
 
 
-def test_keys_that_become_alike_stay_apart() -> None:
+def test_keys_that_become_equal_stay_distinct() -> None:
     """No value is lost."""
     secrets = hiding("canary1", "canary2", "canary3")
 
@@ -414,8 +412,8 @@ def test_keys_that_become_alike_stay_apart() -> None:
         lambda each: some.lists(each) | some.dictionaries(some.text("ghijk"), each),
     )
 )
-def test_a_plain_value_without_secrets_is_the_very_same(value: Any) -> None:
-    """No copy is made of it."""
+def test_plain_value_without_secrets_is_returned_unchanged(value: Any) -> None:
+    """No copy is made."""
     assert hiding(PASSWORD).plain(value) is value
 
 
@@ -423,7 +421,7 @@ def test_a_plain_value_without_secrets_is_the_very_same(value: Any) -> None:
 
 
 def errors() -> Iterator[tuple[Any, str]]:
-    """Yield an error of each kind that tells a secret wherever it can, and what it is to tell."""
+    """Yield an error of each kind that contains a secret in every field, with its expected redacted form."""
     problem = Problem("map['canary']", "arg.type", "one of canary", "canary", "such as canary")
     told = f"map['{MARK}']: expected one of {MARK}, got {MARK} (such as {MARK})"
     yield ToolFailed("a canary", tool="g.t", code="x.y", retry="later"), f"g.t: a {MARK}"
@@ -436,8 +434,8 @@ def errors() -> Iterator[tuple[Any, str]]:
 
 
 @pytest.mark.parametrize(("error", "told"), [*errors()], ids=lambda each: type(each).__name__)
-def test_an_error_tells_no_secret(error: Any, told: str) -> None:
-    """Neither in words nor as data; what a host decides by stays, and so do the error and its cause."""
+def test_error_contains_no_secret(error: Any, told: str) -> None:
+    """Its message and data are redacted; fields that hosts decide by, the error object and its cause stay."""
     cause = ValueError("canary")
     error.__cause__ = cause
     before = (error.code, error.retry, error.number, error.tool, getattr(error, "state", None))
@@ -451,26 +449,26 @@ def test_an_error_tells_no_secret(error: Any, told: str) -> None:
     assert str(pickle.loads(pickle.dumps(error))) == told
 
 
-def test_problems_that_nobody_has_looked_at_are_redacted_too() -> None:
-    """They are written out for it."""
+def test_lazy_problems_are_redacted_too() -> None:
+    """Redaction creates their list."""
     error = ArgumentError(lambda: [Problem("a", "arg.type", "int", "canary")], "g.t")
 
     assert str(hiding("canary").error(error)) == f"g.t: a: expected int, got {MARK}"
 
 
 def test_notes_of_an_error_are_redacted_too() -> None:
-    """They stand in its traceback."""
+    """A traceback shows them."""
     error = ToolFailed("failed")
     error.add_note("with canary")
 
     assert hiding("canary").error(error).__notes__ == [f"with {MARK}"]
 
 
-# The host
+# Host secrets
 
 
-def test_a_host_lends_no_short_secret() -> None:
-    """It says why, by the name; a value is not told."""
+def test_host_cannot_provide_a_short_secret() -> None:
+    """The error gives its name and not its value."""
     with pytest.raises(SpecError) as caught:
         Host(secrets={"pin": "12345", "key": "123456"})
 
@@ -492,10 +490,10 @@ def test_a_host_lends_no_short_secret() -> None:
         ("fs:read:NS_CANARY", False),
     ],
 )
-def test_an_environment_value_that_is_granted_by_name_is_a_secret(
+def test_environment_value_granted_by_name_is_a_secret(
     grant: str, hidden: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its exact name; also where a narrower policy does not grant it any more."""
+    """An exact name is required; the value stays secret under a narrower policy without that grant."""
     monkeypatch.setenv("NS_CANARY", "canary of the environment")
     monkeypatch.setenv("NS_SHORT", "short")
     policy = ExecutionPolicy(grants=[grant])
@@ -507,8 +505,8 @@ def test_an_environment_value_that_is_granted_by_name_is_a_secret(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an environment of bytes")
-def test_an_environment_value_that_is_no_unicode_is_a_secret_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the text that Python makes of it, and as its bytes."""
+def test_environment_value_that_is_not_unicode_is_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's string and the bytes are both hidden."""
     monkeypatch.setitem(os.environb, b"NS_CANARY", b"can\xffary")
     with Engine(plugins="none", policy=ExecutionPolicy(grants=["env:read:NS_CANARY"])) as engine:
         hidden = engine.secrets.plain(
@@ -535,8 +533,8 @@ def refusal(run: Callable[[], Any]) -> Any:
     return caught.value
 
 
-def test_what_a_hook_says_tells_no_secret() -> None:
-    """Its sentence may be read by a model."""
+def test_hook_messages_contain_no_secret() -> None:
+    """A model may read them."""
 
     class Talking:
         @hookimpl
@@ -553,8 +551,8 @@ def test_what_a_hook_says_tells_no_secret() -> None:
 @pytest.mark.parametrize(
     "kind", [ToolFailed, PolicyError, LimitError, LLMError, CallTimeout], ids=lambda kind: kind.__name__
 )
-def test_what_a_tool_raises_tells_no_secret_in_place_of_a_word(kind: Any) -> None:
-    """Of a code, of who can make the call succeed, of a tool: hosts decide by them, and audits keep them."""
+def test_tool_errors_contain_no_secret_in_a_code(kind: Any) -> None:
+    """This covers the code, the retry value and the tool name, which hosts and audit logs use."""
     words = (
         {"state": "canary_0123456789"}
         if kind is CallTimeout
@@ -572,8 +570,8 @@ def test_what_a_tool_raises_tells_no_secret_in_place_of_a_word(kind: Any) -> Non
     assert "canary_0123456789" not in f"{error!r} {vars(error)!r} {audit.records!r}"
 
 
-def test_a_tool_that_is_called_like_a_secret_keeps_its_name() -> None:
-    """It is no secret, for everybody sees it."""
+def test_tool_named_like_a_secret_keeps_its_name() -> None:
+    """Names of tools are public."""
     tools = Toolset("canary_0123456789")
     tools.add(ToolSpec("t", "canary_0123456789", return_type=ArgType.NIL), lambda rt: rt.require("fs:write:a"))
     engine = Engine(host=Host(secrets={"key": "canary_0123456789"}), toolsets=[tools], plugins="none")
@@ -586,8 +584,8 @@ SECRET = ArgSpec("key", ArgType.STRING, secret=True)
 
 @pytest.mark.parametrize("timeout", [None, 60.0], ids=["compiled", "steps"])
 @pytest.mark.parametrize("name", ["canary_0123456789", "the secret of this call"])
-def test_records_tell_no_secret_where_a_value_was_converted(name: str, timeout: float | None) -> None:
-    """The key of a map may be one: of the host, or that which the same call gives as a secret argument."""
+def test_records_of_repairs_contain_no_secret(name: str, timeout: float | None) -> None:
+    """A map key may be a secret of the host, or the value of a secret argument of the same call."""
     audit = MemoryAudit()
     engine = engine_of(lambda rt, *args: None, COUNTS, SECRET, policy=ToolPolicy(timeout=timeout), audit=audit)
 
@@ -599,8 +597,8 @@ def test_records_tell_no_secret_where_a_value_was_converted(name: str, timeout: 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
 @pytest.mark.parametrize("door", ["call_named", "acall_named", "stream", "execute"])
-def test_arguments_that_do_not_fit_tell_no_secret(door: str, watched: bool) -> None:
-    """The name of an unknown one may be one, through whatever door, whether anybody watches or not."""
+def test_argument_errors_contain_no_secret(door: str, watched: bool) -> None:
+    """The name of an unknown argument may be a secret, at every entry point, with or without observers."""
     engine = engine_of(lambda rt, counts: None, COUNTS, audit=[MemoryAudit()] * watched)
     given = {"counts": {}, "canary_0123456789": 1}
     doors: dict[str, Callable[[], Any]] = {
@@ -614,8 +612,8 @@ def test_arguments_that_do_not_fit_tell_no_secret(door: str, watched: bool) -> N
     assert str(error) == f"g.t: {MARK}: expected only counts, got an unknown name of type int"
 
 
-def test_what_would_become_of_a_call_tells_no_secret() -> None:
-    """Neither a name that is asked for, nor what is needed for a secret argument: nothing has hidden that so far."""
+def test_static_checks_show_no_secret() -> None:
+    """This covers requested names and needs for a secret argument that no call has registered yet."""
     path = ArgSpec("path", ArgType.STRING, secret=True)
     needing = ToolPolicy(capabilities=("fs:read:{path}",))
     engine = engine_of(lambda rt, path: None, path, policy=needing)
@@ -634,8 +632,8 @@ def test_what_would_become_of_a_call_tells_no_secret() -> None:
 
 
 @pytest.mark.parametrize("grants", [(), ("env:read:*",), ("env:read:NS_*",)])
-def test_without_secrets_nothing_is_loaded_for_them(grants: tuple[str, ...]) -> None:
-    """Neither in the engine nor in a call that prints and logs."""
+def test_redaction_modules_load_only_with_secrets(grants: tuple[str, ...]) -> None:
+    """An engine without secrets, and a call that prints and logs, do not load them."""
     code = f"""
 from neuroscript import Engine, ExecutionPolicy, ToolSpec, Toolset
 tools = Toolset("g")

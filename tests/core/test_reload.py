@@ -1,4 +1,4 @@
-"""Plugins of a host's own: files and packages, each by itself, loaded, unloaded and loaded anew while calls run."""
+"""Plugins of a host: files and packages that are loaded, unloaded and reloaded in isolation while calls run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def register(registrar):
 
 
 def write(package: Path, generation: int) -> Path:
-    """Write a package of three modules, each of one generation."""
+    """Write a package of three modules, all of one generation."""
     package.mkdir(exist_ok=True)
     (package / "__init__.py").write_text(FIRST.format(generation=generation))
     for name in ("second", "third"):
@@ -81,13 +81,13 @@ def engine() -> Iterator[Engine]:
 
 
 def modules() -> set[str]:
-    """Return the modules of plugins that the interpreter knows."""
+    """Return the plugin modules in ``sys.modules``."""
     gc.collect()
     return {name for name in sys.modules if name.startswith(PREFIX)}
 
 
 def one_file(path: Path, body: str = "1", name: str = "t") -> Path:
-    """Write a plugin of one file whose only tool gives the value of an expression."""
+    """Write a plugin of one file whose only tool returns the value of an expression."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(
         "from neuroscript import ToolSpec\n"
@@ -96,7 +96,7 @@ def one_file(path: Path, body: str = "1", name: str = "t") -> Path:
     return path
 
 
-# Under load
+# Reloading under load
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def one_file(path: Path, body: str = "1", name: str = "t") -> Path:
     [("p.both", None), ("p.late", None), ("p.nested", None), ("p.nested", Limits(calls=1_000_000))],
     ids=["at once", "late import", "nested", "nested and counted"],
 )
-def test_a_reload_under_load_loses_and_mixes_no_call(package: Path, tool: str, limits: Limits | None) -> None:
-    """8 threads make 10,000 calls while it is loaded anew 100 times; each result is of one generation alone."""
+def test_reload_under_load_loses_and_mixes_no_call(package: Path, tool: str, limits: Limits | None) -> None:
+    """8 threads make 10,000 calls during 100 reloads; each result comes from one generation."""
     engine = Engine(plugins="none", policy=ExecutionPolicy(limits=limits))
     engine.load_plugin(package)
     each, threads = 1_250, 8
@@ -138,8 +138,8 @@ def test_a_reload_under_load_loses_and_mixes_no_call(package: Path, tool: str, l
     assert [result for result in results if len(set(result)) != 1] == []
 
 
-def test_a_call_that_began_keeps_all_that_was_there(package: Path) -> None:
-    """Its functions, what it has not yet imported, and the other tools that it calls."""
+def test_running_call_keeps_its_generation(package: Path) -> None:
+    """It keeps its functions, lazy imports and the other tools that it calls."""
     begun, go = threading.Event(), threading.Event()
     host = Toolset("host")
     host.add(ToolSpec("wait", "host"), lambda rt: (begun.set(), go.wait(10))[1])
@@ -166,8 +166,8 @@ def test_a_call_that_began_keeps_all_that_was_there(package: Path) -> None:
             engine.call("p.held")
 
 
-def test_sessions_and_narrower_policies_forget_what_was_there(engine: Engine, tmp_path: Path) -> None:
-    """Also those that had called it before, by whatever spelling and whichever door."""
+def test_sessions_and_narrower_policies_use_the_new_generation(engine: Engine, tmp_path: Path) -> None:
+    """This includes callers that used the tool before, by any spelling and entry point."""
     path = one_file(tmp_path / "a.py", "1")
     engine.load_plugin(path)
     sessions = [engine, engine.session(), engine.session(policy=ExecutionPolicy(deny=("x.*",)))]
@@ -185,8 +185,8 @@ def test_sessions_and_narrower_policies_forget_what_was_there(engine: Engine, tm
     assert [way(session) for session in sessions for way in ways] == [2] * 12
 
 
-def test_a_watched_tool_is_told_with_its_new_definition(tmp_path: Path) -> None:
-    """The gate before it is another one then."""
+def test_observers_receive_the_new_definition(tmp_path: Path) -> None:
+    """The guard of the tool changes with it."""
     from neuroscript import MemoryAudit
 
     audit = MemoryAudit()
@@ -202,7 +202,7 @@ def test_a_watched_tool_is_told_with_its_new_definition(tmp_path: Path) -> None:
     assert first != second
 
 
-# Whole or not at all
+# Atomicity
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,8 @@ def test_a_watched_tool_is_told_with_its_new_definition(tmp_path: Path) -> None:
         (None, "no such Python file or package (a directory with __init__.py)"),
     ],
 )
-def test_a_reload_that_fails_leaves_the_old_tools(
-    engine: Engine, tmp_path: Path, text: str | None, reason: str
-) -> None:
-    """And says why; once it is mended it can be loaded anew."""
+def test_failed_reload_keeps_the_old_tools(engine: Engine, tmp_path: Path, text: str | None, reason: str) -> None:
+    """The error gives the reason; a fixed plugin can be reloaded."""
     path = one_file(tmp_path / "a.py", "1")
     engine.load_plugin(path)
     before = modules()
@@ -238,8 +236,8 @@ def test_a_reload_that_fails_leaves_the_old_tools(
     assert engine.call("p.t") == 2
 
 
-def test_a_reload_that_claims_a_name_leaves_the_old_tools(engine: Engine, tmp_path: Path) -> None:
-    """The name is that of another plugin."""
+def test_reload_with_a_name_conflict_keeps_the_old_tools(engine: Engine, tmp_path: Path) -> None:
+    """Another plugin has the name."""
     path, other = one_file(tmp_path / "a.py", "1"), one_file(tmp_path / "b.py", "2", "u")
     engine.load_plugin(path)
     engine.load_plugin(other)
@@ -255,11 +253,11 @@ def test_a_reload_that_claims_a_name_leaves_the_old_tools(engine: Engine, tmp_pa
     assert engine.call("p.u") == 3
 
 
-# Each by itself
+# Isolation
 
 
-def test_two_packages_of_one_name_do_not_meet(engine: Engine, tmp_path: Path) -> None:
-    """Each imports its own halves; neither is known under its own name."""
+def test_packages_with_the_same_name_are_isolated(engine: Engine, tmp_path: Path) -> None:
+    """Each imports its own modules, and neither is importable by its plain name."""
     for index, folder in enumerate(("a", "b")):
         (tmp_path / folder).mkdir()
         path = write(tmp_path / folder / "acme", index)
@@ -273,8 +271,8 @@ def test_two_packages_of_one_name_do_not_meet(engine: Engine, tmp_path: Path) ->
     assert {name.count(".") for name in modules()} == {0, 1}
 
 
-def test_a_package_reads_the_files_beside_it(engine: Engine, tmp_path: Path) -> None:
-    """By its own path, or as resources."""
+def test_package_reads_its_data_files(engine: Engine, tmp_path: Path) -> None:
+    """Both ``__file__`` and importlib resources work."""
     package = tmp_path / "with-data"
     package.mkdir()
     (package / "data.txt").write_text("found")
@@ -288,11 +286,11 @@ def test_a_package_reads_the_files_beside_it(engine: Engine, tmp_path: Path) -> 
     assert engine.call("p.t") == ["found", "found"]
 
 
-# Which one is meant
+# Selection
 
 
-def test_a_plugin_is_unloaded_by_its_origin_its_path_or_itself(engine: Engine, tmp_path: Path) -> None:
-    """The origin is what `load_plugin` returned; two of one class have different ones."""
+def test_plugin_is_unloaded_by_origin_path_or_object(engine: Engine, tmp_path: Path) -> None:
+    """`load_plugin` returns the origin; two plugins of one class have different origins."""
 
     class Plugin:
         def __init__(self, name: str) -> None:
@@ -319,8 +317,8 @@ def test_a_plugin_is_unloaded_by_its_origin_its_path_or_itself(engine: Engine, t
     assert [*engine.tools] == ["p.c"]
 
 
-def test_what_was_not_loaded_can_not_be_unloaded(engine: Engine, tmp_path: Path) -> None:
-    """Nor loaded anew; tools that the host registered itself are none of them."""
+def test_unknown_plugin_cannot_be_unloaded(engine: Engine, tmp_path: Path) -> None:
+    """It cannot be reloaded either; tools that the host registered itself do not count as a plugin."""
     path = one_file(tmp_path / "a.py")
     for way in (engine.unload_plugin, engine.reload_plugin):
         for plugin in (path, "host", object()):
@@ -331,8 +329,8 @@ def test_what_was_not_loaded_can_not_be_unloaded(engine: Engine, tmp_path: Path)
         engine.load_plugin(str(path))
 
 
-def test_a_directory_of_plugins_is_loaded_and_a_broken_one_is_named(engine: Engine, tmp_path: Path) -> None:
-    """In the order of names; what is no plugin is left alone."""
+def test_directory_of_plugins_is_loaded_and_faults_are_reported(engine: Engine, tmp_path: Path) -> None:
+    """Plugins load in order of their names, and other files are ignored."""
     write(tmp_path / "package", 5)
     one_file(tmp_path / "z.py", "1", "z")
     one_file(tmp_path / "twice.py", "2", "both")

@@ -1,4 +1,4 @@
-"""What a refusal says to the host: the grant that is missing, as narrow as it can be, and never to a model."""
+"""Remedies of refusals: the narrowest missing grant, shown to the host and never to a model."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def refusal(name: str, *args: Any, **policy: Any) -> PolicyError:
         ("t.open", ["it's"], "needs door:open", ["door:open:it's"]),
     ],
 )  # fmt: skip
-def test_a_refusal_names_the_narrowest_grants(name: str, args: list[str], text: str, needs: list[str]) -> None:
-    """All that are missing at once; with exactly these the call runs, and one that differs by a letter does not."""
+def test_refusal_gives_the_narrowest_grants(name: str, args: list[str], text: str, needs: list[str]) -> None:
+    """It lists every missing grant; exactly these permit the call, and a grant that differs by a letter does not."""
     error = refusal(name, *args)
 
     assert str(error) == f"{name}: {text}"
@@ -92,8 +92,8 @@ def test_a_refusal_names_the_narrowest_grants(name: str, args: list[str], text: 
         assert (error.code, error.retry) == ("policy.capability", "host")
 
 
-def test_a_need_of_a_whole_resource_is_granted_as_a_whole() -> None:
-    """There is no narrower grant for it."""
+def test_need_for_a_whole_resource_suggests_the_whole_resource() -> None:
+    """No narrower grant is sufficient."""
     error = refusal("t.ask")
 
     assert (str(error), error.needs, error.grants) == ("t.ask: needs model:use", ("model:use",), ("model:use:*",))
@@ -101,8 +101,8 @@ def test_a_need_of_a_whole_resource_is_granted_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("value", ["https://example.com/a", "a,b", "a:b", "{x}", "[x]", "a\\b", "**", "é"])
-def test_a_suggested_grant_covers_the_call_and_nothing_else(value: str) -> None:
-    """Whatever characters the value has: it is one literal scope."""
+def test_suggested_grant_covers_only_the_call(value: str) -> None:
+    """Special characters of the value are escaped into one literal scope."""
     error = refusal("t.open", value)
 
     (grant,) = error.grants
@@ -126,7 +126,7 @@ def test_a_suggested_grant_covers_the_call_and_nothing_else(value: str) -> None:
     ],
     ids=["long", "control characters", "URL", "query", "user", "short secret", "secret"],
 )
-def test_what_must_not_be_shown_is_left_out_and_no_grant_is_suggested(name: str, args: list[str], remedy: str) -> None:
+def test_hidden_scopes_are_omitted_and_suggest_no_grant(name: str, args: list[str], remedy: str) -> None:
     """A scope is cut to 64 characters and escaped; secrets, user info and queries are never shown."""
     error = refusal(name, *args)
 
@@ -135,8 +135,8 @@ def test_what_must_not_be_shown_is_left_out_and_no_grant_is_suggested(name: str,
 
 @pytest.mark.parametrize("word", ["hunter22", "a/hunter22", f"{'x' * 60}hunter22", "hunter%32%32?"])
 @pytest.mark.parametrize("name", ["t.open", "t.read", "t.requires"])
-def test_a_need_that_holds_another_secret_is_shown_without_its_scope(name: str, word: str) -> None:
-    """A grant of what stands there instead would permit something else; a scope is redacted before it is cut."""
+def test_need_with_another_secret_is_shown_without_its_scope(name: str, word: str) -> None:
+    """A grant of the redacted scope would permit something else; redaction happens before the scope is cut."""
     secret = "hunter22" if "%" not in word else "hunter%32%32"
     grants = [f"door:open:{secret}-x"]
     with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=grants)) as engine:
@@ -152,8 +152,8 @@ def test_a_need_that_holds_another_secret_is_shown_without_its_scope(name: str, 
         assert (decision.needs, decision.grants, decision.remedy) == ((need,), (), f"{name}: needs {need}")
 
 
-def test_the_log_suggests_no_grant_for_a_scope_that_is_redacted_there_alone() -> None:
-    """A PIN of the host is hidden in the log, and not in a session that may not read it."""
+def test_log_suggests_no_grant_for_a_scope_that_only_it_redacts() -> None:
+    """A PIN of the host is hidden in the log, but not in a session that may not read it."""
     log, logger = io.StringIO(), logging.getLogger("neuroscript.test.remedy.pin")
     logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
     logger.setLevel(logging.INFO)
@@ -165,15 +165,15 @@ def test_the_log_suggests_no_grant_for_a_scope_that_is_redacted_there_alone() ->
     assert log.getvalue() == "t.open: needs door:open:[secret]\n"
 
 
-def test_a_path_that_leaves_the_sandbox_has_no_remedy() -> None:
+def test_path_outside_the_sandbox_has_no_remedy() -> None:
     """Only the model can change it."""
     error = refusal("t.read", "../etc/passwd")
 
     assert (error.retry, error.remedy, error.grants) == ("model", "", ())
 
 
-def test_a_tool_that_does_not_declare_what_it_needs_is_named() -> None:
-    """No grant helps: the call itself, or the tool that makes it, has to declare the capability."""
+def test_tool_with_an_undeclared_need_is_reported() -> None:
+    """A grant does not help: the tool, or the tool that calls it, must declare the capability."""
     granted = {"grants": ["door:open:*", "net:read:*"]}
 
     own, outer = refusal("t.requires", "x", **granted), refusal("t.outer", "https://example.com", **granted)
@@ -188,7 +188,7 @@ def test_a_tool_that_does_not_declare_what_it_needs_is_named() -> None:
     assert (own.grants, outer.grants) == ((), ())
 
 
-def test_a_narrower_layer_of_the_policy_asks_for_the_same_grant() -> None:
+def test_narrower_policy_layer_suggests_the_same_grant() -> None:
     policy = ExecutionPolicy(grants=["net:read:*"]).narrowed(grants=["net:read:a.com"])
     with Engine(toolsets=[tools()], plugins="none", policy=policy) as engine:
         error = engine.execute(ToolCall("t.get", ["https://b.com"])).error
@@ -205,13 +205,13 @@ def test_a_narrower_layer_of_the_policy_asks_for_the_same_grant() -> None:
         ("t.ask", {"allow": ["u.*"]}, "policy.not_allowed", "t.ask: no pattern of allow matches it; add 't.ask' to allow"),
     ],
 )  # fmt: skip
-def test_every_refusal_as_a_whole_has_a_remedy(name: str, policy: Any, code: str, remedy: str) -> None:
+def test_every_complete_refusal_has_a_remedy(name: str, policy: Any, code: str, remedy: str) -> None:
     error = refusal(name, **policy)
 
     assert (error.code, error.retry, error.remedy) == (code, "host", remedy)
 
 
-def test_a_tool_whose_plugin_cannot_be_loaded_says_why_to_the_host_alone() -> None:
+def test_import_failure_is_explained_to_the_host_only() -> None:
     error = failure(
         "acme.x", PluginError("acme 1.0", "cannot be loaded: RuntimeError: set ACME_KEY", code="plugin.import")
     )
@@ -220,10 +220,10 @@ def test_a_tool_whose_plugin_cannot_be_loaded_says_why_to_the_host_alone() -> No
     assert error.remedy == "acme.x: cannot be loaded: acme 1.0: cannot be loaded: RuntimeError: set ACME_KEY"
 
 
-# Who sees it
+# Audience
 
 
-def test_a_decision_has_the_remedy_of_the_refusal() -> None:
+def test_decision_contains_the_remedy_of_the_refusal() -> None:
     with Engine(toolsets=[tools()], plugins="none") as engine:
         call = ToolCall("t.get", ["https://example.com"])
         (decision,) = engine.check([call])
@@ -234,7 +234,7 @@ def test_a_decision_has_the_remedy_of_the_refusal() -> None:
     assert decision.text == "needs net:read"
 
 
-def test_a_decision_shows_no_secret() -> None:
+def test_decision_shows_no_secret() -> None:
     with Engine(toolsets=[tools()], plugins="none") as engine:
         (decision,) = engine.check([ToolCall("t.login", ["4711", "x"])])
 
@@ -242,8 +242,8 @@ def test_a_decision_shows_no_secret() -> None:
 
 
 @pytest.mark.parametrize("name", ["t.requires", "t.declares", "t.outer"])
-def test_a_refusal_while_a_tool_runs_is_logged_once(name: str) -> None:
-    """As one before it runs, also where another tool asks for it."""
+def test_refusal_inside_a_tool_is_logged_once(name: str) -> None:
+    """It is logged like one before the tool runs, including nested calls."""
     log, logger = io.StringIO(), logging.getLogger("neuroscript.test.remedy.running")
     logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
     logger.setLevel(logging.INFO)
@@ -253,7 +253,7 @@ def test_a_refusal_while_a_tool_runs_is_logged_once(name: str) -> None:
     assert error is not None and log.getvalue() == f"{error.remedy}\n"
 
 
-def test_log_and_audit_show_what_to_grant(tmp_path: Path) -> None:
+def test_log_and_audit_log_show_the_missing_grant(tmp_path: Path) -> None:
     log = io.StringIO()
     logger = logging.getLogger("neuroscript.test.remedy")
     logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
@@ -271,8 +271,8 @@ def test_log_and_audit_show_what_to_grant(tmp_path: Path) -> None:
     assert "token=1" not in audit.read_text()
 
 
-def test_records_of_calls_that_run_show_no_scope_but_paths(tmp_path: Path) -> None:
-    """Only a refusal needs it."""
+def test_records_of_successful_calls_show_no_scopes_but_paths(tmp_path: Path) -> None:
+    """Only a refusal needs the scopes."""
     with Engine(
         toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["*:*:*"]), audit=FileAudit(tmp_path / "a")
     ) as engine:
@@ -282,7 +282,7 @@ def test_records_of_calls_that_run_show_no_scope_but_paths(tmp_path: Path) -> No
 
 
 def test_no_model_sees_a_remedy() -> None:
-    """Neither as data, nor in a conversation, nor from a server."""
+    """Results, conversations and server responses do not contain it."""
     heard: list[Any] = []
 
     class Model:
@@ -310,6 +310,6 @@ def test_errors_without_a_remedy_have_an_empty_one() -> None:
     assert (PolicyError("text").remedy, PolicyError("text").grants, PolicyError("text").needs) == ("", (), ())
 
 
-def test_a_runtime_check_of_what_is_declared_passes() -> None:
+def test_runtime_check_of_a_declared_need_succeeds() -> None:
     with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["door:open:x"])) as engine:
         assert engine.call("t.declares", ["x"]) is None

@@ -1,4 +1,4 @@
-"""The sessions in which a secret is hidden: where it may be known, and in no other that could guess it."""
+"""The sessions in which a secret is hidden: those that may know it, and none that could use redaction to guess it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from neuroscript.runtime.secret_set import MAX_CALL_SECRETS, SecretSet
 
 PIN = "482913"
 LONG = "kL9-x2Qm7/vT4pZ0"
-"""16 characters of several classes: nobody finds it by trying values."""
+"""16 characters of several classes, which cannot be guessed."""
 
 GUESSES = " ".join(str(number) for number in range(482_000, 484_000))
 """Candidates for the PIN; the tests that send all of them send 900,000."""
@@ -51,7 +51,7 @@ FILES = ToolPolicy(capabilities=("fs:read:**", "fs:write:**"))
 
 
 def tools() -> Toolset:
-    """Return tools that repeat what they are sent, in every way in which a value may come back."""
+    """Return tools that echo their input in every way that a value can return."""
     found = Toolset("t")
 
     def add(name: str, func: Callable[..., Any], *args: ArgSpec, policy: ToolPolicy | None = None) -> None:
@@ -90,7 +90,7 @@ def tools() -> Toolset:
 
 
 class Repeating(LLM):
-    """A model that says what it is told."""
+    """A model with scripted replies."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -119,13 +119,13 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def told(session: Session, name: str, *args: Any) -> str:
-    """Return everything that a model learns of a call, as JSON."""
+    """Return everything that a model learns about a call, as JSON."""
     result = session.execute(ToolCall(name, list(args)))
     return json.dumps([result.value, str(result.error), [each.where for each in result.repairs]])
 
 
 def logged(name: str) -> tuple[io.StringIO, logging.Logger]:
-    """Return a logger and the text that it writes."""
+    """Return a logger and its output."""
     log = io.StringIO()
     logger = logging.getLogger(name)
     logger.handlers, logger.propagate = [logging.StreamHandler(log)], False
@@ -134,7 +134,7 @@ def logged(name: str) -> tuple[io.StringIO, logging.Logger]:
 
 
 WAYS = ("t.echo", "t.nested", "t.fails", "t.variable", "t.file", "t.model")
-"""The tools that give a value back to whoever sent it."""
+"""The tools that return a value to the session that sent it."""
 
 
 # Host secrets
@@ -159,19 +159,19 @@ WAYS = ("t.echo", "t.nested", "t.fails", "t.variable", "t.file", "t.model")
         (f"{'7' * 30}\n", True),
     ],
 )
-def test_a_secret_can_be_guessed_if_it_is_short_or_of_one_character_class(secret: str | bytes, guessable: bool) -> None:
+def test_secret_can_be_guessed_if_it_is_short_or_has_one_character_class(secret: str | bytes, guessable: bool) -> None:
     assert is_guessable(secret) is guessable
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_list_of_guesses_does_not_show_the_hosts_pin(engine: Engine, way: str) -> None:
-    """Whoever may not read it gets every candidate back as it was sent."""
+def test_list_of_guesses_does_not_reveal_the_host_pin(engine: Engine, way: str) -> None:
+    """A session that may not read the PIN gets every candidate back unchanged."""
     with engine.session(policy=WITHOUT) as caller:
         assert MARK not in told(caller, way, GUESSES)
 
 
-def test_all_six_digit_numbers_do_not_show_the_hosts_pin(engine: Engine) -> None:
-    """In one call, as one string and as a list."""
+def test_all_six_digit_numbers_do_not_reveal_the_host_pin(engine: Engine) -> None:
+    """One call sends them, as a string and as a list."""
     numbers = list(map(str, range(100_000, 1_000_000, 7)))
     assert PIN in [*numbers, PIN]
     with engine.session(policy=WITHOUT) as caller:
@@ -180,13 +180,13 @@ def test_all_six_digit_numbers_do_not_show_the_hosts_pin(engine: Engine) -> None
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_hosts_pin_is_hidden_from_a_session_that_may_read_it(engine: Engine, way: str) -> None:
-    """There is nothing to guess there, and a tool that repeats it by accident does no harm."""
+def test_host_pin_is_hidden_from_a_session_that_may_read_it(engine: Engine, way: str) -> None:
+    """That session need not guess, and redaction prevents accidental leaks."""
     with engine.session() as caller:
         assert PIN not in told(caller, way, f"the PIN is {PIN}.")
 
 
-def test_a_session_that_has_received_the_pin_hides_it_under_a_narrower_policy_too(engine: Engine) -> None:
+def test_session_that_received_the_pin_hides_it_under_a_narrower_policy(engine: Engine) -> None:
     """The caller is the same."""
     with engine.session() as caller:
         caller.call("t.lent", ["pin"])
@@ -198,16 +198,14 @@ def test_a_session_that_has_received_the_pin_hides_it_under_a_narrower_policy_to
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_long_mixed_secret_is_hidden_from_every_session(engine: Engine, way: str) -> None:
-    """Nobody can guess it, so hiding it shows nothing."""
+def test_long_mixed_secret_is_hidden_from_every_session(engine: Engine, way: str) -> None:
+    """It cannot be guessed, so hiding it reveals nothing."""
     for caller in (engine, engine.session(), engine.session(policy=WITHOUT)):
         assert LONG not in told(caller, way, f"the key is {LONG}.")
 
 
-def test_an_environment_variable_is_hidden_where_it_may_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An ordinary word in it does not vanish from what other sessions say."""
+def test_environment_variable_is_hidden_where_it_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ordinary word as its value stays visible in other sessions."""
     monkeypatch.setenv("NS_STAGE", "production")
     policy = ExecutionPolicy(grants=["env:read:NS_STAGE"])
     with Engine(policy=policy, toolsets=[tools()], plugins="none") as engine:
@@ -217,8 +215,8 @@ def test_an_environment_variable_is_hidden_where_it_may_be_read(
         assert told(other, "t.echo", "in production") == json.dumps(["in production", "None", []])
 
 
-def test_a_secret_that_the_host_injects_is_hidden_from_sessions_that_call_the_tool(tmp_path: Path) -> None:
-    """It has been received there, and nowhere else."""
+def test_injected_secret_is_hidden_from_sessions_that_call_the_tool(tmp_path: Path) -> None:
+    """Only these sessions can receive it."""
     base = tools()
     injected = base.filtered("t.login").prefixed("u").injecting("u.t.login", password=Value(PIN))
     with Engine(toolsets=[base, injected], plugins="none") as engine:
@@ -231,15 +229,13 @@ def test_a_secret_that_the_host_injects_is_hidden_from_sessions_that_call_the_to
         assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
 
 
-# Secrets of callers
+# Caller secrets
 
 
 @pytest.mark.parametrize("password", [PIN, LONG], ids=["pin", "long"])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_secret_argument_is_hidden_from_the_session_that_sent_it_alone(
-    engine: Engine, way: str, password: str
-) -> None:
-    """No other session finds out which of its guesses it is, and none loses words that it wants to say."""
+def test_secret_argument_is_hidden_only_from_its_session(engine: Engine, way: str, password: str) -> None:
+    """Other sessions cannot test guesses against it, and they lose no words of their own."""
     password = password[::-1]
     text = f"{GUESSES} {password} {GUESSES}"
     with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
@@ -250,16 +246,16 @@ def test_a_secret_argument_is_hidden_from_the_session_that_sent_it_alone(
         assert MARK not in told(engine, way, text.replace(PIN, "-"))
 
 
-def test_a_secret_argument_is_hidden_although_the_same_call_sent_it(engine: Engine) -> None:
-    """There is no exception for what the caller wrote itself."""
+def test_secret_argument_is_hidden_even_in_the_call_that_sent_it(engine: Engine) -> None:
+    """Values that the caller wrote itself are no exception."""
     with engine.session() as caller:
         caller.call("t.login", ["hunter22"])
 
         assert told(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
 
 
-def test_a_secret_argument_is_hidden_from_sessions_narrowed_from_the_one_that_sent_it(engine: Engine) -> None:
-    """In both directions: they are one caller."""
+def test_secret_argument_is_hidden_from_narrowed_sessions_of_its_sender(engine: Engine) -> None:
+    """This works in both directions, because they belong to one caller."""
     with engine.session() as caller:
         within = caller.narrowed(WITHOUT)
         within.call("t.login", ["hunter22"])
@@ -269,8 +265,8 @@ def test_a_secret_argument_is_hidden_from_sessions_narrowed_from_the_one_that_se
         assert told(within, "t.echo", "hunter22 hunter33") == json.dumps([f"{MARK} {MARK}", "None", []])
 
 
-def test_a_secret_sent_to_the_engine_itself_is_hidden_from_its_sessions(engine: Engine) -> None:
-    """They are its child sessions, those that exist already too."""
+def test_secret_sent_to_the_engine_is_hidden_from_its_sessions(engine: Engine) -> None:
+    """Existing sessions are included, because all sessions are children of the engine."""
     before = engine.session(policy=WITHOUT)
     engine.call("t.login", ["hunter22"])
 
@@ -278,8 +274,8 @@ def test_a_secret_sent_to_the_engine_itself_is_hidden_from_its_sessions(engine: 
     assert told(engine.session(), "t.echo", "hunter22") == json.dumps([MARK, "None", []])
 
 
-def test_a_secret_answer_is_hidden_from_the_session_that_was_asked_alone(engine: Engine) -> None:
-    """As an argument is."""
+def test_secret_answer_is_hidden_only_from_the_session_that_was_asked(engine: Engine) -> None:
+    """It is treated like a secret argument."""
     with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
         caller.call("t.asks")
 
@@ -287,8 +283,8 @@ def test_a_secret_answer_is_hidden_from_the_session_that_was_asked_alone(engine:
         assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
 
 
-def test_streams_prompts_lines_and_models_hide_what_their_session_hides(tmp_path: Path) -> None:
-    """Each session has its own output here, as a server gives to each client."""
+def test_all_outputs_of_a_session_hide_its_secrets(tmp_path: Path) -> None:
+    """This covers streams, prompts, printed lines and models; each session has its own output."""
     model = Repeating()
     pages = [io.StringIO(), io.StringIO()]
     with Engine(host=Host(llm=model), toolsets=[tools()], plugins="none", policy=WITHOUT) as engine:
@@ -304,8 +300,8 @@ def test_streams_prompts_lines_and_models_hide_what_their_session_hides(tmp_path
     assert streamed == [[MARK], ["hunter22"]]
 
 
-def test_one_session_does_not_make_another_forget_its_secrets(engine: Engine) -> None:
-    """However many it sends."""
+def test_session_does_not_displace_secrets_of_another(engine: Engine) -> None:
+    """The number of secrets that it sends does not matter."""
     with engine.session() as caller, engine.session() as flooding:
         caller.call("t.login", ["hunter22"])
         for number in range(1_100):
@@ -316,8 +312,8 @@ def test_one_session_does_not_make_another_forget_its_secrets(engine: Engine) ->
 
 @pytest.mark.parametrize("source", [Value(PIN), Resolver(lambda context: PIN)], ids=["value", "resolver"])
 @pytest.mark.parametrize("secret", [PIN, LONG])
-def test_secrets_that_are_sent_do_not_displace_those_that_the_host_injects(source: Any, secret: str) -> None:
-    """Neither in the session, nor in others, nor in the log, whoever sends as many as are retained."""
+def test_sent_secrets_do_not_displace_injected_secrets(source: Any, secret: str) -> None:
+    """This holds in the session, in other sessions and in the log, up to the maximum number of retained secrets."""
     log, logger = logged("neuroscript.test.displaced")
     source = Value(secret) if isinstance(source, Value) else Resolver(lambda context: secret)
     found = tools().injecting("t.login", password=source)
@@ -336,8 +332,8 @@ def test_secrets_that_are_sent_do_not_displace_those_that_the_host_injects(sourc
     assert log.getvalue() == f"{MARK}\n"
 
 
-def test_a_session_that_sends_many_secrets_shows_none_of_another_in_the_log() -> None:
-    """Each session displaces its own secrets first, even those that another one has sent before it."""
+def test_session_with_many_secrets_reveals_none_of_another_in_the_log() -> None:
+    """Each session displaces its own secrets first, even those that another session sent before."""
     log, logger = logged("neuroscript.test.fair")
     with (
         Engine(host=Host(logger=logger), toolsets=[tools()], plugins="none") as engine,
@@ -353,8 +349,8 @@ def test_a_session_that_sends_many_secrets_shows_none_of_another_in_the_log() ->
     assert log.getvalue() == f"{MARK}\n"
 
 
-def test_one_more_secret_costs_little_where_many_are_known() -> None:
-    """A session with many secrets does not slow down its own calls, or the log of all, with each further one."""
+def test_adding_a_secret_is_cheap_when_many_are_known() -> None:
+    """A session with many secrets does not slow down its calls or the shared log with each new one."""
     known, fresh = SecretSet(), SecretSet()
     known.add_recent(f"flood-{number:04}-secret" for number in range(MAX_CALL_SECRETS))
     for secrets in (known, fresh):
@@ -369,8 +365,8 @@ def test_one_more_secret_costs_little_where_many_are_known() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_is_added_and_displaced_the_latest_secrets_are_hidden(seed: int) -> None:
-    """Those that are permanent too, after any order of searches in between."""
+def test_latest_secrets_are_hidden_after_any_additions_and_removals(seed: int) -> None:
+    """This includes permanent secrets, with searches at any point in between."""
     draw, secrets = random.Random(seed), SecretSet()
     redactor, permanent, recent = Redactor(secrets), set[str](), dict[str, None]()
     for number in range(400):
@@ -388,11 +384,11 @@ def test_whatever_is_added_and_displaced_the_latest_secrets_are_hidden(seed: int
     assert redactor.text("canary-9999") == "canary-9999"
 
 
-# What the host keeps of all sessions
+# Records of all sessions
 
 
 def test_audit_log_and_recording_hide_every_known_secret(tmp_path: Path) -> None:
-    """Whichever session knows it, and whichever says it."""
+    """It does not matter which session knows the secret or outputs it."""
     audit, recording = tmp_path / "audit.jsonl", tmp_path / "recording.jsonl"
     log, logger = logged("neuroscript.test.engine")
     host = Host(logger=logger, secrets={"pin": PIN, "key": LONG})
@@ -419,8 +415,8 @@ def test_audit_log_and_recording_hide_every_known_secret(tmp_path: Path) -> None
     assert [word for word in ("hunter22", PIN, LONG) if word in kept] == []
 
 
-def test_a_resumed_call_that_no_longer_fits_shows_no_secret(engine: Engine) -> None:
-    """Its arguments are bound anew, before its answer counts."""
+def test_invalid_resumed_call_shows_no_secret(engine: Engine) -> None:
+    """Its arguments are bound again before its answer counts."""
     pending = PendingApproval(ToolCall("t.echo", {LONG: 1}), "fingerprint", "policy", engine.id, "digest")
     result = engine.resume(pending, Approval.approve())
 
@@ -430,7 +426,7 @@ def test_a_resumed_call_that_no_longer_fits_shows_no_secret(engine: Engine) -> N
     )
 
 
-def test_a_sessions_own_logger_is_no_way_to_guess(engine: Engine) -> None:
+def test_session_logger_cannot_be_used_to_guess(engine: Engine) -> None:
     """It hides what the session hides."""
     log, logger = logged("neuroscript.test.session")
     with engine.session(policy=WITHOUT, host=Host(logger=logger)) as caller:
@@ -439,8 +435,8 @@ def test_a_sessions_own_logger_is_no_way_to_guess(engine: Engine) -> None:
     assert log.getvalue() == f"{GUESSES}\n"
 
 
-def test_repeated_guesses_in_random_order_differ_nowhere(engine: Engine) -> None:
-    """Two sessions, one of which knows a password: the other gets exactly what it sent, whatever it sends."""
+def test_repeated_guesses_in_random_order_change_nothing(engine: Engine) -> None:
+    """One of two sessions knows a password: the other gets back exactly what it sends."""
     chance = random.Random(3)
     with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
         caller.call("t.login", ["hunter22"])

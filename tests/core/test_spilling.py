@@ -1,4 +1,4 @@
-"""Large results in files of the sandbox: whole, told of, and never lost without a word."""
+"""Large results written to sandbox files: complete, announced, and never lost silently."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ tools = Toolset("t")
 
 @tools.tool()
 def text(size: int, of: str = "x") -> str:
-    """Give a text."""
+    """Return a string."""
     return of * size
 
 
 @tools.tool()
 def words(count: int) -> list[str]:
-    """Give words."""
+    """Yield words."""
     return [f"word {number}" for number in range(count)]
 
 
 @tools.tool()
 def raw(size: int) -> bytes:
-    """Give bytes."""
+    """Yield bytes."""
     return b"\xff" * size
 
 
 @tools.tool()
 def secret(count: int) -> Iterator[str]:
-    """Give a secret again and again."""
+    """Yield a secret repeatedly."""
     for _ in range(count):
         yield "the word is sesame-42-and-open"
 
 
 @tools.tool()
 def stream(count: int, then: str = "") -> Iterator[dict[str, Any]]:
-    """Give maps, and fail perhaps."""
+    """Yield maps, and optionally fail."""
     for number in range(count):
         yield {"number": number, "text": "é"}
     if then:
@@ -68,7 +68,7 @@ def stream(count: int, then: str = "") -> Iterator[dict[str, Any]]:
 
 @tools.tool()
 async def astream(count: int) -> AsyncIterator[int]:
-    """Give numbers on a loop."""
+    """Yield numbers as an async generator."""
     for number in range(count):
         yield number
 
@@ -78,7 +78,7 @@ Carried = Callable[..., ToolResult]
 
 @pytest.fixture(params=["execute", "aexecute"])
 def carried(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Carried]:
-    """Has a call carried out by an engine that spills, by either door."""
+    """Executes a call by either entry point of an engine that offloads results."""
     engines: list[Engine] = []
 
     def out(name: str, *args: Any, on_item: Any = None, limits: Any = None, **spill: Any) -> ToolResult:
@@ -106,8 +106,8 @@ def box(tmp_path: Path) -> Path:
     return tmp_path / "box"
 
 
-def test_a_result_that_is_small_enough_is_what_it_was(carried: Carried, box: Path) -> None:
-    """Its bytes as a model reads them are counted, and no file is made."""
+def test_small_result_is_unchanged(carried: Carried, box: Path) -> None:
+    """The size counts the bytes that a model reads, and no file is made."""
     assert ("x" * 100, None) == ((result := carried("t.text", 100)).value, result.spilled)
     assert ("é" * 50, None) == ((result := carried("t.text", 50, "é")).value, result.spilled)
     assert [0, 1] == carried("t.astream", 2).value
@@ -123,10 +123,10 @@ def test_a_result_that_is_small_enough_is_what_it_was(carried: Carried, box: Pat
         ("t.astream", "jsonl", lambda data: [*map(json.loads, data.splitlines())] == [*range(200)], "0\n1\n2\n3\n4\n"),
     ],
 )
-def test_a_large_result_is_a_file_and_its_beginning(
+def test_large_result_becomes_a_file_and_an_excerpt(
     carried: Carried, box: Path, name: str, ending: str, whole: Callable[[bytes], bool], beginning: str
 ) -> None:
-    """The answer names the file, its size, and what is in it."""
+    """The answer gives the file, its size, and the type of its content."""
     result = carried(name, 200)
 
     assert result.ok
@@ -144,15 +144,15 @@ def test_a_large_result_is_a_file_and_its_beginning(
 
 
 def test_two_results_are_two_files(carried: Carried, box: Path) -> None:
-    """Also of one tool, at one moment."""
+    """This holds for the same tool at the same time."""
     found = {carried("t.text", 200).spilled.path for _ in range(5)}  # type: ignore[union-attr]
 
     assert found == {f"results/{each.name}" for each in (box / "results").iterdir()}
     assert 5 == len(found)
 
 
-def test_a_tool_with_a_long_name_has_files_too(tmp_path: Path) -> None:
-    """Names of files have an end, for each system its own."""
+def test_tool_with_a_long_name_has_files_too(tmp_path: Path) -> None:
+    """File systems limit the length of names."""
     long = Toolset(".".join("g" * 100 for _ in range(3)))
     long.tool(name="t" * 100)(text)
     with Engine(toolsets=[long], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(over=100)) as engine:
@@ -164,8 +164,8 @@ def test_a_tool_with_a_long_name_has_files_too(tmp_path: Path) -> None:
     assert "x" * 200 == (tmp_path / result.spilled.path).read_text()
 
 
-def test_how_it_is_read_is_said_where_a_tool_can_read_it(tmp_path: Path) -> None:
-    """By the name of the tool."""
+def test_excerpt_says_how_to_read_the_file(tmp_path: Path) -> None:
+    """It names a tool that can read it, if there is one."""
     policy = ExecutionPolicy(grants=("fs:read:results/**",))
     host = Host(sandbox_dir=tmp_path)
     with Engine(
@@ -179,10 +179,10 @@ def test_how_it_is_read_is_said_where_a_tool_can_read_it(tmp_path: Path) -> None
     assert [f"word {number}" for number in range(50)] == json.loads("\n".join(read) if type(read) is list else read)
 
 
-def test_a_stream_that_outgrows_a_call_is_written_as_it_comes(
+def test_oversized_stream_is_written_as_it_arrives(
     carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where no call would collect it, there is no error, and little is kept in memory."""
+    """A stream too large for a call to collect succeeds, with little memory."""
     monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 10)
     monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
     sizes: list[int] = []
@@ -199,8 +199,8 @@ def test_a_stream_that_outgrows_a_call_is_written_as_it_comes(
     assert sizes == sorted(sizes)
 
 
-def test_items_that_came_before_an_error_stay(carried: Carried, box: Path) -> None:
-    """And the error says where."""
+def test_items_before_an_error_are_retained(carried: Carried, box: Path) -> None:
+    """The error says where they are."""
     result = carried("t.stream", 100, "there is no more")
 
     assert result.error is not None
@@ -210,8 +210,8 @@ def test_items_that_came_before_an_error_stay(carried: Carried, box: Path) -> No
     assert 100 == len(file.read_text().splitlines())
 
 
-def test_no_secret_is_in_a_file(carried: Carried, box: Path) -> None:
-    """For a model reads it."""
+def test_file_contains_no_secret(carried: Carried, box: Path) -> None:
+    """A model reads it."""
     told: list[str] = []
     result = carried("t.secret", 20, on_item=told.append)
     carried("t.text", 20, "sesame-42-and-open")
@@ -223,8 +223,8 @@ def test_no_secret_is_in_a_file(carried: Carried, box: Path) -> None:
     assert not any("sesame" in each for each in files)
 
 
-def test_a_file_grows_to_its_limit_and_no_further(carried: Carried, box: Path) -> None:
-    """A stream without an end does not fill the disk; nor does one result."""
+def test_file_size_is_limited(carried: Carried, box: Path) -> None:
+    """Neither an endless stream nor a single result can fill the disk."""
     result = carried("t.astream", 10**9, most=2000)
     large = carried("t.text", 3000, most=2000)
 
@@ -241,8 +241,8 @@ def test_a_file_grows_to_its_limit_and_no_further(carried: Carried, box: Path) -
     assert "t.text: a result in a file may have at most 2000 bytes" == str(large.error)
 
 
-def test_what_is_written_counts_as_bytes_of_files(carried: Carried, box: Path) -> None:
-    """A model can not fill the disk beyond what its host permits, and is told so."""
+def test_offloaded_bytes_count_against_the_file_limit(carried: Carried, box: Path) -> None:
+    """A model receives an error when the host's limit is reached."""
     result = carried("t.text", 200, limits=Limits(fs_bytes=150))
 
     assert isinstance(result.error, LimitError)
@@ -254,8 +254,8 @@ def test_what_is_written_counts_as_bytes_of_files(carried: Carried, box: Path) -
 
 
 @pytest.mark.parametrize("name", ["t.text", "t.astream"])
-def test_a_file_that_can_not_be_written_is_an_error(carried: Carried, box: Path, name: str) -> None:
-    """That says why; nothing is cut off in silence."""
+def test_unwritable_file_is_an_error(carried: Carried, box: Path, name: str) -> None:
+    """The error gives the reason, and nothing is cut silently."""
     box.mkdir()
     (box / "results").write_text("a file where the directory should be")
 
@@ -266,8 +266,8 @@ def test_a_file_that_can_not_be_written_is_an_error(carried: Carried, box: Path,
     assert "which could not be written to a file: " in str(result.error)
 
 
-def test_other_doors_give_what_they_gave(tmp_path: Path) -> None:
-    """A host that calls a tool wants its value."""
+def test_other_entry_points_return_the_full_value(tmp_path: Path) -> None:
+    """A host that calls a tool needs its value."""
     with Engine(toolsets=[tools], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(over=10)) as engine:
         assert "x" * 200 == engine.call("t.text", (200,))
         assert [*range(200)] == engine.call("t.astream", (200,)) == [*engine.stream("t.astream", (200,))]
@@ -285,16 +285,16 @@ def test_other_doors_give_what_they_gave(tmp_path: Path) -> None:
         ({"folder": 5}, "folder must be a path below the sandbox, not int"),
     ],
 )
-def test_a_spill_that_is_none_is_refused(fields: dict[str, Any], problem: str) -> None:
-    """When it is made."""
+def test_invalid_spill_is_refused(fields: dict[str, Any], problem: str) -> None:
+    """The constructor raises the error."""
     with pytest.raises(SpecError) as caught:
         Spill(**fields)
 
     assert f"spill: {problem}" == str(caught.value)
 
 
-def test_an_engine_takes_a_spill_and_nothing_else() -> None:
-    """A number alone would leave open what of."""
+def test_engine_accepts_only_a_spill() -> None:
+    """A plain number would not say what it limits."""
     with pytest.raises(SpecError) as caught:
         Engine(plugins="none", spill=100_000)
 
@@ -302,10 +302,10 @@ def test_an_engine_takes_a_spill_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: file.write_text("0"), Path.touch])
-def test_a_file_that_was_changed_while_it_was_written_is_an_error(
+def test_file_changed_during_the_write_is_an_error(
     carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
-    """Nobody is told that the whole of a result is where it is not."""
+    """Otherwise the answer would claim that the file contains the complete result."""
     monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
 
     def look(item: int) -> None:
@@ -323,8 +323,8 @@ def test_a_file_that_was_changed_while_it_was_written_is_an_error(
 
 
 @pytest.mark.parametrize("door", ["execute", "aexecute"])
-def test_a_last_block_that_can_not_be_written_is_in_the_record(tmp_path: Path, door: str) -> None:
-    """The call has not ended well, whatever the tool gave."""
+def test_failed_last_write_is_recorded(tmp_path: Path, door: str) -> None:
+    """The call has failed, whatever the tool returned."""
     audit = MemoryAudit()
     policy = ExecutionPolicy(limits=Limits(fs_bytes=250))
     with Engine(
@@ -348,10 +348,10 @@ def test_a_last_block_that_can_not_be_written_is_in_the_record(tmp_path: Path, d
     assert ("limit.fs_bytes", 200) == (record.code, record.spent["items"])
 
 
-def test_the_loop_goes_on_while_a_stream_is_written(
+def test_event_loop_continues_while_a_stream_is_written(
     carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Each block is written on another thread, where somebody awaits the call."""
+    """For awaited calls, each block is written on another thread."""
     writing: set[int] = set()
     add = File.add
 
@@ -372,8 +372,8 @@ def test_the_loop_goes_on_while_a_stream_is_written(
     assert (is_ours, True) == (threading.get_ident() in writing, bool(writing))
 
 
-def test_the_record_of_a_spilled_stream_has_all_items(tmp_path: Path) -> None:
-    """For it was read to its end."""
+def test_record_of_an_offloaded_stream_counts_all_items(tmp_path: Path) -> None:
+    """It was read to its end."""
     audit = MemoryAudit()
     host = Host(sandbox_dir=tmp_path)
     with Engine(toolsets=[tools], plugins="none", host=host, audit=audit, spill=Spill(over=10)) as engine:

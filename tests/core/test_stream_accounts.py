@@ -1,4 +1,4 @@
-"""What is told of a stream: how many items and bytes it gave, and whether it ended, was closed or failed."""
+"""Accounting of streams: items, bytes, and whether a stream ended, was closed or failed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def made(most: int, then: str, gone: ToolFailed) -> Iterator[str]:
 
 @tools.tool()
 def texts(most: int, then: str = "") -> Iterator[str]:
-    """Give texts of three bytes, and then perhaps something else.
+    """Yield strings of three bytes, then optionally something else.
 
     Args:
         most: How many.
@@ -70,7 +70,7 @@ def texts(most: int, then: str = "") -> Iterator[str]:
 
 @tools.tool()
 async def atexts(most: int, then: str = "") -> AsyncIterator[str]:
-    """Give the same, as an async generator.
+    """Yield the same, as an async generator.
 
     Args:
         most: How many.
@@ -103,8 +103,8 @@ def told(audit: MemoryAudit) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_record_tells_how_many_items_and_bytes_a_stream_gave(name: str) -> None:
-    """By every door; the bytes are those that limits count."""
+def test_record_counts_items_and_bytes_of_a_stream(name: str) -> None:
+    """Every entry point counts the same bytes as the limits."""
     engine, audit = watched()
 
     engine.call(name, (4,))
@@ -117,8 +117,8 @@ def test_a_record_tells_how_many_items_and_bytes_a_stream_gave(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_record_tells_that_a_stream_was_closed_before_its_end(name: str) -> None:
-    """That is no error, and yet another thing than a stream that was read to its end."""
+def test_record_says_that_a_stream_was_closed_early(name: str) -> None:
+    """That is neither an error nor a complete read."""
     engine, audit = watched()
 
     items = engine.stream(name, (9,))
@@ -132,8 +132,8 @@ def test_a_record_tells_that_a_stream_was_closed_before_its_end(name: str) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_failing_item_ends_a_stream_with_the_error_and_the_count(name: str) -> None:
-    """In the text, which models read, in an attribute, in plain data and in the record."""
+def test_failing_item_ends_the_stream_with_an_error_and_a_count(name: str) -> None:
+    """The count is in the message for models, an attribute, the plain data and the record."""
     engine, audit = watched()
     found: list[CallError] = []
     for most, then in ((0, "raise"), (1, "raise"), (2, "fail"), (3, "number")):
@@ -155,8 +155,8 @@ def test_a_failing_item_ends_a_stream_with_the_error_and_the_count(name: str) ->
     assert (None, "nothing is left") == (GONE.items, GONE.text)
 
 
-def test_the_count_is_among_the_data_of_an_error() -> None:
-    """And survives a way to another process."""
+def test_count_is_part_of_the_error_data() -> None:
+    """It survives serialization."""
     engine, _ = watched()
     failed = engine.execute(ToolCall("s.texts", (2, "fail")))
     plain = engine.execute(ToolCall("s.texts", ("x",)))
@@ -173,11 +173,11 @@ def test_the_count_is_among_the_data_of_an_error() -> None:
     assert 2 == pickle.loads(pickle.dumps(failed.error)).items
 
 
-def test_a_stream_that_takes_too_long_tells_how_far_it_came() -> None:
-    """As one that fails."""
+def test_stream_timeout_reports_its_progress() -> None:
+    """It does so like any failed stream."""
 
     async def slow(rt: Runtime) -> AsyncIterator[int]:
-        """Give two, and then nothing."""
+        """Yield two items, then wait."""
         yield 1
         yield 2
         await asyncio.sleep(600)
@@ -194,16 +194,16 @@ def test_a_stream_that_takes_too_long_tells_how_far_it_came() -> None:
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("door", ["call", "execute", "aexecute", "stream", "astream"])
-def test_a_stream_without_an_end_ends_in_time(asynchronous: bool, door: str) -> None:
-    """However fast it gives each item, and though only its reader takes time."""
+def test_endless_stream_ends_at_its_timeout(asynchronous: bool, door: str) -> None:
+    """This holds for fast items, and if only the reader takes time."""
 
     def fast(rt: Runtime) -> Iterator[int]:
-        """Give a number, again and again."""
+        """Yield a number repeatedly."""
         while True:
             yield 1
 
     async def afast(rt: Runtime) -> AsyncIterator[int]:
-        """Give a number, again and again."""
+        """Yield a number repeatedly."""
         while True:
             yield 1
 
@@ -248,11 +248,11 @@ def _one(func: Any) -> Toolset:
     return toolset
 
 
-def test_the_inner_stream_is_counted_where_one_stream_reads_another() -> None:
-    """Each for itself; what a host refuses within keeps the count of the stream that it refused."""
+def test_nested_stream_is_counted_separately() -> None:
+    """A nested refusal by the host keeps the count of the stream that it refused."""
 
     def outer(rt: Runtime, most: int) -> Iterator[str]:
-        """Give the items of another stream, two times each."""
+        """Yield each item of another stream twice."""
         yield "first"
         for each in rt.call_tool("s.texts", (most,)):
             yield from (each, each)
@@ -272,8 +272,8 @@ def test_the_inner_stream_is_counted_where_one_stream_reads_another() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_host_limits_the_items_of_a_stream(name: str) -> None:
-    """Whoever reads them; the tool is ended then."""
+def test_host_limits_the_items_of_a_stream(name: str) -> None:
+    """The limit holds for every reader, and the tool is stopped."""
     engine, audit = watched(items=3)
 
     assert ["abc"] * 3 == list(engine.stream(name, (3,)))
@@ -295,8 +295,8 @@ def test_a_host_limits_the_items_of_a_stream(name: str) -> None:
     assert EVENTS == ["closed"] * 4
 
 
-def test_the_least_limit_of_all_layers_holds() -> None:
-    """A session narrows it; 0 is no item at all."""
+def test_lowest_limit_of_all_layers_applies() -> None:
+    """A session narrows it; 0 permits no items."""
     engine, _ = watched(items=3)
     session = engine.session(policy=ExecutionPolicy(limits=Limits(items=0)))
 
@@ -306,8 +306,8 @@ def test_the_least_limit_of_all_layers_holds() -> None:
     assert ["abc"] * 3 == engine.call("s.texts", (3,))
 
 
-def test_a_stream_that_is_too_large_tells_how_far_it_came() -> None:
-    """The bytes are counted with those before."""
+def test_oversized_stream_reports_its_progress() -> None:
+    """Its bytes are added to those used before."""
     engine, audit = watched(result_bytes=32)
 
     with pytest.raises(LimitError) as caught:
@@ -317,8 +317,8 @@ def test_a_stream_that_is_too_large_tells_how_far_it_came() -> None:
     assert [("limit.result_bytes", {"items": 2, "result_bytes": 22})] == told(audit)
 
 
-def test_a_refusal_tells_of_no_items() -> None:
-    """For none was made."""
+def test_refusal_reports_no_items() -> None:
+    """No item was made."""
     audit = MemoryAudit()
     engine = Engine(toolsets=[tools], plugins="none", audit=audit, policy=ExecutionPolicy(deny=("s.*",)))
 
@@ -329,8 +329,8 @@ def test_a_refusal_tells_of_no_items() -> None:
     assert [("policy.denied", {})] == told(audit)
 
 
-def test_trails_keep_what_is_told_of_streams(tmp_path: Path) -> None:
-    """In the file and in the database, as it is in memory."""
+def test_audit_logs_store_stream_accounts(tmp_path: Path) -> None:
+    """Files and databases contain the same as the record in memory."""
     files: list[AuditSink] = [FileAudit(tmp_path / "trail"), SqliteAudit(tmp_path / "base")]
     with Engine(toolsets=[tools], plugins="none", audit=files) as engine:
         engine.call("s.texts", (2,))
@@ -348,10 +348,8 @@ def test_trails_keep_what_is_told_of_streams(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "trail").read_bytes().splitlines()[1])["spent"] == expected[0][1]
 
 
-def test_a_recording_keeps_no_more_of_a_stream_than_a_line_may_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that a stream without an end does not fill the memory; what was closed or is too large can not be run again."""
+def test_recording_of_a_stream_is_limited_to_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endless stream cannot fill the memory; closed and oversized streams cannot be replayed."""
     monkeypatch.setattr("neuroscript.calls.gate.LONGEST", 33)
     with (
         Recording(tmp_path / "calls") as recording,
@@ -369,8 +367,8 @@ def test_a_recording_keeps_no_more_of_a_stream_than_a_line_may_hold(
     ]
 
 
-def test_a_closed_stream_is_no_failure_to_observers_of_codes() -> None:
-    """They see its code, and no interrupt."""
+def test_closed_stream_is_not_a_failure_for_observers() -> None:
+    """They receive its code, and no interrupt."""
     engine, audit = watched()
     items = engine.stream("s.texts", (2,))
     next(items)

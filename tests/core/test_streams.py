@@ -1,4 +1,4 @@
-"""Streams: items as they come, exact, and closed whichever way they end."""
+"""Streams: items arrive as they are made, have exact types, and are closed in every case."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def of_engine(spec: ToolSpec, func: Callable[..., Any], policy: ToolPolicy | Non
     return Engine(toolsets=[toolset], plugins="none")
 
 
-def test_an_annotation_makes_a_stream() -> None:
-    """An iterator of T is a stream of T, and the spec says so in plain data too."""
+def test_iterator_annotation_makes_a_stream() -> None:
+    """An iterator of T is a stream of T, in the spec and its plain data."""
     spec = tool(acounted, group="g").spec
 
     assert (spec.stream, spec.return_type) == (True, ArgType.INT)
@@ -105,13 +105,13 @@ def test_an_annotation_makes_a_stream() -> None:
 
 
 def unreadable() -> Iterator[set[int]]:
-    """Give what no ArgType names."""
+    """Yield values without an ArgType."""
     yield {1}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_items_come_one_by_one(engine: Engine, name: str) -> None:
-    """The tool makes an item when it is asked for, not before; the end closes it."""
+def test_items_arrive_one_by_one(engine: Engine, name: str) -> None:
+    """The tool makes an item on request; the end closes it."""
     items = engine.stream(name, [3])
 
     assert EVENTS == []
@@ -122,15 +122,15 @@ def test_items_come_one_by_one(engine: Engine, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_items_come_to_a_reader_that_awaits(engine: Engine, name: str) -> None:
-    """By name as well; the loop goes on in between."""
+def test_items_arrive_in_an_async_reader(engine: Engine, name: str) -> None:
+    """Named arguments work, and the event loop continues in between."""
     assert asyncio.run(gathered(engine.astream(name, {"most": "3"}))) == [0, 1, 2]
     assert EVENTS[-1] == "closed, runtime alive"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_closed_stream_ends_its_tool(engine: Engine, name: str) -> None:
-    """Its ``finally`` has run, with a live Runtime, when ``close`` returns."""
+def test_closing_a_stream_ends_its_tool(engine: Engine, name: str) -> None:
+    """Its ``finally`` block runs with a working Runtime before ``close`` returns."""
     items = engine.stream(name, [10**9])
     assert [next(items), next(items)] == [0, 1]
 
@@ -141,15 +141,14 @@ def test_a_closed_stream_ends_its_tool(engine: Engine, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_closed_async_stream_ends_its_tool(engine: Engine, name: str) -> None:
-    """Whatever runs it."""
+def test_closing_an_async_stream_ends_its_tool(engine: Engine, name: str) -> None:
     assert asyncio.run(gathered(engine.astream(name, [10**9]), most=2)) == [0, 1]
     assert EVENTS == ["give 0", "give 1", "closed, runtime alive"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_call_collects_the_items(engine: Engine, name: str) -> None:
-    """Into a list, from every door, and for another tool too."""
+def test_call_collects_the_items(engine: Engine, name: str) -> None:
+    """Every entry point returns a list, also inside another tool."""
 
     def doubled(rt: Runtime) -> list[int]:
         return [2 * each for each in rt.call_tool(name, [3])]
@@ -163,8 +162,8 @@ def test_a_call_collects_the_items(engine: Engine, name: str) -> None:
     assert engine.call("g.doubled") == [0, 2, 4]
 
 
-def test_a_coroutine_tool_collects_an_async_stream(engine: Engine) -> None:
-    """Although it holds up the loop on which other coroutine tools run."""
+def test_coroutine_tool_collects_an_async_stream(engine: Engine) -> None:
+    """It blocks the loop of the other coroutine tools, but the call succeeds."""
 
     async def outer(rt: Runtime) -> list[int]:
         await asyncio.sleep(0)
@@ -176,8 +175,8 @@ def test_a_coroutine_tool_collects_an_async_stream(engine: Engine) -> None:
     assert engine.call("g.outer") == list(range(50))
 
 
-def test_a_call_collects_so_many_and_no_more(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And ends the tool then."""
+def test_call_collects_a_limited_number_of_items(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the tool at the limit."""
     monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 5)
 
     assert engine.call("s.plain", [5]) == [0, 1, 2, 3, 4]
@@ -189,16 +188,16 @@ def test_a_call_collects_so_many_and_no_more(engine: Engine, monkeypatch: pytest
         assert EVENTS[-1] == "closed, runtime alive"
 
 
-def test_a_tool_that_is_no_stream_gives_its_one_result() -> None:
-    """So that a host needs no case of its own for it."""
+def test_plain_tool_streams_its_one_result() -> None:
+    """A host needs no special case for it."""
     engine = of_engine(ToolSpec("t", "t", (ArgSpec("a", ArgType.INT),), return_type=ArgType.INT), lambda rt, a: a)
 
     assert [*engine.stream("t.t", ["7"])] == [7]
     assert asyncio.run(gathered(engine.astream("t.t", {"a": 7}))) == [7]
 
 
-def test_wrong_arguments_are_said_at_once(engine: Engine) -> None:
-    """Not when the first item is asked for."""
+def test_invalid_arguments_are_refused_at_once(engine: Engine) -> None:
+    """The error does not wait for the first item."""
     with pytest.raises(ArgumentError, match=r"s\.plain: most: expected int, got str"):
         engine.stream("s.plain", ["x"])
     with pytest.raises(ArgumentError):
@@ -207,7 +206,7 @@ def test_wrong_arguments_are_said_at_once(engine: Engine) -> None:
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_each_item_is_exact_or_the_stream_ends(asynchronous: bool) -> None:
-    """What the tool promises is held item by item, and what breaks it ends the tool."""
+    """Each item is checked against the declared type, and an invalid item ends the tool."""
 
     def given(rt: object) -> Iterator[Any]:
         try:
@@ -233,8 +232,8 @@ def test_each_item_is_exact_or_the_stream_ends(asynchronous: bool) -> None:
 
 
 @pytest.mark.parametrize("returned", [[1, 2], None, {"a": 1}, "text", range(3)])
-def test_what_is_no_iterator_is_a_return_error(returned: Any) -> None:
-    """A list is no stream: whoever has one already returns a list."""
+def test_non_iterator_is_a_return_error(returned: Any) -> None:
+    """A tool that has a list returns it as a list type."""
     engine = of_engine(ToolSpec("t", "t", return_type=ArgType.INT, stream=True), lambda rt: returned)
 
     with pytest.raises(ReturnError, match=r"t\.t: result: expected an iterator, got "):
@@ -242,8 +241,8 @@ def test_what_is_no_iterator_is_a_return_error(returned: Any) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 1000])
-def test_an_iterator_that_is_no_generator_is_closed_too(tmp_path: Path, most: int) -> None:
-    """An open file gives its lines, and is closed when the reader closes the stream and when it has read them all."""
+def test_iterator_that_is_not_a_generator_is_closed_too(tmp_path: Path, most: int) -> None:
+    """An open file yields its lines, and is closed by the reader and at its end."""
     (tmp_path / "f").write_text("a\nb\n")
     opened: list[Any] = []
 
@@ -261,8 +260,8 @@ def test_an_iterator_that_is_no_generator_is_closed_too(tmp_path: Path, most: in
     assert opened[1].closed
 
 
-def test_a_coroutine_function_may_return_either_iterator() -> None:
-    """What it returns is read as what it is."""
+def test_coroutine_function_may_return_either_iterator() -> None:
+    """Both sync and async iterators are read."""
 
     async def plain(rt: object) -> Iterator[int]:
         await asyncio.sleep(0)
@@ -282,8 +281,8 @@ def test_a_coroutine_function_may_return_either_iterator() -> None:
     "raised", [ValueError("x"), StopIteration(1), SystemExit(3), ToolFailed("none left", retry="model")]
 )
 @pytest.mark.parametrize("waits", [False, True])
-def test_what_a_stream_raises_is_tool_failed(raised: BaseException, waits: bool) -> None:
-    """After the items that came before it."""
+def test_stream_exception_becomes_tool_failed(raised: BaseException, waits: bool) -> None:
+    """The items before it are delivered first."""
 
     def broken(rt: object) -> Iterator[int]:
         yield 1
@@ -300,7 +299,7 @@ def test_what_a_stream_raises_is_tool_failed(raised: BaseException, waits: bool)
 
     for func in (broken, lambda rt: Broken()):
         if isinstance(raised, StopIteration) and func is not broken:
-            continue  # there it is the end
+            continue  # this is the end there
         policy = ToolPolicy(blocking=waits)
         engine = of_engine(ToolSpec("t", "t", return_type=ArgType.INT, stream=True), func, policy)
         items = engine.stream("t.t")
@@ -313,8 +312,8 @@ def test_what_a_stream_raises_is_tool_failed(raised: BaseException, waits: bool)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_time_runs_from_the_first_item_to_the_last(asynchronous: bool) -> None:
-    """A stream that does not end in time is closed, if it can be, and otherwise left behind."""
+def test_timeout_runs_from_the_first_item_to_the_last(asynchronous: bool) -> None:
+    """At the timeout a stream is closed, or abandoned if it cannot be closed."""
     never = threading.Event()
 
     def slow(rt: object) -> Iterator[int]:
@@ -343,8 +342,8 @@ def test_time_runs_from_the_first_item_to_the_last(asynchronous: bool) -> None:
     never.set()
 
 
-def test_a_reader_that_is_cancelled_ends_its_tool(engine: Engine) -> None:
-    """The cancellation reaches an async tool where it stands, and the reader sees its own cancellation."""
+def test_cancelled_reader_ends_its_tool(engine: Engine) -> None:
+    """The cancellation reaches an async tool at its await, and the reader sees its own cancellation."""
     events: list[str] = []
 
     async def slow(rt: Runtime) -> AsyncIterator[int]:
@@ -369,19 +368,19 @@ def test_a_reader_that_is_cancelled_ends_its_tool(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("way", ["timeout", "cancelled"])
-def test_a_tool_that_was_left_behind_is_closed_when_it_gives_its_next_item(engine: Engine, way: str) -> None:
-    """By the thread that is in it, for nobody else can; it is not left to the collector of garbage."""
+def test_abandoned_stream_is_closed_at_its_next_item(engine: Engine, way: str) -> None:
+    """The thread that runs it closes it, because no other can; garbage collection is not needed."""
     began, go, kept = threading.Event(), threading.Event(), []
 
     def slow(rt: Runtime) -> Iterator[int]:
-        """Give one, and be late with the next."""
+        """Yield one item, and delay the next."""
         yield 1
         began.set()
         go.wait(60)
         yield 2
 
     def held(rt: Runtime) -> Iterator[int]:
-        """Give the same, by a generator that somebody holds on to."""
+        """Yield the same from a generator that is referenced elsewhere."""
         kept.append(slow(rt))
         return kept[0]
 
@@ -408,8 +407,8 @@ def test_a_tool_that_was_left_behind_is_closed_when_it_gives_its_next_item(engin
     assert kept[0].gi_frame is None
 
 
-def test_a_stream_that_nobody_reads_any_more_is_ended_when_it_is_dropped(engine: Engine) -> None:
-    """As every generator is."""
+def test_unreferenced_stream_ends_its_tool(engine: Engine) -> None:
+    """Generators behave the same way."""
     items = engine.stream("s.plain", [10])
     next(items)
     del items
@@ -417,8 +416,8 @@ def test_a_stream_that_nobody_reads_any_more_is_ended_when_it_is_dropped(engine:
     assert EVENTS == ["give 0", "closed, runtime alive"]
 
 
-def test_streams_of_one_engine_do_not_disturb_each_other(engine: Engine) -> None:
-    """Sync and async ones, read in turns from several threads."""
+def test_streams_of_one_engine_are_independent(engine: Engine) -> None:
+    """Several threads read sync and async streams in turn."""
 
     def read(name: str, found: list[int]) -> None:
         for item in engine.stream(name, [200]):
@@ -436,8 +435,8 @@ def test_streams_of_one_engine_do_not_disturb_each_other(engine: Engine) -> None
     assert found == [list(range(200))] * 8
 
 
-def test_no_item_is_made_of_a_stream_that_is_over() -> None:
-    """On a thread that comes too late; it is closed once, whoever closes it."""
+def test_closed_stream_makes_no_item() -> None:
+    """A late thread makes none; the stream is closed only once."""
 
     class Source:
         def __init__(self) -> None:

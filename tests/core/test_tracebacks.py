@@ -1,4 +1,4 @@
-"""Failures that people can see: the traceback of a tool reaches the host's log once, and never a model."""
+"""Tracebacks of failed tools: logged once for the host, and never shown to a model."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def tools() -> Toolset:
 
 
 class Log(logging.Handler):
-    """What the host's logger wrote."""
+    """The output of the host's logger."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ def host(**parts: Any) -> Host:
 
 
 def line_of(text: str) -> int:
-    """Return the number of the line of this file that holds *text*."""
+    """Return the number of the line of this file that contains *text*."""
     lines = Path(__file__).read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if line.strip() == text)
 
@@ -150,8 +150,8 @@ def failing(way: str, name: str, value: str, **options: Any) -> Any:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["t.price", "t.timed"])
-def test_a_failure_is_logged_once_with_the_frames_of_its_author(way: str, name: str, log: Log) -> None:
-    """Whichever way the tool is called; the caller sees the type alone, as before."""
+def test_failure_is_logged_once_with_the_frames_of_its_author(way: str, name: str, log: Log) -> None:
+    """Every way to call the tool logs it; the caller sees only the type."""
     error = failing(way, name, "coffee")
 
     assert str(error) == f"{name}: the tool failed (KeyError)"
@@ -178,8 +178,8 @@ def test_coroutines_and_streams_are_logged_too(way: str, name: str, log: Log) ->
     assert text.endswith("KeyError: 'coffee'")
 
 
-def test_a_nested_failure_is_logged_where_it_happened(log: Log) -> None:
-    """Once, not again for each tool above it, not even for debugging."""
+def test_nested_failure_is_logged_where_it_happened(log: Log) -> None:
+    """The outer tools do not log it again, at any log level."""
     logging.getLogger("neuroscript.test.tracebacks").setLevel(logging.DEBUG)
 
     error = failing("call", "t.outer", "coffee")
@@ -189,15 +189,15 @@ def test_a_nested_failure_is_logged_where_it_happened(log: Log) -> None:
 
 
 @pytest.mark.parametrize("name", ["t.expected", "t.refused", "t.sandboxed"])
-def test_an_expected_failure_is_no_error_in_the_log(name: str, log: Log) -> None:
-    """What a tool says to its caller on purpose, a refusal, and a file that is missing."""
+def test_expected_failure_is_not_logged_as_an_error(name: str, log: Log) -> None:
+    """This covers deliberate errors of a tool, refusals and missing files."""
     failing("call", name, "coffee", policy=ExecutionPolicy(grants=["fs:read:**"]))
 
     assert log.tracebacks == []
     assert [each.levelname for each in log.records] == (["INFO"] if name == "t.refused" else [])
 
 
-def test_the_cause_of_an_expected_failure_is_logged_for_debugging(log: Log) -> None:
+def test_cause_of_an_expected_failure_is_logged_at_debug_level(log: Log) -> None:
     logging.getLogger("neuroscript.test.tracebacks").setLevel(logging.DEBUG)
 
     failing("call", "t.expected", "coffee")
@@ -207,7 +207,7 @@ def test_the_cause_of_an_expected_failure_is_logged_for_debugging(log: Log) -> N
     assert record.getMessage().endswith("KeyError: 'coffee'")
 
 
-def test_a_tool_that_exits_is_logged(log: Log) -> None:
+def test_tool_that_exits_is_logged(log: Log) -> None:
     failing("call", "t.exits", "now")
 
     assert log.tracebacks[0].endswith("SystemExit: now")
@@ -222,8 +222,8 @@ async def async_interrupts(rt: Runtime) -> None:
 
 
 @pytest.mark.parametrize(("func", "timeout"), [(interrupts, 30), (async_interrupts, None), (async_interrupts, 30)])
-def test_an_interrupt_that_a_tool_raises_on_another_thread_is_logged(func: Any, timeout: Any, log: Log) -> None:
-    """It is a failure of the tool, because nobody has interrupted the process."""
+def test_interrupt_raised_by_a_tool_on_another_thread_is_logged(func: Any, timeout: Any, log: Log) -> None:
+    """It is a failure of the tool, because the user did not interrupt the process."""
     found = Toolset("i")
     found.add(ToolSpec("t", "i"), func)
     with Engine(host=host(), toolsets=[found], plugins="none") as engine:
@@ -235,8 +235,8 @@ def test_an_interrupt_that_a_tool_raises_on_another_thread_is_logged(func: Any, 
     assert [each.levelname for each in log.records] == ["ERROR"]
 
 
-def test_an_error_whose_traceback_cannot_be_read_is_logged_by_its_type(log: Log) -> None:
-    """Code of an exception class may fail in the middle of reading it."""
+def test_error_with_an_unreadable_traceback_is_logged_by_its_type(log: Log) -> None:
+    """The code of an exception class may fail while it is read."""
 
     class Odd(Exception):
         @property
@@ -255,8 +255,8 @@ def test_an_error_whose_traceback_cannot_be_read_is_logged_by_its_type(log: Log)
     assert log.tracebacks == ["o.t failed\nOdd (its traceback cannot be read)"]
 
 
-def test_no_argument_and_no_local_variable_is_logged(log: Log) -> None:
-    """But by the message of the exception, which the author wrote."""
+def test_arguments_and_local_variables_are_not_logged(log: Log) -> None:
+    """The one exception is the message of the exception, which the author wrote."""
     with Engine(host=host(), toolsets=[tools()], plugins="none") as engine, suppress(CallError):
         engine.call("t.price", ["coffee"])
 
@@ -264,8 +264,8 @@ def test_no_argument_and_no_local_variable_is_logged(log: Log) -> None:
     assert "coffee" not in text and "local of" not in text
 
 
-def test_no_secret_is_logged(log: Log) -> None:
-    """Neither in the message nor in the messages of what caused it; and secrets are redacted before lines are cut."""
+def test_secrets_are_not_logged(log: Log) -> None:
+    """Messages of the error and its causes are redacted before lines are cut."""
     secret = "kL9-x2Qm7/vT4pZ0"
     found = Toolset("s")
 
@@ -285,7 +285,7 @@ def test_no_secret_is_logged(log: Log) -> None:
 
 
 def test_no_model_sees_a_traceback(log: Log) -> None:
-    """Neither in a result nor in the turns of a conversation."""
+    """Neither results nor the turns of a conversation contain it."""
     heard: list[Any] = []
 
     class Model:
@@ -308,7 +308,7 @@ def test_no_model_sees_a_traceback(log: Log) -> None:
 
 
 @pytest.mark.parametrize("logger", [None, "broken", "silent"])
-def test_a_log_that_does_not_work_changes_nothing(logger: str | None) -> None:
+def test_broken_log_changes_nothing(logger: str | None) -> None:
     class Broken:
         def error(self, *args: Any) -> None:
             raise OSError("disk full")
@@ -328,7 +328,7 @@ def test_a_log_that_does_not_work_changes_nothing(logger: str | None) -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-# Code of the host
+# Host code
 
 
 def raising(*_: Any, **__: Any) -> Any:
@@ -385,8 +385,8 @@ def approved() -> Toolset:
     ],
     ids=["approver", "hook that decides", "audit", "audit that may fail", "hook that observes"],
 )
-def test_code_of_the_host_that_fails_is_logged(options: Any, what: str, refusal: Any, log: Log) -> None:
-    """Approvers, hooks and sinks: what refuses a call, and what only observes it."""
+def test_failing_host_code_is_logged(options: Any, what: str, refusal: Any, log: Log) -> None:
+    """This covers approvers, hooks and sinks, whether they refuse a call or only observe it."""
     with Engine(host=host(), toolsets=[approved()], plugins="none", **options) as engine:
         result = engine.execute(ToolCall("a.t"))
 
@@ -396,7 +396,7 @@ def test_code_of_the_host_that_fails_is_logged(options: Any, what: str, refusal:
     assert len(log.tracebacks) == 1
 
 
-def test_a_resolver_that_fails_is_logged(log: Log) -> None:
+def test_failing_resolver_is_logged(log: Log) -> None:
     found = tools().injecting("t.price", name=Resolver(raising))
     with Engine(host=host(), toolsets=[found], plugins="none") as engine:
         result = engine.execute(ToolCall("t.price"))
@@ -407,7 +407,7 @@ def test_a_resolver_that_fails_is_logged(log: Log) -> None:
     assert log.tracebacks[0].endswith("KeyError: 'of the host'")
 
 
-def test_a_model_and_a_listener_that_fail_are_logged(log: Log) -> None:
+def test_failing_model_and_listener_are_logged(log: Log) -> None:
     class Broken:
         ask = ask_with_tools = raising
 
@@ -419,7 +419,7 @@ def test_a_model_and_a_listener_that_fail_are_logged(log: Log) -> None:
     assert all(text.endswith("KeyError: 'of the host'") for text in log.tracebacks)
 
 
-def test_an_observer_of_a_plan_that_fails_is_logged(log: Log) -> None:
+def test_failing_plan_observer_is_logged(log: Log) -> None:
     plan = Plan(nodes=(Node(name="n", tool="a.t"),))
     policy = ExecutionPolicy(preapproved=["a.t"])
     with Engine(host=host(), toolsets=[approved()], plugins="none", policy=policy) as engine:
@@ -443,8 +443,8 @@ def test_an_observer_of_a_plan_that_fails_is_logged(log: Log) -> None:
     ],
     ids=["missing module", "message", "in register", "syntax", "exit", "long"],
 )
-def test_a_plugin_that_cannot_be_loaded_says_why(source: str, reason: str, tmp_path: Path) -> None:
-    """With the message of its author, the file and the line."""
+def test_plugin_that_cannot_be_loaded_gives_the_reason(source: str, reason: str, tmp_path: Path) -> None:
+    """The log contains the message of its author, the file and the line."""
     path = tmp_path / "plugin.py"
     path.write_text(source)
     with Engine(plugins="none") as engine, pytest.raises(PluginError) as caught:
@@ -453,11 +453,11 @@ def test_a_plugin_that_cannot_be_loaded_says_why(source: str, reason: str, tmp_p
     assert str(caught.value) == f"{path}: cannot be loaded: {reason}"
 
 
-# The text
+# Format
 
 
-def test_a_long_traceback_is_cut_in_the_middle() -> None:
-    """Of many lines the first and the last are left; long lines end with an ellipsis."""
+def test_long_traceback_is_cut_in_the_middle() -> None:
+    """The first and last lines remain; long lines end with an ellipsis."""
     try:
         raise ValueError("\n".join(f"line {number} {'x' * 1000}" for number in range(1000)))
     except ValueError as error:
@@ -477,7 +477,7 @@ def test_control_characters_are_escaped() -> None:
         assert traceback_text(error).endswith("ValueError: a\\x1b[2J\\rb")
 
 
-def test_an_error_that_cannot_say_anything_is_named_by_its_type() -> None:
+def test_error_that_cannot_be_formatted_is_logged_by_its_type() -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise ValueError
@@ -486,7 +486,7 @@ def test_an_error_that_cannot_say_anything_is_named_by_its_type() -> None:
     assert traceback_text(Mute()).endswith("Mute: <exception str() failed>")
 
 
-def test_an_endless_recursion_has_a_short_traceback(log: Log) -> None:
+def test_endless_recursion_has_a_short_traceback(log: Log) -> None:
     found = Toolset("r")
 
     def recurses(rt: Runtime) -> None:
@@ -500,7 +500,7 @@ def test_an_endless_recursion_has_a_short_traceback(log: Log) -> None:
     assert "more times]" in text and len(text.splitlines()) < 30
 
 
-def test_threads_log_whole_messages(log: Log) -> None:
+def test_threads_log_complete_messages(log: Log) -> None:
     with Engine(host=host(), toolsets=[tools()], plugins="none") as engine:
 
         def fails() -> None:
@@ -516,8 +516,8 @@ def test_threads_log_whole_messages(log: Log) -> None:
     assert len(log.tracebacks) == 80 and len(set(log.tracebacks)) == 1
 
 
-def test_results_of_failed_calls_stay_as_they_were(log: Log) -> None:
-    """What a program stores of a failed call has no traceback in it."""
+def test_results_of_failed_calls_are_unchanged(log: Log) -> None:
+    """Stored data of a failed call contains no traceback."""
     from neuroscript import result_to_data
 
     with Engine(host=host(), toolsets=[tools()], plugins="none") as engine:
@@ -532,7 +532,7 @@ def test_results_of_failed_calls_stay_as_they_were(log: Log) -> None:
     }
 
 
-def test_a_check_that_fails_is_denied_in_plain_words(log: Log) -> None:
+def test_failed_check_is_denied_with_a_clear_message(log: Log) -> None:
     with Engine(host=host(), toolsets=[approved()], plugins="none", policy=ExecutionPolicy(approver=raising)) as engine:
         with pytest.raises(PolicyError) as caught:
             engine.call("a.t")

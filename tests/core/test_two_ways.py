@@ -1,10 +1,8 @@
-"""The compiled line and the steps: for any tool, any arguments and any host, both do the same and tell the same.
+"""The compiled and the stepwise pipeline: for any tool, arguments and host, both have the same effects and reports.
 
-Each example is two engines that are made alike. One makes a row of calls through its compiled lines, and the other makes
-the same calls through the steps, as a reader of a stream does. What comes of each call, what the tools were given, what
-hooks, sinks and a recording were told, and what the ledger has at the end, must not differ.
-
-Source: design.md, rule 6.
+Each example creates two equal engines. One makes a series of calls through the compiled pipeline; the other makes the same
+calls through the steps, as a stream reader does. The outcomes, the arguments that tools receive, the reports to hooks,
+sinks and the recording, and the final ledger must be equal.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from neuroscript.approval.request import Approval
 from neuroscript.audit.recording import Recording
 from neuroscript.policy.limits import Limits
 
-# What is drawn
+# Strategies
 
 KINDS = [
     *(ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL, ArgType.SLICE_INT, ArgType.SLICE_STRING, ArgType.BLOB)
@@ -57,23 +55,23 @@ KINDS = [
         ArgType.HANDLE,
     ),
 ]
-"""Types of arguments, those that can be compiled more often."""
+"""Types of arguments; those that can be compiled are more frequent."""
 
 DOES = ("gives", "gives", "fails", "says", "wrong", "spends", "spends", "requires", "nests", "catches", "spoils")
 
 
 @attrs.frozen
 class World:
-    """What an engine is made of.
+    """The options of an engine.
 
     Attributes:
         does: What the function does with its values.
-        needs: What the tool needs of its host.
-        refuses: A number of which a hook lets only every other length of the arguments pass; 0 is no such hook.
-        intents: Whether the sink hears that calls begin, None where there is no sink.
-        is_full: Whether the sink fails now and then.
-        in_session: Whether the calls are made in a session, which may less.
-        injected: By name what the host gives for some of the arguments, as variables.
+        needs: What the tool needs from its host.
+        refuses: A hook refuses calls whose arguments have a length divisible by this number; 0 means no such hook.
+        intents: Whether the sink receives the start of calls; None means no sink.
+        is_full: Whether the sink sometimes fails.
+        in_session: Whether the calls are made in a session with fewer permissions.
+        injected: The arguments that the host provides, by name, as variables.
     """
 
     args: tuple[ArgSpec, ...]
@@ -97,7 +95,7 @@ class World:
 
 @some.composite
 def arguments(draw: Any, index: int) -> ArgSpec:
-    """Draw an argument: of any type, optional, nullable or secret, with a default where that is plain."""
+    """Draw an argument: any type, optional, nullable or secret, with a default if it is plain."""
     kind = draw(some.sampled_from(KINDS))
     required, nullable, secret = draw(some.booleans()), draw(some.booleans()), draw(some.integers(0, 5)) == 0
     options: dict[str, Any] = {"required": required, "nullable": nullable, "secret": secret}
@@ -109,7 +107,7 @@ def arguments(draw: Any, index: int) -> ArgSpec:
 
 @some.composite
 def limits(draw: Any) -> Limits:
-    """Draw limits of which some are reached by a row of calls."""
+    """Draw limits, some of which a series of calls reaches."""
     return Limits(
         calls=draw(some.none() | some.integers(0, 8)),
         tool_calls=draw(some.sampled_from([{}, {"g.t": 2}, {"g.inner": 1}])),
@@ -156,7 +154,7 @@ def worlds(draw: Any) -> World:
 
 @some.composite
 def injected(draw: Any) -> World:
-    """Draw a tool whose host gives some of the arguments: mostly such as fit."""
+    """Draw a tool whose host provides some arguments, most of them valid."""
     world: World = draw(worlds())
     chosen = [arg for arg in world.args if draw(some.booleans())]
     given = {arg.name: draw(some.sampled_from((*FITTING[arg.type], True, [{"x": [None]}]))) for arg in chosen}
@@ -164,7 +162,7 @@ def injected(draw: Any) -> World:
 
 
 def a_call(random: Generator, args: Sequence[ArgSpec]) -> Any:
-    """Return arguments in order or by name: mostly such as fit or nearly do, with one missing or too many now and then."""
+    """Return positional or named arguments: most are valid or nearly so; sometimes one is missing or extra."""
     values = [_value(random, arg) for arg in args]
     count = len(values) if random.random() < 0.8 else random.randint(0, len(values))
     if random.random() < 0.5:
@@ -190,7 +188,7 @@ FITTING: dict[ArgType, tuple[Any, ...]] = {
     ArgType.EMBEDDING: ([0.5, 1], "[1.5]"),
     ArgType.HANDLE: ("tree-1",),
 }
-"""Of each type values that fit, in their exact form and in others."""
+"""For each type, valid values in exact and other forms."""
 
 
 def _value(random: Generator, arg: ArgSpec) -> Any:
@@ -201,11 +199,11 @@ def _value(random: Generator, arg: ArgSpec) -> Any:
     return random.value(arg)
 
 
-# What is made of it
+# Engines and calls
 
 
 class Kept:
-    """A sink and an observer that keep whatever they are told, without what differs from run to run."""
+    """A sink and observer that stores all reports, without the parts that differ between runs."""
 
     def __init__(self, intents: bool, is_full: bool = False) -> None:
         self.intents = intents
@@ -230,7 +228,7 @@ class Kept:
 
 
 class Refusing:
-    """A hook that refuses by how long its arguments are written, and keeps what it is asked."""
+    """A hook that refuses by the length of the arguments, and stores its input."""
 
     def __init__(self, every: int) -> None:
         self.every = every
@@ -243,7 +241,7 @@ class Refusing:
 
 
 def does(how: str, seen: list[Any]) -> Callable[..., Any]:
-    """Return a function that notes its values and does something with them."""
+    """Return a function that records its values and uses them."""
 
     def func(rt: Runtime, *values: Any) -> Any:
         seen.append(json.loads(json.dumps(values, default=repr)))
@@ -276,7 +274,7 @@ def does(how: str, seen: list[Any]) -> Callable[..., Any]:
 
 
 class Made:
-    """An engine of a world, what its tools were given and what it told."""
+    """An engine with the received arguments and the reports."""
 
     def __init__(self, world: World, place: Path) -> None:
         self.seen: list[Any] = []
@@ -314,13 +312,13 @@ class Made:
         self.session: Session = self.engine.session(id="s", policy=narrow) if world.in_session else self.engine
 
     def outcome(self) -> dict[str, Any]:
-        """Close the engine and return all that can be compared."""
+        """Close the engine and return everything that can be compared."""
         ledgers = [None if each.ledger is None else dict(each.ledger.spent) for each in (self.session, self.engine)]
         refusals = [each._replace(run="", spent=dict(each.spent)) for each in self.engine.refusals]
         numbers: dict[bytes, bytes] = {b"": b""}
 
         def numbered(records: list[CallRecord]) -> list[CallRecord]:
-            """Return records with numbers for digests, for each engine has a key of its own."""
+            """Return records with numbers in place of digests, because each engine has its own key."""
             return [each._replace(digest=numbers.setdefault(each.digest, b"%d" % len(numbers))) for each in records]
 
         self.engine.close()
@@ -339,12 +337,12 @@ class Made:
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what variables can hold."""
+    """Return the possible values of variables."""
     return {name: bytes(value) if isinstance(value, bytearray) else value for name, value in values.items()}
 
 
 def _with_arguments(func: Callable[..., Any], args: Sequence[ArgSpec]) -> Callable[..., Any]:
-    """Return a function whose parameters are those of a spec, as a tool has to have them."""
+    """Return a function with the parameters of a spec, as a tool needs them."""
     names = "".join(f", {arg.name}" for arg in args)
     namespace: dict[str, Any] = {"func": func}
     exec(f"def tool(rt{names}):\n    return func(rt{names})", namespace)
@@ -352,7 +350,7 @@ def _with_arguments(func: Callable[..., Any], args: Sequence[ArgSpec]) -> Callab
 
 
 def compiled(session: Session, args: Any) -> Any:
-    """Call through the compiled line."""
+    """Call through the compiled pipeline."""
     return session.call_named("g.t", args) if isinstance(args, dict) else session.call("g.t", args)
 
 
@@ -363,7 +361,7 @@ def steps(session: Session, args: Any) -> Any:
 
 
 def come_of(run: Callable[[], Any]) -> Any:
-    """Return what comes of a call: its result, or all that its error says."""
+    """Return the outcome of a call: its result, or all data of its error."""
     try:
         return "ok", run()
     except CallError as error:
@@ -371,18 +369,18 @@ def come_of(run: Callable[[], Any]) -> Any:
 
 
 CODES: Counter[str] = Counter()
-"""How often calls have ended in each way."""
+"""The number of calls by outcome."""
 
 
 FULL: Final = World((), needs=ToolPolicy(effects=("writes",)), intents=True, is_full=True)
-"""A host that refuses the second call, because the audit cannot record its intent."""
+"""A host that refuses the second call, because the audit log cannot record its start."""
 
 FLAT: Final = World((), "nests", policy={"limits": Limits(depth=1)})
 """A host in which no tool may call another one."""
 
 
 @settings(
-    max_examples=max(300, settings.default.max_examples),  # fewer do not end in every way
+    max_examples=max(300, settings.default.max_examples),  # fewer examples do not reach every outcome
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @example(world=FULL, seed=1, count=6)
@@ -396,12 +394,12 @@ def check_both_ways(tmp_path: Path, world: World, seed: int, count: int) -> None
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=injected(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
 def check_injected(tmp_path: Path, world: World, seed: int, count: int) -> None:
-    """Do the same where the host gives some of the arguments."""
+    """Do the same with a host that provides some of the arguments."""
     compare(tmp_path, world, seed, count)
 
 
 def compare(tmp_path: Path, world: World, seed: int, count: int) -> None:
-    """Make the same calls of a world in both ways, and compare what came of them."""
+    """Make the same calls in both ways, and compare the outcomes."""
     one, other = Made(world, tmp_path / "one"), Made(world, tmp_path / "other")
     random = Generator(seed)
     calls = [a_call(random, world.visible) for _ in range(count)]
@@ -420,7 +418,7 @@ def compare(tmp_path: Path, world: World, seed: int, count: int) -> None:
 
 
 def different(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    """Return what differs, of records the fields of the first that does."""
+    """Return the differences; for records, the fields of the first one that differs."""
     found: dict[str, Any] = {name: (left[name], right[name]) for name in left if left[name] != right[name]}
     for name, (first, second) in found.items():
         pair = next(((a, b) for a, b in zip(first, second, strict=False) if a != b), None)
@@ -430,8 +428,8 @@ def different(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_both_ways_of_the_line_do_and_tell_the_same(tmp_path: Path) -> None:
-    """For random tools, arguments and hosts; in their course, calls end in every way."""
+def test_both_pipelines_have_the_same_effects_and_reports(tmp_path: Path) -> None:
+    """Tools, arguments and hosts are random, and together the calls reach every outcome."""
     CODES.clear()
 
     check_both_ways(tmp_path)
@@ -454,8 +452,8 @@ def test_both_ways_of_the_line_do_and_tell_the_same(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_both_ways_do_the_same_with_what_the_host_gives(tmp_path: Path) -> None:
-    """And with what it gives that does not fit, or that the tool may not have."""
+def test_both_pipelines_agree_on_injected_arguments(tmp_path: Path) -> None:
+    """This includes invalid injected values, and values that the tool may not receive."""
     CODES.clear()
 
     check_injected(tmp_path)
@@ -464,8 +462,8 @@ def test_both_ways_do_the_same_with_what_the_host_gives(tmp_path: Path) -> None:
     assert set(CODES) >= {"inject.invalid", "policy.capability"}
 
 
-def test_the_two_ways_are_two() -> None:
-    """One is a function of this tool alone, the other is the same code for all."""
+def test_the_two_pipelines_differ() -> None:
+    """One is compiled for this tool, and the other is the same code for all tools."""
     made = Made(World((ArgSpec("a0", ArgType.INT),), intents=True), Path("nowhere"))
     line = made.engine._entry("g.t").line
 

@@ -1,8 +1,8 @@
-"""Other spellings of a value: no rule on an argument can be passed by one, for every rule sees what the function gets.
+"""Alternative spellings of a value: none bypasses a rule, because every rule sees the value that the function receives.
 
-For each type of argument a value is forbidden, by every kind of rule there is, and called for in each way that JSON, a
-command line or Python can write it. Beside it stand values that look like it and are none: each is refused as an
-argument or is another value, and it is the rule's to say which.
+For each type of argument one value is forbidden by every kind of rule, and passed in each form that JSON, a command line or
+Python allows. Similar values that mean something else are refused as arguments or are other values, which the rule decides
+about.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from neuroscript.tools.hookspecs import hookimpl
 
 
 class Text(str):
-    """A text that says that it equals nothing."""
+    """A string that claims to equal nothing."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -59,7 +59,7 @@ class Text(str):
 
 
 class Lying(str):
-    """A text that says that it is another."""
+    """A string that claims to be another."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -72,7 +72,7 @@ class Lying(str):
 
 
 class Whole(int):
-    """A number that says that it is another."""
+    """A number that claims to be another."""
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -86,26 +86,26 @@ class Whole(int):
 
 
 class One(enum.IntEnum):
-    """A number by a name."""
+    """An enum member that is a number."""
 
     ONE = 1
     TWO = 2
 
 
 class Flag(enum.IntFlag):
-    """A number made of bits."""
+    """A flag that is a number."""
 
     ONE = 1
 
 
 class Name(str, enum.Enum):  # noqa: UP042
-    """A text by a name."""
+    """An enum member that is a string."""
 
     ADMIN = "admin"
 
 
 class Real(float):
-    """A number that says that it is another."""
+    """A float that claims to be another."""
 
     def __float__(self) -> float:
         return 2.0
@@ -117,7 +117,7 @@ class Real(float):
 
 
 class Row(list[Any]):
-    """A list that says that it is empty."""
+    """A list that claims to be empty."""
 
     def __len__(self) -> int:
         return 0
@@ -127,7 +127,7 @@ class Row(list[Any]):
 
 
 class Table(dict[Any, Any]):
-    """A map that says that it holds something else."""
+    """A map that claims to contain something else."""
 
     def __getitem__(self, key: object) -> Any:
         return "something else"
@@ -140,7 +140,7 @@ class Table(dict[Any, Any]):
 
 
 class Raw(bytes):
-    """Bytes that say that they are others."""
+    """Bytes that claim to be others."""
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -153,14 +153,14 @@ Pair = namedtuple("Pair", "first second")
 
 @attrs.frozen
 class Forbidden:
-    """A value that must not reach a function, and what could be taken for it.
+    """A value that must not reach a function, and similar values.
 
     Attributes:
         value: The exact value.
-        spellings: All of them mean it, and are taken for it.
-        alike: None of them means it: each is refused, or is another value.
+        spellings: Other forms of the value, which are coerced to it.
+        alike: Similar values: each is refused, or is a different value.
         other: A value that is not forbidden.
-        options: What else the argument's spec says.
+        options: Further fields of the argument's spec.
     """
 
     type: ArgType
@@ -172,7 +172,7 @@ class Forbidden:
 
 
 def maps(kind: ArgType, value: Any, spellings: tuple[Any, ...], alike: tuple[Any, ...], other: Any) -> Forbidden:
-    """Return the row of a map with one key, whose value is spelt in each way."""
+    """Return the row of a map with one key, whose value has each spelling."""
     given: tuple[Any, ...] = tuple(each for every in spellings for each in ({"k": every}, Table({"k": every})))
     texts = tuple(json.dumps({"k": every}) for every in spellings if type(every) in (str, int, float, bool))
     more = (OrderedDict(k=value), defaultdict(list, k=value), {Text("k"): value}, *(f" {text}\n" for text in texts))
@@ -184,7 +184,7 @@ def maps(kind: ArgType, value: Any, spellings: tuple[Any, ...], alike: tuple[Any
 
 
 def slices(kind: ArgType, value: Any, spellings: tuple[Any, ...], alike: tuple[Any, ...], other: Any) -> Forbidden:
-    """Return the row of a slice of two, whose elements are spelt in each way."""
+    """Return the row of a list of two, whose items have each spelling."""
     given: tuple[Any, ...] = tuple(
         each
         for every in spellings
@@ -286,18 +286,18 @@ ROWS = (
     Forbidden(ArgType.INT, None, (None, "", "null"), (0, False, "None", [], 1), 2, {"nullable": True}),
     Forbidden(ArgType.STRING, "admin", TEXTS, ("Admin", " admin", 1, ["admin"]), "guest", {"choices": ("admin", "guest")}),
 )  # fmt: skip
-"""One row or more for each type that an argument can have."""
+"""At least one row for each type that an argument can have."""
 
 
 def test_every_type_of_argument_has_a_row() -> None:
-    """But `void`, which no argument can be."""
+    """The exception is `void`, which is not an argument type."""
     assert {row.type for row in ROWS} == {*ArgType} - {ArgType.VOID}
 
 
-# The rules
+# Rules
 
 Rule = Callable[[Any, list[Any]], dict[str, Any]]
-"""The value that must not pass, and a list for what is seen; returns the options of a `Probe`."""
+"""Takes the forbidden value and a list for the values that the rule sees; returns the options of a `Probe`."""
 
 
 def by_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def by_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
 
 
 def by_async_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
-    """The same, by one who is awaited."""
+    """Do the same with an async approver."""
 
     async def approver(request: ApprovalRequest) -> Approval:
         await asyncio.sleep(0)
@@ -322,7 +322,7 @@ def by_async_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
 
 
 def by_second_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
-    """Have the host reject what a narrower policy approves, and writes anew."""
+    """Let the host reject what a narrower policy approves with changed arguments."""
     host = by_approver(forbidden, seen)["policy"]
 
     def approver(request: ApprovalRequest) -> Approval:
@@ -332,7 +332,7 @@ def by_second_approver(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
 
 
 def by_hook(forbidden: Any, seen: list[Any]) -> dict[str, Any]:
-    """Refuse one value by a gate of a plugin."""
+    """Refuse one value in a hook."""
 
     class Gate:
         @hookimpl
@@ -355,15 +355,15 @@ CODES = {"approver": "policy.rejected", "async approver": "policy.rejected", "ap
          "hook": "policy.hook"}  # fmt: skip
 
 
-# The ways to call
+# Ways to call
 
 
 class Probe:
-    """An engine with a tool of one argument that keeps what it gets, and one that calls it.
+    """An engine with a tool of one argument that records its value, and a tool that calls it.
 
     Attributes:
-        received: What the function got.
-        nested: What the outer tool gives to it.
+        received: The values that the function received.
+        nested: The value that the outer tool passes.
     """
 
     def __init__(self, row: Forbidden, *, asks: bool = False, needs: tuple[str, ...] = (), **options: Any) -> None:
@@ -377,7 +377,7 @@ class Probe:
         self.engine = Engine(toolsets=[toolset], plugins="none", **options)
 
     def end(self, way: str, value: Any) -> str:
-        """Call the tool with a value and return the code of its refusal, ``"arg"`` for any that is of the arguments."""
+        """Call the tool with a value and return the code of its refusal; ``"arg"`` stands for any argument error."""
         try:
             WAYS[way](self, value)
         except ArgumentError:
@@ -391,13 +391,13 @@ class Probe:
 
 
 def ruled(row: Forbidden, kind: str, forbidden: Any) -> tuple[Probe, list[Any]]:
-    """Return a probe behind a rule that forbids one value, and what the rule sees."""
+    """Return a probe with a rule that forbids one value, and the list of values that the rule sees."""
     seen: list[Any] = []
     return Probe(row, **RULES[kind](forbidden, seen)), seen
 
 
 def by_json(probe: Probe, value: Any) -> object:
-    """Send a call as a model does, with its arguments as text, where JSON can write the value."""
+    """Send a call like a model, with JSON text as its arguments if JSON can represent the value."""
     try:
         text = json.dumps({"x": value})
         assert same(json.loads(text), {"x": value})
@@ -410,7 +410,7 @@ def by_json(probe: Probe, value: Any) -> object:
 
 
 def from_within(probe: Probe, value: Any) -> object:
-    """Have another tool call it."""
+    """Call it from another tool."""
     probe.nested = value
     return probe.engine.call("g.outer")
 
@@ -426,14 +426,14 @@ WAYS: dict[str, Callable[[Probe, Any], object]] = {
 
 
 def label(row: Forbidden) -> str:
-    """Return what a row is called in the names of tests."""
+    """Return the id of a row."""
     return "-".join((row.type, *row.options))
 
 
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("row", ROWS, ids=label)
-def test_a_forbidden_value_never_reaches_the_function(row: Forbidden, kind: str) -> None:
-    """However it is spelt; what only looks like it is refused or is another value, as the rule sees it."""
+def test_forbidden_value_never_reaches_the_function(row: Forbidden, kind: str) -> None:
+    """Every spelling is refused; a similar value is refused or differs, as the rule sees it."""
     for way in WAYS:
         probe, _ = ruled(row, kind, row.value)
         for value in row.spellings:
@@ -446,8 +446,8 @@ def test_a_forbidden_value_never_reaches_the_function(row: Forbidden, kind: str)
 
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("row", ROWS, ids=label)
-def test_a_rule_sees_exactly_what_the_function_gets(row: Forbidden, kind: str) -> None:
-    """Equal and of the same types at every level, and a copy of its own."""
+def test_rule_sees_exactly_what_the_function_receives(row: Forbidden, kind: str) -> None:
+    """Values and types are equal at every level, and the rule has its own copy."""
     probe, seen = ruled(row, kind, object())
 
     for way in WAYS:
@@ -460,8 +460,8 @@ def test_a_rule_sees_exactly_what_the_function_gets(row: Forbidden, kind: str) -
 
 
 @pytest.mark.parametrize("kind", ["approver", "hook"])
-def test_a_rule_that_changes_what_it_sees_changes_nothing(kind: str) -> None:
-    """Neither for the function, nor for the rule behind it."""
+def test_rule_that_changes_its_copy_changes_nothing(kind: str) -> None:
+    """Neither the function nor the next rule sees the change."""
 
     def spoil(value: Any) -> None:
         value["k"].append(5)
@@ -493,8 +493,8 @@ VECTORS = [case for case in HOSTILE["cases"] if case["target"] != "void"]
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["id"])
-def test_a_hostile_value_is_seen_by_a_rule_as_the_function_gets_it(case: Mapping[str, Any]) -> None:
-    """The corpus: what is accepted is refused where the listed value is forbidden; what is not, no rule ever sees."""
+def test_rule_sees_a_hostile_value_as_the_function_receives_it(case: Mapping[str, Any]) -> None:
+    """Accepted values of the corpus are refused if the listed value is forbidden; no rule sees the others."""
     for kind in RULES:
         value = eval(case["expr"], NAMESPACE)
         row = Forbidden(ArgType(case["target"]), None, (), (), None)
@@ -516,17 +516,17 @@ SCOPED = [row for row in ROWS if ELEMENTS.get(row.type, row.type) in FITTING and
 
 
 def scopes_of(value: Any) -> tuple[str, ...]:
-    """Return how a grant says a value."""
+    """Return a value as it is written in a grant."""
     values = value if type(value) is list else [value]
     return tuple(str(each).lower() for each in values)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("row", SCOPED, ids=label)
-def test_a_capability_that_names_an_argument_is_of_the_value_that_the_function_gets(row: Forbidden, way: str) -> None:
-    """With a grant of another value no spelling passes, and with a grant of the value itself every one does.
+def test_capability_of_an_argument_covers_the_value_that_the_function_receives(row: Forbidden, way: str) -> None:
+    """A grant of the value admits every spelling, and a grant of another value admits none.
 
-    But from within a tool that needs nothing: nothing below it gets anything.
+    Calls from a tool without needs are the exception: tools below it have no permissions.
     """
     for granted in (row.other, row.value):
         passes = granted is row.value and way != "from within"
@@ -555,7 +555,7 @@ FREE_PATHS = (
 
 @attrs.frozen
 class Files:
-    """A sandbox with a directory that is granted and one that is not, and a tool that reads."""
+    """A sandbox with a granted directory and another one, and a tool that reads."""
 
     base: Path
     got: list[str] = attrs.field(factory=list)
@@ -580,8 +580,8 @@ class Files:
         return Engine(toolsets=[toolset], plugins="none", policy=policy, host=Host(sandbox_dir=root))
 
 
-def test_a_path_outside_of_what_is_granted_is_read_by_no_alias(tmp_path: Path) -> None:
-    """The grant is of ``data/**``; dots, slashes, links, other alphabets, absolute paths and globs change nothing."""
+def test_path_outside_the_grant_is_not_readable_by_any_alias(tmp_path: Path) -> None:
+    """The grant is ``data/**``; dots, slashes, links, other alphabets, absolute paths and globs do not help."""
     files = Files(tmp_path)
     absolute = os.fspath(tmp_path / "ROOT" / "secret" / "key")
     with files.engine("path") as engine:
@@ -594,8 +594,8 @@ def test_a_path_outside_of_what_is_granted_is_read_by_no_alias(tmp_path: Path) -
             assert files.got.pop() == "free"
 
 
-def test_a_tool_that_asks_for_nothing_in_particular_is_held_to_the_grant_where_it_reads(tmp_path: Path) -> None:
-    """It needs the whole resource, of which the host grants a part: it does not run at all, by no spelling."""
+def test_tool_that_needs_a_whole_resource_does_not_run_with_a_partial_grant(tmp_path: Path) -> None:
+    """The host grants a part of the resource, so every spelling of a path is refused."""
     files = Files(tmp_path)
     with files.engine("whole") as engine:
         for path in (*FORBIDDEN_PATHS, *FREE_PATHS):
@@ -605,8 +605,8 @@ def test_a_tool_that_asks_for_nothing_in_particular_is_held_to_the_grant_where_i
     assert files.got == []
 
 
-def test_an_approver_that_holds_a_need_against_a_grant_is_passed_by_no_alias_of_a_path(tmp_path: Path) -> None:
-    """A `Grant` compares as the sandbox opens, so one covers all spellings of a path."""
+def test_approver_that_compares_a_need_with_a_grant_recognizes_every_path_alias(tmp_path: Path) -> None:
+    """A `Grant` compares paths as the sandbox opens them, so one grant covers all spellings."""
     files = Files(tmp_path)
     refused = Grant.parse("fs:read:secret/**")
     asked: list[str] = []
@@ -628,8 +628,8 @@ def test_an_approver_that_holds_a_need_against_a_grant_is_passed_by_no_alias_of_
 
 
 @pytest.mark.parametrize("kind", ["approver", "hook"])
-def test_what_a_rule_is_told_that_a_call_needs_is_the_same_for_every_alias(tmp_path: Path, kind: str) -> None:
-    """The path as it will be opened, whole: a rule that compares the text of a need is passed by no other spelling."""
+def test_rule_sees_the_same_need_for_every_path_alias(tmp_path: Path, kind: str) -> None:
+    """It is the complete path as it will be opened, so a rule may compare the strings of needs."""
     told: list[str] = []
 
     class Gate:
@@ -654,8 +654,8 @@ def test_what_a_rule_is_told_that_a_call_needs_is_the_same_for_every_alias(tmp_p
 
 
 @pytest.mark.parametrize("kind", ["approver", "hook"])
-def test_what_a_rule_is_told_of_a_place_is_the_same_for_every_url_of_it(kind: str) -> None:
-    """The host and the port that a client would connect to."""
+def test_rule_sees_the_same_need_for_every_spelling_of_a_url(kind: str) -> None:
+    """It is the host and port that a client would connect to."""
     told: list[str] = []
 
     class Gate:
@@ -691,8 +691,8 @@ GOOD_PLACES = ("http://good.example/", "HTTP://GOOD.example.", "http://x@good.ex
                "http://good.example?@evil.example", Text("http://good.example"))  # fmt: skip
 
 
-def test_a_host_that_is_not_granted_is_reached_by_no_spelling_of_a_url() -> None:
-    """What is compared is the host that a client would connect to; a URL that two clients could read differently is none."""
+def test_host_without_a_grant_is_not_reachable_by_any_spelling_of_a_url() -> None:
+    """The host that a client would connect to is compared; a URL that clients could read differently is invalid."""
     policy = ExecutionPolicy(grants=("net:read:good.example:80",))
     probe = Probe(Forbidden(ArgType.STRING, "", (), (), ""), needs=("net:read:{x.host}",), policy=policy)
 
@@ -703,8 +703,8 @@ def test_a_host_that_is_not_granted_is_reached_by_no_spelling_of_a_url() -> None
         assert probe.end("in order", url) == "", f"{url!r}"
 
 
-def test_a_value_that_holds_the_signs_of_a_scope_asks_for_itself_alone() -> None:
-    """``*``, ``:``, ``,``, braces and backslashes in a value are characters: no value asks for more, or for less."""
+def test_value_with_scope_syntax_needs_only_itself() -> None:
+    """``*``, ``:``, ``,``, braces and backslashes in a value are literal, so the need is neither broader nor narrower."""
     signs = ("*", "a,b", "a:b", "a*", "?", "{x}", "a\\", "\\*", "**", "[ab]", "guest,admin", "guest:admin", "gue*t", "")
     policy = ExecutionPolicy(grants=("account:use:guest", "account:use:a", "account:use:b"))
     probe = Probe(Forbidden(ArgType.STRING, "", (), (), ""), needs=("account:use:{x}",), policy=policy)
@@ -717,8 +717,8 @@ def test_a_value_that_holds_the_signs_of_a_scope_asks_for_itself_alone() -> None
 
 @pytest.mark.parametrize("kind", ["hook", "capability"])
 @pytest.mark.parametrize("spelling", NUMBERS, ids=lambda each: f"{type(each).__name__} {each!r}")
-def test_what_an_approver_writes_is_bound_anew_and_seen_by_every_rule(spelling: Any, kind: str) -> None:
-    """``modify`` is a spelling too: what stands in it is coerced, and held to the grants and the hooks."""
+def test_arguments_from_an_approver_are_bound_again_and_seen_by_every_rule(spelling: Any, kind: str) -> None:
+    """Values from ``modify`` are coerced, and checked against the grants and hooks."""
 
     def approver(request: ApprovalRequest) -> Approval:
         return Approval.modify({"x": spelling})

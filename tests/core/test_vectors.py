@@ -1,7 +1,7 @@
 """Upstream's tests and the hostile values, run as data.
 
-A case that the contract overrules stands in the table of ``docs/reference/departures.md``: by its id, with what we give
-instead, and with the sentence that overrules it. It is not skipped: what we give is asserted.
+The table in ``docs/reference/departures.md`` lists each case that the contract overrules, with its id, our result and the
+sentence that overrules it. Such a case is not skipped: its listed result is asserted.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ UPSTREAM = [
     *json.loads((VECTORS / "authority.json").read_text()),
 ]
 ELSEWHERE = ("sandbox",)
-"""Areas that `test_sandbox` runs, on both of its back ends."""
+"""Areas that `test_sandbox` runs on both of its backends."""
 NOT_OURS = ("policy-056",)
-"""Checksums of tools, which upstream compares only where a host sets what fetches them; nothing there sets it."""
+"""Checksums of tools, which upstream compares only if a host sets a fetcher; nothing sets one here."""
 LATER_GROUPS = ("fs", "shell", "metadata")
 
 
 def departures() -> dict[str, str]:
-    """Return what we give instead, by the id of the case."""
+    """Return our result, by the id of the case."""
     text = (ROOT / "docs" / "reference" / "departures.md").read_text()
     rows = re.findall(r"^\| ([a-z_]+-\d+|V\d+) \| [^|]+ \| `(.+?)` \| .+ \|$", text, re.MULTILINE)
     return dict(rows)
@@ -65,7 +65,7 @@ DEPARTURES = departures()
 
 
 def answer(run: Callable[[], Any]) -> Any:
-    """Return what *run* returns, or the error that it raises."""
+    """Return the result of *run*, or the error that it raises."""
     try:
         return run()
     except (CallError, SpecError) as error:
@@ -73,7 +73,7 @@ def answer(run: Callable[[], Any]) -> Any:
 
 
 def said(answered: Any) -> str:
-    """Return an answer as the table writes it: a value as Python does, an error by its code."""
+    """Return a result as the table shows it: a value as in Python, an error as its code."""
     if isinstance(answered, SpecError):
         return "SpecError"
     if isinstance(answered, CallError):
@@ -87,8 +87,8 @@ exec(HOSTILE["prelude"], NAMESPACE)
 
 
 @pytest.mark.parametrize("case", HOSTILE["cases"], ids=lambda case: case["id"])
-def test_a_hostile_value_is_accepted_or_refused_as_listed(case: Mapping[str, Any]) -> None:
-    """Accepted values have the listed value and exact types, refused ones the listed code and no value in the text."""
+def test_hostile_value_has_its_listed_outcome(case: Mapping[str, Any]) -> None:
+    """Accepted values have the listed value and exact types; errors have the listed code and show no value."""
     value = eval(case["expr"], NAMESPACE)
 
     answered = answer(lambda: coerce(value, case["target"]))
@@ -105,7 +105,7 @@ def test_a_hostile_value_is_accepted_or_refused_as_listed(case: Mapping[str, Any
 
 
 def in_a_slice(word: str) -> Callable[[Any], Any]:
-    """Return what reads one element as a slice of that type does."""
+    """Return a function that reads one element as a slice of that type does."""
     return lambda value: coerce([value], word)[0]
 
 
@@ -128,7 +128,7 @@ def spec_of(args: list[dict[str, Any]]) -> ToolSpec:
 
 
 def execute_named(args: list[dict[str, Any]], given: dict[str, Any]) -> Any:
-    """Call a tool of that spec, which answers "ok", by name."""
+    """Call a tool with that spec by name; it returns "ok"."""
     toolset = Toolset("test")
     toolset.add(spec_of(args), lambda rt, *values: "ok")
     with Engine(toolsets=[toolset], plugins="none") as engine:
@@ -136,7 +136,7 @@ def execute_named(args: list[dict[str, Any]], given: dict[str, Any]) -> Any:
 
 
 def register(group: str, name: str) -> str:
-    """Return upstream's spelling of a tool that is registered under that group and name."""
+    """Return upstream's spelling of a tool that is registered with that group and name."""
     return ToolSpec(name, group).upstream_name
 
 
@@ -150,7 +150,7 @@ def look_up(group: str, name: str, spelling: str) -> str:
 
 
 def call_standard(name: str) -> Callable[..., Any]:
-    """Return what calls a tool of the standard toolset through an engine; upstream's ``ai`` is our ``shape``."""
+    """Return a function that calls a standard tool through an engine; upstream's ``ai`` is our ``shape``."""
     group, _, word = canonical(name).partition(".")
 
     def call(*args: Any) -> Any:
@@ -162,23 +162,23 @@ def call_standard(name: str) -> Callable[..., Any]:
 
 
 def satisfied(needs: list[str], grants: list[str]) -> bool:
-    """Tell whether these grants cover these needs."""
+    """Return whether these grants cover these needs."""
     return ExecutionPolicy(grants=grants).uncovered(map(Capability.parse, needs)) is None
 
 
 def scope_match(resource: str, need: str, grant: str) -> bool:
-    """Tell whether one scope covers another."""
+    """Return whether one scope covers another."""
     return Grant.parse(f"{resource}:use:{grant}").covers(Capability.parse(f"{resource}:use:{need}"))
 
 
 def parsed(text: str) -> list[Any]:
-    """Return the parts of a need as upstream has them."""
+    """Return the parts of a need in upstream's form."""
     need = Capability.parse(text)
     return [need.resource, list(need.verbs), list(need.scopes) or None]
 
 
 def can_call(host: dict[str, Any], tool: dict[str, Any]) -> bool:
-    """Ask a policy as the line does: first what looks at no arguments, then the needs."""
+    """Evaluate a policy like the pipeline: first the checks without arguments, then the needs."""
     policy = ExecutionPolicy(
         allow=host["allow"], deny=host["deny"], grants=host["grants"], trusted=host["context"] == "config"
     )
@@ -193,7 +193,7 @@ def can_call(host: dict[str, Any], tool: dict[str, Any]) -> bool:
 
 
 def look_up_integrity(tool: dict[str, Any]) -> Any:
-    """Call a tool that is nowhere registered."""
+    """Call a tool that is not registered."""
     with Engine(plugins="none") as engine:
         return engine.call(tool["name"])
 
@@ -208,7 +208,7 @@ EXCEEDED = {
 
 
 def count_script(limits: dict[str, Any], steps: list[list[Any]]) -> list[str]:
-    """Return what upstream calls the answer to each step, all of them counted by one ledger."""
+    """Return upstream's name for the outcome of each step, all counted by one ledger."""
     names = {"tool_max": "tool_calls", "per_call": "money_per_call", "per_run": "money"}
     ledger = Ledger(Limits(**{names.get(name, name): value for name, value in limits.items()}), time)
     answers = [answer(lambda: count_step(ledger, *step)) for step in steps]
@@ -216,7 +216,7 @@ def count_script(limits: dict[str, Any], steps: list[list[Any]]) -> list[str]:
 
 
 def count_step(ledger: Ledger, what: str, *args: Any) -> str:
-    """Take one step: a call, or what one call spends; to ask what one call may cost is to spend it and settle it."""
+    """Take one step: a call, or the usage of one call; a question about the cost of a call spends and settles it."""
     match what, *args:
         case "tool", str(name):
             ledger.begin(canonical(name), True)
@@ -242,7 +242,7 @@ REFUSALS = {
 
 
 def run_of(case: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the function that carries out a case."""
+    """Return the function that runs a case."""
     what = case["tool_or_fn"]
     if what.startswith("coerce:"):
         return lambda value: coerce(value, what.removeprefix("coerce:"))
@@ -267,7 +267,7 @@ def run_of(case: Mapping[str, Any]) -> Callable[..., Any]:
 
 
 def is_ours(case: Mapping[str, Any]) -> bool:
-    """Tell whether a case belongs to what there is."""
+    """Return whether a case applies to this project."""
     group = case["tool_or_fn"].removeprefix("tool.").partition(".")[0]
     if case["id"] in NOT_OURS:
         return False
@@ -278,8 +278,8 @@ CASES = [case for case in UPSTREAM if is_ours(case)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_upstreams_own_case_gives_what_it_gives_there_or_what_the_contract_says(case: Mapping[str, Any]) -> None:
-    """Values agree with their types, errors in that there is one; the arguments that it names are named."""
+def test_upstream_case_has_upstreams_or_the_listed_outcome(case: Mapping[str, Any]) -> None:
+    """Values agree in their types, errors in their occurrence; the arguments that a case names are in the error."""
     answered = answer(lambda: run_of(case)(*case["args"]))
     expected = case["expect"]
 
@@ -298,8 +298,8 @@ def test_upstreams_own_case_gives_what_it_gives_there_or_what_the_contract_says(
             assert name in {problem.where for problem in answered.problems}
 
 
-def test_each_listed_departure_is_a_case_that_is_run() -> None:
-    """A row of the table that names no case would promise what nothing holds."""
+def test_each_listed_departure_is_a_case_that_runs() -> None:
+    """A row without a case would not be tested."""
     known = {case["id"] for case in CASES} | {case["id"] for case in HOSTILE["cases"]}
 
     assert set(DEPARTURES) <= known

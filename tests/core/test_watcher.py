@@ -1,4 +1,4 @@
-"""Plugins that change: files and packages, written over, exchanged, half-way, gone and come."""
+"""Plugins that change: files and packages that are overwritten, replaced, half-written, removed and added."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def removed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [same_size, same_time, another, removed])
-def test_a_change_is_told_of_once(plugin: Path, change: Callable[[Path], None]) -> None:
-    """By its time, its size, or because another file has its name."""
+def test_change_is_reported_once(plugin: Path, change: Callable[[Path], None]) -> None:
+    """It is detected by time, size, or a different file of that name."""
     watcher = Watcher([plugin])
     os.utime(plugin, ns=(0, 0))
     touched = watcher.changed()
@@ -61,8 +61,8 @@ def test_a_change_is_told_of_once(plugin: Path, change: Callable[[Path], None]) 
     assert () == watcher.changed()
 
 
-def test_each_module_of_a_package_counts(tmp_path: Path) -> None:
-    """Those of packages below it too, and new ones; other files do not."""
+def test_each_module_of_a_package_is_watched(tmp_path: Path) -> None:
+    """This includes subpackages and new modules, but no other files."""
     below = tmp_path / "package" / "below"
     below.mkdir(parents=True)
     for each in (below.parent / "__init__.py", below / "__init__.py"):
@@ -78,8 +78,8 @@ def test_each_module_of_a_package_counts(tmp_path: Path) -> None:
     assert (str(below.parent),) == came == watcher.changed()
 
 
-def test_what_comes_into_a_directory_counts(plugin: Path) -> None:
-    """As `load_plugins` would take it; while the directory can not be read, nothing is new."""
+def test_new_plugins_of_a_directory_are_reported(plugin: Path) -> None:
+    """They are those that `load_plugins` would load; while the directory is unreadable, nothing is new."""
     watcher = Watcher(directories=[plugin.parent])
     (plugin.parent / "other.py").write_text("")
     (plugin.parent / "_hidden.py").write_text("")
@@ -94,8 +94,7 @@ def test_what_comes_into_a_directory_counts(plugin: Path) -> None:
     assert (str(plugin.parent / "late.py"),) == watcher.changed()
 
 
-def test_what_is_not_there_is_told_of_when_it_comes(tmp_path: Path) -> None:
-    """And not before."""
+def test_missing_plugin_is_reported_when_it_appears(tmp_path: Path) -> None:
     path = tmp_path / "late.py"
     watcher = Watcher([path])
     before = watcher.changed()
@@ -104,8 +103,8 @@ def test_what_is_not_there_is_told_of_when_it_comes(tmp_path: Path) -> None:
     assert ((), (str(path),)) == (before, watcher.changed())
 
 
-def test_an_engine_loads_what_has_changed(plugin: Path) -> None:
-    """Half a file changes nothing, and the whole one is found after it."""
+def test_engine_loads_changed_plugins(plugin: Path) -> None:
+    """A partial file changes nothing, and the complete file is loaded afterwards."""
     said = []
     with Engine(plugins="none") as engine:
         watcher = Watcher([plugin])

@@ -1,4 +1,4 @@
-"""What a caller can make the checks before a call do: it is counted, and doubling the input never squares the work."""
+"""The work that a caller can cause before a call: it is counted, and doubling the input never squares it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from neuroscript.workflow import Node, Plan
 
 
 def engine_of(*args: ArgSpec, does: Callable[..., Any] | None = None, **policy: Any) -> Engine:
-    """Return an engine with one tool, ``g.t``, and those that it needs."""
+    """Return an engine with the tool ``g.t`` and those that it needs."""
     tools = Toolset("g")
     names = "".join(f", {arg.name}" for arg in args)
     func = does or eval(f"lambda rt{names}: None")
@@ -90,8 +90,8 @@ def nested(rt: Runtime, name: str) -> Any:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("use", NAMED.values(), ids=NAMED)
-def test_a_name_of_any_length_takes_the_same_work(use: Callable[[Engine, str], object], shape: str) -> None:
-    """Wherever a name arrives, its length is checked before it is read."""
+def test_name_of_any_length_takes_the_same_work(use: Callable[[Engine, str], object], shape: str) -> None:
+    """Each entry point checks the length of a name before it reads the name."""
     work = []
     for count in (20_000, 40_000):
         with engine_of(ArgSpec("name", ArgType.STRING), does=nested) as engine:
@@ -102,8 +102,8 @@ def test_a_name_of_any_length_takes_the_same_work(use: Callable[[Engine, str], o
     assert work[1] <= work[0] + 100 < 1_500
 
 
-def test_a_name_that_is_too_long_is_not_found() -> None:
-    """The error repeats the beginning of it, and offers no other name."""
+def test_overlong_name_is_not_found() -> None:
+    """The error contains the start of the name and no suggestions."""
     with engine_of() as engine:
         with pytest.raises(ToolNotFound) as caught:
             engine.call("tool." * 1_000 + "g.t")
@@ -117,8 +117,8 @@ def test_a_name_that_is_too_long_is_not_found() -> None:
     assert (decision.allowed, decision.code, decision.retry) == (False, "tool.not_found", "model")
 
 
-def test_a_pattern_that_is_too_long_is_refused() -> None:
-    """It would match no name, however it is written."""
+def test_overlong_pattern_is_refused() -> None:
+    """It could not match any name."""
     with pytest.raises(SpecError) as caught:
         ExecutionPolicy(allow=("*a" * 300,), preapproved=("a" * 513,))
 
@@ -132,13 +132,13 @@ def test_a_pattern_that_is_too_long_is_refused() -> None:
 
 
 def unknown_names(count: int) -> dict[str, Any]:
-    """Return as many arguments that no tool has."""
+    """Return *n* unknown arguments."""
     return {f"alpah{index}": 1 for index in range(count)}
 
 
 @pytest.mark.parametrize("way", ["call_named", "execute", "check", "stream"])
 def test_unknown_names_are_counted_and_a_hundred_are_described(way: str) -> None:
-    """Near names are searched for these alone, and only when the error is read."""
+    """Similar names are searched for these only, when the error is read."""
     ways: dict[str, Callable[[Engine, dict[str, Any]], object]] = {
         "call_named": lambda engine, given: engine.call_named("g.t", given),
         "execute": lambda engine, given: str(engine.execute(ToolCall("g.t", given)).error),
@@ -155,8 +155,8 @@ def test_unknown_names_are_counted_and_a_hundred_are_described(way: str) -> None
     assert (work[2] - work[1]) / 4_000 < 5
 
 
-def test_an_error_of_many_unknown_names_says_how_many_there_are() -> None:
-    """It lists twenty, has a hundred as data, and knows the number of all."""
+def test_error_of_many_unknown_names_gives_their_count() -> None:
+    """The message lists twenty, the data a hundred, and the count covers all."""
     with engine_of(ArgSpec("alpha", ArgType.INT, required=False)) as engine:
         with pytest.raises(ArgumentError) as caught:
             engine.call_named("g.t", unknown_names(500_000))
@@ -171,7 +171,7 @@ def test_an_error_of_many_unknown_names_says_how_many_there_are() -> None:
     assert seconds_in(lambda: str(error)) < 1
 
 
-def test_a_name_among_many_arguments_is_found_in_an_index() -> None:
+def test_names_are_looked_up_in_an_index() -> None:
     """A hundred unknown names among twice the arguments take less than twice the steps."""
     work = []
     for count in (1_000, 2_000):
@@ -187,7 +187,7 @@ def test_a_name_among_many_arguments_is_found_in_an_index() -> None:
 
 
 @pytest.mark.parametrize("kind", [ArgType.SLICE_STRING, ArgType.SLICE_INT])
-def test_items_are_looked_up_among_choices(kind: ArgType) -> None:
+def test_items_are_looked_up_in_an_index_of_choices(kind: ArgType) -> None:
     """Twice the choices take no further step for each item."""
     work = []
     for count in (500, 1_000):
@@ -201,7 +201,7 @@ def test_items_are_looked_up_among_choices(kind: ArgType) -> None:
 
 
 def test_wrong_choices_are_counted_and_a_hundred_are_compared() -> None:
-    """With one index of the choices."""
+    """They share one index of the choices."""
     work = []
     with engine_of(
         ArgSpec("a", ArgType.SLICE_STRING, choices=tuple(f"choice{index}" for index in range(1_000)))
@@ -215,8 +215,8 @@ def test_wrong_choices_are_counted_and_a_hundred_are_compared() -> None:
 # Needs
 
 
-def test_a_text_beside_a_list_in_a_scope_is_not_repeated_without_end() -> None:
-    """Each item makes a need with the whole text, so both together are limited before anything is joined."""
+def test_string_and_list_in_one_scope_are_limited_together() -> None:
+    """Each item makes a need with the whole string, so the total is limited before anything is joined."""
     args = (ArgSpec("folder", ArgType.STRING), ArgSpec("names", ArgType.SLICE_STRING))
     with engine_of(*args, capabilities=("fs:read:{folder}/{names}",)) as engine:
         with pytest.raises(ArgumentError) as caught:
@@ -229,8 +229,8 @@ def test_a_text_beside_a_list_in_a_scope_is_not_repeated_without_end() -> None:
 
 
 @pytest.mark.parametrize("mark", ["\\", ":", ",", "*", "?", "[", "{", "}", "/"])
-def test_a_value_of_special_characters_takes_no_call_for_each(mark: str) -> None:
-    """They are escaped and read back in a scope all at once."""
+def test_special_characters_take_no_call_each(mark: str) -> None:
+    """A scope escapes and reads all of them at once."""
     with engine_of(ArgSpec("a", ArgType.STRING), capabilities=("env:read:{a}",)) as engine:
         run = {count: partial(engine.call, "g.t", (mark * count,)) for count in (10_000, 20_000)}
         work = [calls_in(each) for each in (run[10_000], *run.values())]
@@ -241,8 +241,8 @@ def test_a_value_of_special_characters_takes_no_call_for_each(mark: str) -> None
 # Reports of a call
 
 
-def test_repairs_are_written_for_the_first_twenty() -> None:
-    """Nothing is written for any other value."""
+def test_first_twenty_repairs_are_described() -> None:
+    """Further values cause no work."""
     with engine_of(ArgSpec("a", ArgType.SLICE_INT)) as engine:
         calls = [ToolCall("g.t", [["1"] * count]) for count in (1_000, 2_000)]
         executed = [calls_in(partial(engine.execute, each)) for each in calls]
@@ -254,7 +254,7 @@ def test_repairs_are_written_for_the_first_twenty() -> None:
 
 
 def test_repairs_run_no_code_of_a_caller() -> None:
-    """Nor that of a key, which is compared as the text that it is, nor that of the container of all arguments."""
+    """This includes the keys and the container of the arguments."""
     ran: list[str] = []
 
     class Key(str):
@@ -278,7 +278,7 @@ def test_repairs_run_no_code_of_a_caller() -> None:
 
 
 def test_old_names_are_found_in_an_index() -> None:
-    """A tool that is looked at for the first time is not compared with every old name."""
+    """The first lookup of a tool does not compare it with every old name."""
     work = []
     for count in (500, 1_000):
         tools = Toolset("g")
@@ -291,8 +291,8 @@ def test_old_names_are_found_in_an_index() -> None:
     assert work[1] < 2.2 * work[0]
 
 
-def test_names_that_repeat_are_found_in_linear_time() -> None:
-    """Among the arguments of a tool and the keys of a map."""
+def test_duplicate_names_are_found_in_linear_time() -> None:
+    """This covers the arguments of a tool and the keys of a map."""
     keys = [ArgSpec(f"key{index}", ArgType.INT) for index in range(16_000)]
 
     few, many = (
@@ -302,16 +302,16 @@ def test_names_that_repeat_are_found_in_linear_time() -> None:
     assert many < 3 * few
 
 
-def test_what_is_no_call_in_a_reply_is_reported_once() -> None:
-    """Not once for each value of a list, each with the whole text."""
+def test_invalid_call_in_a_reply_is_reported_once() -> None:
+    """A list is not reported once for each of its values, each time with the whole string."""
     text = f"[{'1,' * 2_000}1]"
 
     assert announced(text) == [Asked("", text)]
     assert announced('[{"name": "g__t"}, 5, 6]') == [Asked("g__t", {}), Asked("g__t", '[{"name": "g__t"}, 5, 6]')]
 
 
-def test_a_plan_of_unknown_tools_searches_near_names_for_a_hundred() -> None:
-    """The others are named without one."""
+def test_plan_suggests_names_for_a_hundred_unknown_tools() -> None:
+    """The others have no suggestion."""
     work = []
     with engine_of() as engine:
         for count in (200, 400):

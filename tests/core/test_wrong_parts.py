@@ -1,4 +1,4 @@
-"""Parts of an engine and of its calls: what has an obvious meaning is taken, and anything else is refused by name."""
+"""Parts of an engine and of its calls: clear alternatives are accepted, and other values are refused with their name."""
 
 from __future__ import annotations
 
@@ -119,16 +119,16 @@ def engine_of(**parts: Any) -> Engine:
     ],
     ids=lambda each: each[:60] if isinstance(each, str) else "",
 )
-def test_a_wrong_part_is_refused_at_once_with_what_to_pass(make: Callable[[], object], text: str) -> None:
-    """Every wrong part is named in one error; values never are."""
+def test_wrong_part_is_refused_at_once_with_advice(make: Callable[[], object], text: str) -> None:
+    """One error gives every wrong part and never a value."""
     with pytest.raises(SpecError) as caught:
         make()
 
     assert text == str(caught.value)
 
 
-def test_one_toolset_and_single_tools_are_taken_as_toolsets() -> None:
-    """A set keeps its old names and its origin."""
+def test_one_toolset_and_single_tools_are_accepted_as_toolsets() -> None:
+    """A toolset keeps its old names and its origin."""
     named = Toolset("shop", tools.tools, origin="acme")
     named.alias("shop.buy", "shop.order")
     with Engine(plugins="none", toolsets=named) as engine:
@@ -140,7 +140,7 @@ def test_one_toolset_and_single_tools_are_taken_as_toolsets() -> None:
 
 
 def test_paths_are_opened_as_audit_logs_and_recordings(tmp_path: Path) -> None:
-    """A database by its suffix, and lines else; the engine closes what it has opened."""
+    """The suffix selects a database or JSON lines; the engine closes the files that it opened."""
     lines, database, calls = tmp_path / "log.jsonl", tmp_path / "log.db", tmp_path / "calls.jsonl"
     with engine_of(audit=[str(lines), database], recording=calls) as engine:
         engine.call("shop.order", ("tea",))
@@ -155,7 +155,7 @@ def test_paths_are_opened_as_audit_logs_and_recordings(tmp_path: Path) -> None:
 
 
 def test_one_path_is_one_audit_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its letters are not several."""
+    """Its characters are not paths."""
     monkeypatch.chdir(tmp_path)
     with engine_of(audit="log.jsonl", recording="calls.jsonl") as engine:
         engine.call("shop.order", ("tea",))
@@ -168,8 +168,8 @@ def test_one_path_is_one_audit_log(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 2 == len((tmp_path / "calls.jsonl").read_text().splitlines())
 
 
-def test_an_engine_that_cannot_be_made_closes_what_it_has_opened(tmp_path: Path) -> None:
-    """Here because two toolsets claim one name, which shows after the files were opened."""
+def test_failed_constructor_closes_the_files_that_it_opened(tmp_path: Path) -> None:
+    """The constructor opens the files before it finds that two toolsets use one name."""
     with pytest.raises(RegistryError):
         Engine(
             plugins="none",
@@ -183,13 +183,13 @@ def test_an_engine_that_cannot_be_made_closes_what_it_has_opened(tmp_path: Path)
 
 
 def open_files(directory: Path) -> list[str]:
-    """Return the files below a directory that this process has open."""
+    """Return the open files of this process below a directory."""
     paths = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
     return [each for each in paths if each.startswith(str(directory))]
 
 
-def test_a_dict_is_a_call_as_a_tool_call_is() -> None:
-    """With the same result, from sync and async code, and for a check; the arguments may be JSON text."""
+def test_dict_is_accepted_as_a_tool_call() -> None:
+    """The result is the same in sync and async code and for a check; the arguments may be JSON text."""
     with engine_of() as engine:
         call = {"name": "shop__order", "arguments": '{"item": "tea", "count": "2"}', "id": "7"}
         results = [engine.execute(call), asyncio.run(engine.aexecute(call)), engine.execute(ToolCall(**call))]
@@ -208,8 +208,8 @@ def test_a_dict_is_a_call_as_a_tool_call_is() -> None:
     ],
     ids=["a name", "arguments", "JSON"],
 )
-def test_what_a_model_wrote_wrong_in_a_dict_is_answered_to_the_model(call: dict[str, Any], code: str) -> None:
-    """As in a ToolCall: by the error of the result."""
+def test_invalid_dict_call_is_an_error_result(call: dict[str, Any], code: str) -> None:
+    """The model receives the error, as for a ToolCall."""
     with engine_of() as engine:
         error = engine.execute(call).error
 
@@ -219,8 +219,8 @@ def test_what_a_model_wrote_wrong_in_a_dict_is_answered_to_the_model(call: dict[
     assert str(same) == str(error)
 
 
-def test_a_policy_is_narrowed_by_its_fields_alone() -> None:
-    """A misspelt one would permit what it was to deny."""
+def test_policy_is_narrowed_by_its_fields_only() -> None:
+    """A misspelled field would permit what it was meant to deny."""
     with pytest.raises(SpecError) as caught:
         ExecutionPolicy().narrowed(deni=("fs.*",), within=None)
 
@@ -241,8 +241,8 @@ def test_a_policy_is_narrowed_by_its_fields_alone() -> None:
         ("load_plugins", "directory", lambda path: Engine(plugins="none").load_plugins(path)),
     ],
 )
-def test_a_path_that_no_file_can_have_is_refused(name: str, parameter: str, take: Any, path: str) -> None:
-    """It was a bare ValueError of the system, which names no parameter."""
+def test_invalid_file_path_is_refused(name: str, parameter: str, take: Any, path: str) -> None:
+    """The operating system raises a plain ValueError, which names no parameter."""
     with pytest.raises(SpecError) as caught:
         take(path)
 
@@ -251,11 +251,11 @@ def test_a_path_that_no_file_can_have_is_refused(name: str, parameter: str, take
 
 
 class Float64(float):
-    """A subclass of float, as numpy has one."""
+    """A subclass of float, like numpy's."""
 
 
 def test_numbers_of_subclasses_are_accepted() -> None:
-    """As timeouts, grace and progress; a bool is still none."""
+    """This covers timeouts, grace and progress; a bool is still refused."""
     told: list[Any] = []
     found = Toolset("n")
     found.add(ToolSpec("t", "n"), lambda rt: rt.progress(Float64(0.5), Float64(1)))

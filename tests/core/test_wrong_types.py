@@ -1,4 +1,4 @@
-"""Wrong types for every parameter of the public API: each is refused at once, by an error that names the parameter."""
+"""Wrong types for every parameter of the public API: each is refused at once with the name of the parameter."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from neuroscript.runtime.replies import Reply, Retried
 
 
 class Sample:
-    """Stands for a class where an instance of another one is wanted."""
+    """An instance of an unrelated class."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         pass
 
 
 def sample(*args: Any, **named: Any) -> Any:
-    """Stand for a function where something else is wanted."""
+    """A function in place of something else."""
 
 
 SAMPLES: dict[str, Any] = {
@@ -49,7 +49,7 @@ SAMPLES: dict[str, Any] = {
 }
 
 DOCUMENTED = (ns.NeuroScriptError, OSError, sqlite3.Error, testing.ScriptError, testing.LawsBroken)
-"""What may be raised for a value of the right type."""
+"""Errors that are allowed for a value of the right type."""
 
 MADE_BY_THE_ENGINE = {
     "audit.Found": "it reports what stands in a file, which anybody may have written",
@@ -65,7 +65,7 @@ MADE_BY_THE_ENGINE = {
     "Repair": "one is made for each value that is converted",
     "ToolResult": "one is made in each call of execute",
 }
-"""Data that the engine makes for others to read, on the hot path or of foreign files; it checks nothing."""
+"""Classes for data that the engine creates on the hot path or reads from foreign files; they check nothing."""
 
 LEFT_TO_THE_CALL = {
     "bind": "args",
@@ -86,7 +86,7 @@ LEFT_TO_THE_CALL = {
     "testing.FakeRuntime.call_tool": "args",
     "testing.FakeRuntime.call_tool_named": "mapping",
 }
-"""Parameters that hold what others sent or wrote: a documented error names the place in it, or the call fails."""
+"""Parameters for data that others sent or wrote: a documented error gives the path in it, or the call fails."""
 
 INTERNAL = {
     "ArgType": "an Enum, which Python checks",
@@ -101,7 +101,7 @@ INTERNAL = {
     "llm.Model": "model makes models",
     "testing.LawCase": "laws_of makes cases",
 }
-"""Names without an underscore that nothing but the engine calls."""
+"""Names without an underscore that only the engine calls."""
 
 
 @attrs.define(eq=False)
@@ -167,13 +167,13 @@ class Scene:
         return self.closed(testing.FakeRuntime(answers=["yes"], **world))
 
     def closed(self, thing: Any) -> Any:
-        """Return a thing that is closed when the scene ends, if it can be closed."""
+        """Return an object, and close it with the scene if it can be closed."""
         if callable(getattr(thing, "close", None)) and not isinstance(thing, type):
             self.opened.callback(thing.close)
         return thing
 
     def path(self, name: str) -> Path:
-        """Return a path at which there is nothing."""
+        """Return a path at which nothing exists."""
         path = self.root / name
         path.unlink(missing_ok=True)
         return path
@@ -430,18 +430,18 @@ OTHERS = {
     "testing.laws_of": lambda s: (testing.laws_of, {"toolsets": ns.Toolset("empty")}),
 }
 ROWS: dict[str, Row] = {**SPECS, **TOOLS, **AUTHORITY, **ENGINE, **RECORDS, **ERRORS, **OTHERS}
-"""How each public function, constructor and method is called with what is valid."""
+"""A valid call of each public function, constructor and method."""
 
 PLUGIN = "def register(registrar): registrar.toolset('plug')\n"
 
 
 def nowhere() -> llm.Model:
-    """Return a model at an address where nothing listens."""
+    """Return a model at an address without a listener."""
     return llm.model("tiny", base_url="http://127.0.0.1:9/v1", attempts=1, key="k")
 
 
 def entered(make: Callable[..., Any]) -> Callable[..., None]:
-    """Return a function that enters the context that *make* returns, and leaves it."""
+    """Return a function that enters and leaves the context that *make* returns."""
 
     def enter(*args: Any, **named: Any) -> None:
         with make(*args, **named):
@@ -451,7 +451,7 @@ def entered(make: Callable[..., Any]) -> Callable[..., None]:
 
 
 def faults(name: str, scene: Scene) -> Iterator[str]:
-    """Yield a sentence for each value that is not treated as the annotation of its parameter promises."""
+    """Yield a message for each value that is not treated as the annotation of its parameter promises."""
     function = callables()[name]
     for parameter in parameters(function):
         kind = admitted(function, parameter)
@@ -463,7 +463,7 @@ def faults(name: str, scene: Scene) -> Iterator[str]:
 
 
 def outcome_of(name: str, scene: Scene, parameter: inspect.Parameter, value: object) -> BaseException | None:
-    """Return what a call raises that is valid but for one value, or None."""
+    """Return the error of a call in which at most one value is invalid, or None."""
     call, given = ROWS[name](scene)
     if parameter.kind is parameter.VAR_POSITIONAL:
         value = [value]
@@ -480,7 +480,7 @@ def outcome_of(name: str, scene: Scene, parameter: inspect.Parameter, value: obj
 def fault_of(
     outcome: BaseException | None, is_fitting: bool, name: str, parameter: inspect.Parameter, value: object
 ) -> str:
-    """Return what is wrong with the outcome of a call, or an empty string."""
+    """Return the fault in the outcome of a call, or an empty string."""
     if outcome is not None and not isinstance(outcome, DOCUMENTED):
         return f"{type(outcome).__name__}: {outcome}"
     if is_fitting or parameter.name in LEFT_TO_THE_CALL.get(name, "").split():
@@ -496,11 +496,11 @@ def fault_of(
 
 
 def types_in(value: object) -> set[str]:
-    """Return what an error may call the type of a value, or of an item; of a string it may say what it must be."""
+    """Return the allowed names for the type of a value or item; for a string, the error may give the expected form."""
     items = value if isinstance(value, (list, dict)) else ()
     names = {type(each).__name__ for each in (value, *items)}
     if type(value) in (int, float):
-        names.add(str(value))  # as limits show it
+        names.add(str(value))  # limits show it this way
     return {"None" if each == "NoneType" else each for each in names} | ({"must be"} if type(value) is str else set())
 
 
@@ -508,16 +508,16 @@ CHECKED = sorted(set(callables()) - set(MADE_BY_THE_ENGINE) - set(INTERNAL))
 
 
 def test_every_public_callable_has_a_row() -> None:
-    """A new public name is added to the rows, or to one of the lists of those that check nothing, with the reason."""
+    """Add a new public name to the rows, or to a list of names that check nothing, with the reason."""
     assert set(CHECKED) == set(ROWS)
     assert set(callables()) >= {*MADE_BY_THE_ENGINE, *INTERNAL, *LEFT_TO_THE_CALL}
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_a_wrong_type_is_refused_at_once_by_the_name_of_its_parameter(
+def test_wrong_type_is_refused_at_once_with_the_parameter_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error of ours says which parameter, what to pass and which type was received; what fits is accepted."""
+    """The error gives the parameter, the expected value and the received type; valid values are accepted."""
     monkeypatch.chdir(tmp_path)
     scene = Scene(tmp_path)
 
