@@ -1,7 +1,7 @@
-"""A test that measures runs while no other does, in however many processes the tests run.
+"""Run tests that measure alone, across all processes of the test run.
 
-What measures is marked ``alone``: beside a busy neighbour it would find another time, ratio or count. In the workers of
-pytest-xdist each test takes its turn: one that is marked by itself, the others together.
+These tests are marked ``alone``, because a busy neighbor would change the measured time, ratio or count. In pytest-xdist
+workers, a marked test runs alone, and all others run concurrently.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 ROOM = Path(__file__)
-"""Locked by whoever runs. It is there, so nothing is left behind; and what is locked is free when its process ends."""
+"""The lock of running tests. Its file already exists, so nothing is left behind, and the lock ends with its process."""
 
 QUEUE = ROOM.parent
-"""Locked by the next to come in, so that those who share the room do not pass by one who wants it alone."""
+"""The lock of the next test to start, so tests that may run together do not starve one that runs alone."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test, with its fixtures, in its turn."""
+    """Run a test with its fixtures when it is its turn."""
     if not hasattr(item.config, "workerinput"):
         return (yield)
     with turn(alone=item.get_closest_marker("alone") is not None):
@@ -31,7 +31,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @contextmanager
 def turn(*, alone: bool) -> Iterator[None]:
-    """Be in the room, alone or with others."""
+    """Hold the lock, alone or shared."""
     from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
 
     queue, room = (os.open(path, os.O_RDONLY) for path in (QUEUE, ROOM))
@@ -42,5 +42,5 @@ def turn(*, alone: bool) -> Iterator[None]:
         yield
     finally:
         for each in (room, queue):
-            flock(each, LOCK_UN)  # what a test has forked may hold the descriptor, too
+            flock(each, LOCK_UN)  # a process that the test forked may still hold the descriptor
             os.close(each)

@@ -1,7 +1,7 @@
-"""Values that must not be seen, tools that give them away by every channel they have, and all places where they would be.
+"""Canary values, tools that leak them through each of their channels, and every sink in which they could appear.
 
-A canary is random. It is written in eight ways, each behind a label of its own; whatever is left of one of them in a
-text is found there. `World` is an engine with every sink that there is, and `World.heard` is what came to each.
+A canary is random. It is written in eight encodings, each behind its own label, so any remaining part of one is found. A
+`World` is an engine with every sink, and `World.heard` contains what each sink received.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ from neuroscript.audit.recording import Recording
 from neuroscript.interop.opentelemetry import Tracing
 from neuroscript.tools.serialization import error_to_data, result_to_data
 
-# How a canary is written, and how it is found
+# Encodings of a canary, and the search for them
 
 ODD = " \"'&<>?%\\~é"
-"""What is written in another way by each of the encodings; its base64 has a ``+`` and a ``/``."""
+"""Characters that each encoding writes differently; their base64 contains ``+`` and ``/``."""
 
 ENCODINGS: dict[str, Callable[[str], str]] = {
     "raw": str,
@@ -79,11 +79,11 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 
 @attrs.frozen
 class Canary:
-    """A random text that nothing else holds.
+    """A random string that occurs nowhere else.
 
     Attributes:
-        text: What is to be hidden, with characters that each encoding writes in its own way.
-        word: The same for names and paths: letters and digits alone.
+        text: The value to hide, with characters that each encoding writes differently.
+        word: The same for names and paths: letters and digits only.
     """
 
     first: str = attrs.field(factory=lambda: _random())
@@ -98,7 +98,7 @@ class Canary:
         return f"{self.first}{self.last}"
 
     def traces(self, encoding: str) -> set[str]:
-        """Return texts of which one is left wherever this stands in an encoding."""
+        """Return strings, one of which remains in any encoding that contains this value."""
         ends = (self.first.encode(), self.last.encode())
         match encoding:
             case "hex":
@@ -110,37 +110,37 @@ class Canary:
 
 
 def _random() -> str:
-    """Return letters that no hexadecimal digit is, for records are full of those."""
+    """Return letters that are not hexadecimal digits, because records contain many of those."""
     return "".join(secrets.choice("ghijklmnopqrstuvwxyz") for _ in range(8))
 
 
 def _core(data: bytes, shift: int) -> str:
-    """Return the characters of base64 that hold bits of these bytes alone, so many bytes behind a begin."""
+    """Return the base64 characters that encode only these bytes, after a prefix of *n* bytes."""
     return base64.b64encode(b"\0" * shift + data)[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6].decode()
 
 
 def written(text: str) -> list[str]:
-    """Return a text in each of the encodings, behind a label."""
+    """Return a string in each encoding, behind a label."""
     return [f"{label(name)}{encode(text)}" for name, encode in ENCODINGS.items()]
 
 
 def bare(texts: list[str], encoding: str) -> str:
-    """Return one of the texts that `written` made, without its label."""
+    """Return one of the strings from `written`, without its label."""
     return texts[[*ENCODINGS].index(encoding)].removeprefix(label(encoding))
 
 
 def label(encoding: str) -> str:
-    """Return what stands before a text that is written so."""
+    """Return the label of an encoded string."""
     return f"in{encoding}:"
 
 
 def found(canary: Canary, text: str) -> set[str]:
-    """Return the encodings of which a trace is left in a text."""
+    """Return the encodings that left a trace in a string."""
     return {name for name in ENCODINGS for trace in canary.traces(name) if trace in text}
 
 
 def labelled(canary: Canary, text: str) -> set[str]:
-    """Return the encodings of which a trace stands behind their own label."""
+    """Return the encodings that left a trace behind their own label."""
     return {
         name
         for name in ENCODINGS
@@ -152,7 +152,7 @@ def labelled(canary: Canary, text: str) -> set[str]:
 # What a tool can do with a value
 
 Channel = Callable[[Any, list[str]], Any]
-"""Takes a Runtime and a value in each of the encodings; gives it away, and returns or raises what the tool does."""
+"""Takes a Runtime and a value in each encoding, leaks it, and returns or raises the outcome of the tool."""
 
 
 def lines(rt: Runtime, texts: list[str]) -> None:
@@ -312,10 +312,10 @@ CHANNELS: dict[str, Channel] = {
     )
 }
 
-# The tools
+# Tools
 
 VARIABLE = "NEUROSCRIPT_CANARY"
-"""The variable of the environment that a grant names."""
+"""The environment variable that a grant names."""
 
 ALL = ToolPolicy(
     capabilities=("fs:read:data/**", "fs:write:data/**", "model:use", "secret:read:lent", f"env:read:{VARIABLE}")
@@ -362,15 +362,15 @@ def reads(rt: Runtime, path: str) -> bool:
 
 
 def fetches(rt: Runtime, path: str) -> None:
-    """Do nothing either."""
+    """Do nothing."""
 
 
 def asks(rt: Runtime, texts: list[str], value: str | None, options: dict[str, Any] | None) -> None:
-    """Do nothing; somebody has to approve it."""
+    """Do nothing; the call needs an approval."""
 
 
 def tools() -> Toolset:
-    """Return the tools, each of which knows a value from another origin."""
+    """Return the tools, each of which receives a value from another origin."""
     made = Toolset("c")
 
     def put(func: Any, *args: ArgSpec, policy: ToolPolicy = ALL, result: ArgType = ArgType.ANY) -> None:
@@ -403,11 +403,11 @@ def tools() -> Toolset:
 
 GRANTS = ("fs:read:data/**", "model:use:*", "secret:read:lent", f"env:read:{VARIABLE}", "fs:write:data/**")
 
-# The sinks
+# Sinks
 
 
 class Model:
-    """A model that keeps what it is told."""
+    """A model that stores its input."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -426,7 +426,7 @@ class Model:
 
 
 class Observer:
-    """Hooks that keep the records that they are told, and may refuse a call."""
+    """Hooks that store their records, and may refuse a call."""
 
     def __init__(self, decide: Callable[[Any], Any] = lambda call: None) -> None:
         self.told: list[str] = []
@@ -446,7 +446,7 @@ class Observer:
 
 
 class Answers:
-    """A prompter that writes questions down, and gives one answer to those that are secret."""
+    """A prompter that stores questions, and answers the secret ones with one answer."""
 
     def __init__(self, secret: str) -> None:
         self.asked: list[str] = []
@@ -474,7 +474,7 @@ DOORS: dict[str, Door] = {
     "timed": lambda session, name, args: session.call_named(name, args, timeout=60),
     "within": lambda session, name, args: session.call_named("c.outer", {"name": name, "args": args}),
 }
-"""Every way to a result or an error, but for those that give a `ToolResult`."""
+"""Every entry point that returns a result or an error, except those that return a `ToolResult`."""
 
 KEY = bytes(range(32))
 
@@ -483,20 +483,20 @@ class World:
     """An engine with every sink.
 
     Args:
-        place: A new directory for whatever is written.
-        secret: What the host lends as a secret, or None.
-        answer: What is answered to secret prompts.
-        value: What the variable ``value`` is, which is no secret.
-        approver: That of its policy; else requests are put aside in files.
+        place: A new directory for all files.
+        secret: The secret that the host provides, or None.
+        answer: The answer to secret prompts.
+        value: The value of the variable ``value``, which is not secret.
+        approver: The approver of the policy; by default, requests are stored in files.
         decide: The hook that may refuse.
         watched: Whether there are sinks, hooks and a recording.
-        toolsets: Further ones.
-        sinks: Further ones.
-        lends: What else the host lends.
+        toolsets: Further toolsets.
+        sinks: Further sinks.
+        lends: Further host options.
 
     Attributes:
-        heard: What came to each sink, filled when the world ends.
-        failures: How many errors were met.
+        heard: The output of each sink, complete when the world is closed.
+        failures: The number of errors.
     """
 
     def __init__(
@@ -560,11 +560,11 @@ class World:
         }
 
     def hear(self, sink: str, text: str) -> None:
-        """Keep what came to a sink."""
+        """Store the output of a sink."""
         self._texts.setdefault(sink, []).append(text)
 
     def call(self, name: str, args: dict[str, Any], doors: Iterator[str] | Sequence[str] = tuple(DOORS)) -> None:
-        """Make one call through doors, and in the ways that a model and a careful host have; keep what comes of each."""
+        """Make one call through the entry points, as a model and as a careful host, and store every outcome."""
         for door in doors:
             try:
                 self.hear("host", repr(DOORS[door](self.engine, name, args)))
@@ -574,21 +574,21 @@ class World:
         self.hear("decisions", repr(self.engine.check([ToolCall(name, args)])))
 
     def execute(self, call: ToolCall) -> None:
-        """Make a call as a model asks for it."""
+        """Make a call as a model does."""
         result = self.engine.execute(call)
         self.hear("results", f"{json.dumps(result_to_data(result), ensure_ascii=False)}\n{result!r}")
         if result.error is not None:
             self.failed(result.error)
 
     def failed(self, error: CallError) -> None:
-        """Keep all that an error says."""
+        """Store everything that an error says."""
         problems = "".join(map(str, getattr(error, "problems", ())))
         self.failures += 1
         self.hear("errors", f"{error}\n{error!r}\n{error.args!r}\n{vars(error)!r}\n{problems}")
         self.hear("error data", json.dumps(error_to_data(error), ensure_ascii=False))
 
     def end(self) -> Mapping[str, str]:
-        """Close the engine, and return what came to each sink."""
+        """Close the engine, and return the output of each sink."""
         refusals = repr(self.engine.refusals)
         self.engine.close()
         self._handler.close()
@@ -609,12 +609,12 @@ class World:
         return self.heard
 
     def found(self, canary: Canary) -> dict[str, set[str]]:
-        """Return the sinks that hold a trace of a canary, and in which encodings."""
+        """Return the sinks that contain a trace of a canary, with the encodings."""
         return {sink: traces for sink, text in self.heard.items() if (traces := found(canary, text))}
 
 
 def approvals(value: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield calls that are to be approved, with a value wherever it can stand in one."""
+    """Yield calls that need an approval, with a value in every possible place."""
     for text in written(value):
         yield "c.asks", {"texts": [text]}
     yield "c.fetches", {"path": f"data/{ENCODINGS['hex'](value)}"}
@@ -623,7 +623,7 @@ def approvals(value: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def ask_at_terminal(value: str, is_secret: bool) -> None:
-    """Have all of them approved by whoever sits at the terminal of this process; to be run in a process of its own."""
+    """Let the user of this process's terminal approve all of them; to be run in a separate process."""
     host = Host(secrets={"lent": value} if is_secret else {})
     policy = ExecutionPolicy(grants=GRANTS, approver=TerminalApprover())
     with Engine(host=host, policy=policy, toolsets=[tools()], plugins="none") as engine:
@@ -649,7 +649,7 @@ SINKS = {
     ),
     *("refusals", "spans", "log", "database", *FILES),
 }
-"""Whatever a world hears; the terminal and the command have tests of their own."""
+"""The sinks of a world; the terminal and the command line have separate tests."""
 
 
 def _content(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""How much is tried, and which tests may be skipped."""
+"""The number of generated cases, and the permitted skips."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ALL = os.environ.get("NEUROSCRIPT_TEST_ALL") == "1"
-"""Whether the full counts are wanted, which take too long for every change."""
+"""Whether to run the full counts, which take too long for every change."""
 
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True)
 settings.register_profile(
@@ -24,18 +24,18 @@ settings.load_profile("all" if ALL else "ci")
 
 @pytest.fixture
 def full_counts() -> bool:
-    """Whether the full counts are wanted."""
+    """Return whether to run the full counts."""
     return ALL
 
 
 def pytest_configure() -> None:
-    """Take interrupts again where a shell in the background has had them ignored: the processes of the tests inherit it."""
+    """Handle interrupts even if a background shell ignores them; the processes of the tests inherit that setting."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
-    """Spare the collector of garbage what lives as long as the run: all that was imported, and the tests themselves."""
+    """Exempt long-lived objects from garbage collection: imported modules and the tests themselves."""
     gc.freeze()
 
 

@@ -1,4 +1,4 @@
-"""The core in a process of its own that finds its libraries, and nothing else that is installed here."""
+"""A process with the core and its dependencies, and no other installed package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ del sys.argv[1:3]
 
 
 def installed(folder: Path) -> Path:
-    """Install the core's libraries into a folder, and return it."""
+    """Install the core and its dependencies into a folder, and return the folder."""
     for name in (*CORE, "typing-extensions"):
         library: Any = distribution(name)
         for top in {Path(str(file)).parts[0] for file in library.files} - {".."}:
@@ -31,11 +31,11 @@ def installed(folder: Path) -> Path:
 
 
 def alone(core: Path, code: str, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run code in a process that finds nothing but the core.
+    """Run code in a process that can import only the core.
 
     Args:
-        core: What `installed` returned.
-        words: Its arguments.
+        core: The folder from `installed`.
+        words: The arguments of the process.
     """
     whole = [sys.executable, "-c", f"{BEGIN}{code}", str(SOURCE), str(core), *words]
     return subprocess.run(whole, capture_output=True, text=True, env=env, cwd=core)

@@ -1,4 +1,4 @@
-"""Distributions as publishers make them and installers leave them: healthy ones, and broken in each of fourteen ways."""
+"""Distributions as publishers build them and installers leave them: sound ones, and fourteen kinds of broken ones."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Published:
     """A distribution of one module with one entry point.
 
     Attributes:
-        code: The text of the module.
+        code: The source of the module.
         entry: The name of the entry point.
-        target: What it means in the module; ``""`` is the module itself.
-        group: What kind of thing that is, ``toolsets`` or ``plugins``.
+        target: The object in the module; ``""`` is the module itself.
+        group: The group of the entry point, ``toolsets`` or ``plugins``.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Published:
         }
 
     def install(self, site: Path) -> None:
-        """Put it into a folder of installed distributions, as an installer leaves it."""
+        """Install it into a folder, as an installer does."""
         for name, text in self.files().items():
             (site / name).parent.mkdir(parents=True, exist_ok=True)
             (site / name).write_text(text)
@@ -116,7 +116,7 @@ HEALTHY: Final = (
 
 @attrs.frozen
 class Broken:
-    """What is wrong with a distribution, and what is said of it."""
+    """A fault of a distribution, and its error."""
 
     published: Published
     code: str
@@ -215,7 +215,7 @@ BROKEN: Final = (
         entry="acme",
     ),
 )
-"""The fourteen ways of the issue; each is found by its code and its reason."""
+"""The fourteen faults; each is detected with its code and message."""
 
 SHIPPING: Final = """
 import json, os, sys
@@ -232,12 +232,12 @@ for each in distributions(sys.argv[1:2]):
 
 
 def age(folder: Path) -> None:
-    """Let all files of a folder be an hour old, so that whoever reads them now will see the next change of each."""
+    """Set the times of all files of a folder to an hour ago, so that a reader notices each later change."""
     hour = time.time() - 3600
     for each in (*folder.rglob("*"), folder):
         os.utime(each, (hour, hour))
 
 
 def ship(site: Path) -> None:
-    """Give each distribution in a folder the index of what it offers, as its publisher would have."""
+    """Add an index to each distribution in a folder, as its publisher would."""
     subprocess.run([sys.executable, "-c", SHIPPING, str(site)], check=True)

@@ -1,6 +1,6 @@
-"""Values and rules by a seeded generator: fitting, damaged and hostile ones, as many as are wanted.
+"""A seeded generator of values and rules: valid, damaged and hostile ones, in any number.
 
-It makes about 20,000 cases a second, so it does the volume; hypothesis finds the small ones.
+It makes about 20,000 cases a second, so it provides the volume; hypothesis finds small cases.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from uuid import UUID
 
 from neuroscript import ArgSpec, ArgType, Handle, ToolSpec
 
-CANARY = "cаnary"  # with a Cyrillic letter, so that nothing else spells it
+CANARY = "cаnary"  # with a Cyrillic letter, so it matches nothing else
 SCALARS = (ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL)
 TYPES = tuple(kind for kind in ArgType if kind is not ArgType.VOID)
 DECLARED = (ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP)
 
 RAN: list[str] = []
-"""What code of a value has run while it was watched: every method of a tripwire writes here."""
+"""The code of values that ran while it was watched: every method of a tripwire is recorded here."""
 
 WATCHED = [False]
 
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
-    """Watch for code of values that runs, and give the list of it."""
+    """Watch for code of values that runs, and yield the list of it."""
     RAN.clear()
     WATCHED[0] = True
     try:
@@ -43,7 +43,7 @@ def watched() -> Iterator[list[str]]:
 
 
 def _tripwire(name: str, base: type) -> type:
-    """Return a subclass of *base* that tells of every method of its own that runs while it is watched."""
+    """Return a subclass of *base* that records each of its own methods that runs while it is watched."""
 
     def telling(method: str) -> Any:
         def tell(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ def _tripwire(name: str, base: type) -> type:
 
 
 class Meta(type):
-    """A metaclass that lies about its classes, and tells when it is asked."""
+    """A metaclass that lies about its classes, and records each query."""
 
     def __eq__(cls, other: object) -> bool:
         if WATCHED[0]:
@@ -91,16 +91,16 @@ LIST, TUPLE, DICT = (_tripwire(base.__name__.title(), base) for base in (list, t
 
 
 class Color(IntEnum):
-    """An int by another name."""
+    """A NewType of int."""
 
     RED = 1
 
 
 class Generator(random.Random):
-    """A source of rules and values; one seed gives one sequence."""
+    """A source of rules and values; one seed produces one sequence."""
 
     def rule(self, depth: int = 2) -> ArgSpec:
-        """Return a rule of any type, with keys, choices, bounds and a default where they fit."""
+        """Return a rule of any type, with valid keys, choices, bounds and a default."""
         kind = self.choice(TYPES)
         options: dict[str, Any] = {"nullable": self.random() < 0.3, "required": self.random() < 0.7}
         if kind in DECLARED and depth and self.random() < 0.7:
@@ -143,7 +143,7 @@ class Generator(random.Random):
         return attrs.evolve(rule, name=name)
 
     def value(self, rule: ArgSpec | ArgType, depth: int = 3) -> Any:
-        """Return a value for a rule: mostly one that fits or nearly does, sometimes anything at all."""
+        """Return a value for a rule: usually valid or nearly so, sometimes anything."""
         pick = self.random()
         if pick < 0.12:
             return self.anything(depth)
@@ -222,12 +222,12 @@ class Generator(random.Random):
         return self.random() < 0.5
 
     def _known(self, kind: ArgType) -> Any:
-        """Return a value that an author might write into a spec, and errors may repeat."""
+        """Return a value that an author might write into a spec, and that errors may contain."""
         value = self._exact(kind)
         return "b" if isinstance(value, str) and CANARY in value else value
 
     def _other_spelling(self, value: Any) -> Any:
-        """Return a value in one of the ways in which somebody might send it, right or wrong."""
+        """Return a value in one of the correct or incorrect forms that a caller might send."""
         pick = self.random()
         if pick < 0.55:
             return value
@@ -266,7 +266,7 @@ class Generator(random.Random):
         return value
 
     def _container(self, value: Any) -> Any:
-        """Return a container as a subclass, as another kind of container, or as JSON text, now and then."""
+        """Sometimes return a container as a subclass, another kind of container, or JSON text."""
         pick = self.random()
         if pick < 0.6:
             return value
@@ -292,7 +292,7 @@ class Generator(random.Random):
             return value
 
     def anything(self, depth: int, *, plain: bool = False) -> Any:
-        """Return any value at all; a *plain* one is JSON-like."""
+        """Return any value; a *plain* one is JSON-like."""
         leaves = [
             None,
             True,

@@ -1,7 +1,4 @@
-"""What holds of every coercion, as functions that fail with a sentence.
-
-Source: contract section 3; reliability.md part 5.1.
-"""
+"""Checks that hold for every coercion, as functions that fail with a message."""
 
 from __future__ import annotations
 
@@ -18,9 +15,9 @@ REFUSED = object()
 
 
 def check(value: Any, rule: ArgSpec | ArgType) -> None:
-    """Hold every law over one value and one rule, in both modes.
+    """Assert every check for one value and one rule, in both modes.
 
-    That a call returns or raises a CoercionError at all, is the law of totality: anything else fails the test.
+    A call must return or raise a CoercionError; any other exception fails the test.
     """
     with watched() as ran:
         lax, strict = outcome(value, rule, "lax"), outcome(value, rule, "strict")
@@ -46,7 +43,7 @@ def outcome(value: Any, rule: ArgSpec | ArgType, mode: Any) -> Any:
 
 
 def check_exact(value: Any, rule: ArgSpec | ArgType) -> None:
-    """Assert that a value is exactly what its rule names, at every level."""
+    """Assert that a value has the exact type of its rule, at every level."""
     kind = rule if isinstance(rule, ArgType) else rule.type
     if value is None:
         return
@@ -72,7 +69,7 @@ def check_exact(value: Any, rule: ArgSpec | ArgType) -> None:
 
 
 def check_members(value: Any, rule: ArgSpec) -> None:
-    """Assert that a map with declared keys has what they require, and each exactly."""
+    """Assert that a map with declared keys contains the required ones, each of its exact type."""
     assert type(value) is dict
     rules = {key.name: key for key in rule.keys}
     for name, each in value.items():
@@ -84,7 +81,7 @@ def check_members(value: Any, rule: ArgSpec) -> None:
 
 
 def check_plain(value: Any) -> None:
-    """Assert that a value is made of exact built-ins, with string keys, at every level."""
+    """Assert that a value consists of exact built-ins with string keys, at every level."""
     match value:
         case list():
             assert type(value) is list
@@ -100,7 +97,7 @@ def check_plain(value: Any) -> None:
 
 
 def check_scalar(value: Any) -> None:
-    """Assert that a value without others in it is one that JSON, a blob, a handle or a time can be."""
+    """Assert that a value that is not a container is a JSON value, a blob, a handle or a time."""
     assert type(value) in (type(None), bool, int, float, str, bytes, Handle, datetime.datetime, array)
     if type(value) is int:
         assert -(2**63) <= value < 2**63
@@ -111,7 +108,7 @@ def check_scalar(value: Any) -> None:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether two values are equal and of the same types, at every level."""
+    """Return whether two values are equal and of the same types, at every level."""
     if type(left) is not type(right):
         return False
     if type(left) is list:
@@ -122,12 +119,12 @@ def same(left: Any, right: Any) -> bool:
 
 
 def shares(value: Any, result: Any) -> bool:
-    """Tell whether a container of *value* is one of *result* too."""
+    """Return whether a container of *value* is also in *result*."""
     return bool(set(containers(value)) & set(containers(result)))
 
 
 def containers(value: Any, seen: dict[int, Any] | None = None) -> dict[int, Any]:
-    """Return the containers in a value by their identity, without running code of theirs."""
+    """Return the containers in a value by identity, without running their code."""
     seen = {} if seen is None else seen
     if id(value) in seen:
         return seen

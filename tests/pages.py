@@ -1,6 +1,6 @@
-"""A block of a page needs what those above it have made, also where another worker has run them.
+"""Run the code blocks of a page in order, also if another worker ran the earlier ones.
 
-Workers take tests from each other, so that the rest of a page may be run where its beginning was not.
+Workers take tests from each other, so the end of a page may run in another process than its start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WAITING: pytest.StashKey[dict[pytest.Collector, list[SybilItem]]] = pytest.Stash
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note which blocks each page has."""
+    """Record the blocks of each page."""
     pages = session.config.stash[WAITING] = defaultdict(list)
     for item in session.items:
         if isinstance(item, SybilItem) and item.parent is not None:
@@ -24,7 +24,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Run the blocks above this one, as far as this process has not."""
+    """Run the earlier blocks of the page that this process has not run."""
     if not isinstance(item, SybilItem) or item.parent is None:
         return
     waiting = item.config.stash[WAITING][item.parent]

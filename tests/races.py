@@ -1,6 +1,6 @@
-"""Threads that begin at once, with other threads let in between the lines of the code that is watched.
+"""Threads that start together, with switches between the lines of the code under test.
 
-Without that the interpreter's own lock hides a missing one: a thread mostly does many lines before another has its turn.
+Without forced switches the interpreter's lock hides a missing one: a thread usually runs many lines at a time.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 
 
 def raced(count: int, work: Callable[[int], None], files: Collection[str | None], yielded: float) -> None:
-    """Do *work* in so many threads that begin at once; what one of them raises is raised.
+    """Run *work* in several threads that start together, and raise what one of them raises.
 
     Args:
         work: Takes the number of its thread.
-        files: Between the lines of which code others are let in, at random.
-        yielded: At which part of those lines.
+        files: The source files in which threads switch at random.
+        yielded: The fraction of lines after which they switch.
     """
     failed: list[BaseException] = []
     barrier = threading.Barrier(count)
@@ -44,7 +44,7 @@ def raced(count: int, work: Callable[[int], None], files: Collection[str | None]
 
 @contextmanager
 def _yields(files: Collection[str | None], yielded: float) -> Iterator[None]:
-    """Have threads that are started let others in."""
+    """Make new threads switch."""
     chance = random.Random(1)
 
     def on_line(frame: FrameType, event: str, value: Any) -> Any:

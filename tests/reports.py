@@ -1,4 +1,4 @@
-"""What a test wrote reaches the report of all, whatever it wrote: a worker can send no text with a lone surrogate."""
+"""Escapes for test output with lone surrogates, which a worker cannot send."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from neuroscript.io.text import sendable
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
-    """Return the data of a report with escapes for what is no valid Unicode."""
+    """Return the data of a report with escapes for invalid Unicode."""
     return whole((yield))
 
 
 def whole(data: Any) -> Any:
-    """Return plain data with escapes in its texts."""
+    """Return plain data with escapes in its strings."""
     match data:
         case str():
             return sendable(data)

@@ -1,4 +1,4 @@
-"""A real terminal with a process in it, as whoever sits there sees it."""
+"""A real terminal with a process in it, as its user sees it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pathlib import Path
 
 
 def read_until(descriptor: int, end: bytes) -> bytes:
-    """Return what comes on a descriptor until it ends with *end*, or until nothing comes any more."""
+    """Return the output of a descriptor until it ends with *end*, or until no more arrives."""
     came = b""
     while not came.endswith(end):
         try:
             part = os.read(descriptor, 1024)
-        except OSError:  # Linux says so when the other side of a terminal has closed
+        except OSError:  # Linux reports this when the other side of a terminal has closed
             part = b""
         if not part:
             raise AssertionError(f"{end!r} did not come, but {came!r}")
@@ -29,7 +29,7 @@ def read_until(descriptor: int, end: bytes) -> bytes:
 
 
 def wait_until_asleep(process: int) -> None:
-    """Wait until each thread of a process waits for something, or the process has ended."""
+    """Wait until each thread of a process is blocked, or the process has ended."""
     tasks = Path(f"/proc/{process}/task")
     with contextlib.suppress(OSError):
         while any(") R " in (task / "stat").read_text() for task in tasks.iterdir()):
@@ -37,14 +37,14 @@ def wait_until_asleep(process: int) -> None:
 
 
 PATIENCE = 30
-"""Seconds until whoever sits there gives up."""
+"""Seconds until the simulated user gives up."""
 
 READS = re.compile(r"(0|63) 0x[0-9a-f]{1,2} 0x[0-9a-f]+ 0x1 ")
-"""A call to the system for one byte of a descriptor, as Linux tells it on x86 and ARM."""
+"""A one-byte read system call of a descriptor, as Linux shows it on x86 and ARM."""
 
 
 def wait_until_it_reads(process: int) -> None:
-    """Wait until a thread of a process waits for a byte of an input, or the process has ended."""
+    """Wait until a thread of a process reads a byte of an input, or the process has ended."""
     tasks = Path(f"/proc/{process}/task")
     with contextlib.suppress(OSError):
         while not any(READS.match((task / "syscall").read_text()) or _has_ended(task) for task in tasks.iterdir()):
@@ -70,7 +70,7 @@ class Terminal:
         )
 
     def see(self, end: str) -> str:
-        """Wait for a text, and return what came until then."""
+        """Wait for a string, and return the output up to it."""
         came = b""
         latest = time.monotonic() + PATIENCE
         while not came.endswith(end.encode()):
@@ -82,37 +82,37 @@ class Terminal:
         return came.decode()
 
     def type(self, keys: str) -> None:
-        """Press keys, when the process waits for them: nobody is quicker than that."""
+        """Press keys when the process waits for them; no user is faster."""
         wait_until_it_reads(self.child.pid)
         os.write(self.ours, keys.encode())
 
     @property
     def echoes(self) -> bool:
-        """Whether what is typed is to be seen."""
+        """Whether typed characters are shown."""
         return bool(termios.tcgetattr(self.theirs)[3] & termios.ECHO)
 
     def mute(self) -> None:
-        """Have nothing echoed: of what nobody reads, the echo may come at any time."""
+        """Turn echo off, because the echo of unread input may arrive at any time."""
         settings = termios.tcgetattr(self.theirs)
         settings[3] &= ~termios.ECHO
         termios.tcsetattr(self.theirs, termios.TCSANOW, settings)
 
     def interrupt(self) -> None:
-        """Press Ctrl-C, when the process waits for keys."""
+        """Press Ctrl-C when the process waits for keys."""
         self.type("\x03")
 
     def rest(self) -> str:
-        """Return what comes until the process has ended."""
+        """Return the output until the process has ended."""
         os.close(self.theirs)
         self.theirs = -1
         came = b""
-        with contextlib.suppress(OSError):  # Linux says so when the other side of a terminal has closed
+        with contextlib.suppress(OSError):  # Linux reports this when the other side of a terminal has closed
             while part := os.read(self.ours, 1024):
                 came += part
         return came.decode()
 
     def close(self, code: int = 0) -> None:
-        """Wait for the process, which is to have ended with a code."""
+        """Wait for the process, and assert its exit code."""
         try:
             assert code == self.child.wait(10)
         finally:

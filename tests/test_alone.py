@@ -1,4 +1,4 @@
-"""What is marked ``alone`` runs alone, whichever worker has it; and when there are workers."""
+"""Tests marked ``alone`` run alone in every worker, and the number of workers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_measures(request, n):
 """
 
 
-def test_a_test_that_measures_has_no_neighbour(tmp_path: Path) -> None:
-    """While the others run side by side."""
+def test_marked_test_has_no_neighbor(tmp_path: Path) -> None:
+    """The other tests run concurrently."""
     shutil.copy(Path(__file__).with_name("alone.py"), tmp_path / "conftest.py")
     (tmp_path / "test_spans.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = alone\n")
@@ -68,10 +68,10 @@ def test_a_test_that_measures_has_no_neighbour(tmp_path: Path) -> None:
     ],
     ids=["all", "options", "many-cores", "one-core", "a-path", "a-choice"],
 )
-def test_all_tests_run_in_a_process_for_each_core(
+def test_whole_suite_uses_one_process_per_core(
     monkeypatch: pytest.MonkeyPatch, cores: int, words: list[str], expected: list[str]
 ) -> None:
-    """Those that are chosen run in one."""
+    """A selection of tests runs in one process."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
 
     assert runpy.run_path(str(ROOT / "dev.py"))["workers"](words)[:2] == expected

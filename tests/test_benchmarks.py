@@ -1,4 +1,4 @@
-"""The benchmarks themselves: the harness finds what is known, every goal stands, every call gives what it should."""
+"""The benchmarks themselves: the harness measures known ratios, goals are unchanged, and every call is correct."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def awaited_work() -> int:
 def test_twice_the_work_takes_twice_the_time(
     measure: Callable[[Mapping[str, Statement]], Mapping[str, Seconds]], call: str
 ) -> None:
-    """The least times of a statement, and of the same statement twice, have the ratio that is known beforehand."""
+    """The minimum times of a statement and of the same statement twice have the known ratio."""
     names = {"f": awaited_work if "await" in call else work}
 
     least = measure({"once": Statement(call, names), "twice": Statement(f"{call}\n{call}", names)})
@@ -65,7 +65,7 @@ def test_twice_the_work_takes_twice_the_time(
 
 
 class Lazy:
-    """Works at length when it is called for the first time, as a tool that is compiled then."""
+    """Is slow at its first call, like a tool that is compiled then."""
 
     def __init__(self, first: int) -> None:
         self.size = first
@@ -76,8 +76,8 @@ class Lazy:
 
 
 @pytest.mark.alone
-def test_a_slow_first_execution_does_not_count() -> None:
-    """What is compiled at its first call is measured as what it is from then on."""
+def test_slow_first_execution_does_not_count() -> None:
+    """Code that is compiled at its first call is measured after that."""
     statements = {name: Statement("f()", {"f": Lazy(first)}) for name, first in (("slow", 1_000_000), ("quick", 10))}
 
     least = harness.fastest(statements, patience=50, most=150)
@@ -93,13 +93,13 @@ def test_a_slow_first_execution_does_not_count() -> None:
         pytest.param(Seconds(2e-6, 6e-3), Seconds(1e-3, 3e-3), 2.0, id="the other one long"),
     ],
 )
-def test_a_ratio_is_taken_on_one_clock(ours: Seconds, theirs: Seconds, expected: float) -> None:
-    """Executions of a millisecond and more are interrupted, and judged by the time of the process."""
+def test_ratio_uses_one_clock(ours: Seconds, theirs: Seconds, expected: float) -> None:
+    """Executions of a millisecond and more are interrupted, so the process clock measures them."""
     assert harness.ratio(ours, theirs) == pytest.approx(expected)
 
 
-def test_the_collector_is_as_it_was_after_a_measurement() -> None:
-    """While statements are timed nothing is collected; afterwards it is."""
+def test_measurement_restores_the_garbage_collector() -> None:
+    """Nothing is collected while statements are timed."""
     with harness.quiet_memory():
         while_measuring = gc.isenabled()
 
@@ -107,8 +107,8 @@ def test_the_collector_is_as_it_was_after_a_measurement() -> None:
 
 
 @pytest.mark.parametrize("were_frozen", [True, False])
-def test_what_was_kept_out_of_any_collection_stays_out_after_a_measurement(were_frozen: bool) -> None:
-    """All that a worker has imported, which each collection of the tests to come would go through; and nothing else."""
+def test_measurement_keeps_frozen_objects_frozen(were_frozen: bool) -> None:
+    """A worker freezes all imported objects, because each later collection would traverse them."""
     gc.unfreeze()
     if were_frozen:
         gc.freeze()
@@ -117,12 +117,12 @@ def test_what_was_kept_out_of_any_collection_stays_out_after_a_measurement(were_
         pass
 
     are_frozen = gc.get_freeze_count() > 0
-    gc.freeze()  # as the tests have it
+    gc.freeze()  # as in the test configuration
     assert were_frozen == are_frozen
 
 
-def test_the_goals_are_those_of_the_issue(engine: Engine) -> None:
-    """No goal is lost or eased on the way."""
+def test_goals_are_unchanged(engine: Engine) -> None:
+    """No goal is missing or relaxed."""
     found = {each.name: each.goal for each in COMPARISONS if each.goal is not None}
     awaited_goals = {case.peer: case.goal for case in cases.against_fastmcp(engine) if case.goal is not None}
 
@@ -134,8 +134,8 @@ def test_the_goals_are_those_of_the_issue(engine: Engine) -> None:
     assert (exporting.FIRST_GOAL, exporting.AGAIN_GOAL) == (20.0, 0.05)
 
 
-def test_the_registry_is_measured_by_calls_that_work() -> None:
-    """Both engines have the tools that are looked up; the goal is the issue's."""
+def test_registry_benchmark_makes_valid_calls() -> None:
+    """Both engines contain the tools that are looked up, and the goal is unchanged."""
     (case,) = cases.registry_cases(many=200)
 
     for statement in (case.ours, case.theirs):
@@ -145,7 +145,7 @@ def test_the_registry_is_measured_by_calls_that_work() -> None:
 
 
 def outcome(statement: Statement, error: type[Exception]) -> object:
-    """Return what the statement gives; one that catches an error is run without that."""
+    """Return the result of a statement; a statement that catches an error is run without that."""
     call = statement.code.partition("except")[0].removeprefix("try:").strip()
     try:
         return eval(call, dict(statement.names))
@@ -154,8 +154,8 @@ def outcome(statement: Statement, error: type[Exception]) -> object:
 
 
 @pytest.mark.parametrize("each", COMPARISONS, ids=lambda each: each.name)
-def test_each_call_gives_what_it_should(engine: Engine, each: Comparison) -> None:
-    """The engine and its peer do the same work: one result, or a refusal that names both arguments."""
+def test_each_call_returns_the_expected_result(engine: Engine, each: Comparison) -> None:
+    """The engine and its peer do the same work: one result, or a refusal that lists both arguments."""
     result = outcome(cases.ours(engine, each), ArgumentError)
 
     if each.result is None:
@@ -165,8 +165,8 @@ def test_each_call_gives_what_it_should(engine: Engine, each: Comparison) -> Non
         assert (each.result, int) == (result, type(result))
 
 
-def test_each_peer_gives_the_same(engine: Engine) -> None:
-    """Where pydantic is installed its functions return what ours do; where it is not there is nothing to compare."""
+def test_each_peer_returns_the_same(engine: Engine) -> None:
+    """Without pydantic there is nothing to compare."""
     found = cases.against_pydantic(engine)
     expected: list[Any] = [each.result for each in COMPARISONS]
     if found[0].theirs is None:
@@ -178,28 +178,28 @@ def test_each_peer_gives_the_same(engine: Engine) -> None:
     assert expected == [None if isinstance(result, Exception) else result for result in results]
 
 
-def test_each_of_our_own_cases_runs(engine: Engine) -> None:
-    """What is compared with a bare call or with W1 adds two and three, whichever way it takes."""
+def test_each_internal_case_runs(engine: Engine) -> None:
+    """Every case that is compared with a bare call or with W1 adds two and three."""
     results = {case.name: eval(case.ours.code, dict(case.ours.names)) for case in cases.own_cases(engine)}
 
     assert {5} == {getattr(result, "value", result) for result in results.values()}
 
 
-def test_a_refused_call_is_caught_in_the_statement(engine: Engine) -> None:
-    """The error cases time the refusal and the catching of it, and read its text where they say so."""
+def test_refused_call_is_caught_in_the_statement(engine: Engine) -> None:
+    """Error cases time the refusal and its handling, and read the message if they say so."""
     error, read = (cases.ours(engine, each).code for each in COMPARISONS if each.result is None)
 
     assert error == "try:\n    engine.call('bench.two', ('x', [],))\nexcept Wrong as wrong:\n    pass"
     assert read == error.replace("pass", "str(wrong)")
 
 
-def test_nothing_is_switched_off(engine: Engine) -> None:
-    """The measured engine keeps every promise that it could be quicker without."""
+def test_all_features_stay_enabled(engine: Engine) -> None:
+    """The measured engine keeps every promise that costs time."""
     assert [] == promises.unkept(engine)
 
 
 class Careless:
-    """What an engine would be that only calls functions."""
+    """An engine that only calls functions."""
 
     def __init__(self, engine: Engine) -> None:
         self.tools = engine.tools
@@ -212,8 +212,8 @@ class Careless:
         return self.tools[name].func(self, *args)
 
 
-def test_an_engine_that_checks_nothing_is_found_out(engine: Engine) -> None:
-    """Every promise can be broken, and is seen to be."""
+def test_engine_without_checks_is_detected(engine: Engine) -> None:
+    """Each promise can be broken, and its check notices."""
     careless: Any = Careless(engine)
 
     assert list(promises.PROMISES) == promises.unkept(careless)
@@ -228,15 +228,15 @@ def test_an_engine_that_checks_nothing_is_found_out(engine: Engine) -> None:
         pytest.param(None, 0.5, "skipped: acme is not installed", id="no peer"),
     ],
 )
-def test_a_row_says_whether_its_goal_is_met(ratio: float | None, goal: float | None, expected: str) -> None:
-    """A goal is the most that a ratio may be."""
+def test_row_says_whether_its_goal_is_met(ratio: float | None, goal: float | None, expected: str) -> None:
+    """A goal is the maximum of a ratio."""
     row = Row("calls", "W1", "acme", ratio=ratio, goal=goal, missing="acme is not installed")
 
     assert expected == row.verdict
 
 
-def test_the_report_is_a_table_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    """One missed goal makes the exit code 1, on the version that has goals; a small ratio is written as a fraction."""
+def test_report_is_a_table_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """One missed goal makes the exit code 1, on the version with goals; a small ratio is shown as a fraction."""
     rows = [
         Row("calls", "W1", "acme", 210.0, 400.0, 0.525, 0.65),
         Row("calls", "W2", "acme", 400.0, 500.0, 0.8, 0.75),
@@ -261,8 +261,7 @@ def test_the_report_is_a_table_and_an_exit_code(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.alone
-def test_globs_choose_cases_and_json_holds_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command measures what it is asked for and writes it down."""
+def test_globs_select_cases_and_json_contains_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = command.main(["stages of W1: func*", "--quick", "--json", str(tmp_path / "table.json")])
 
     (row,) = json.loads((tmp_path / "table.json").read_text())["rows"]
@@ -271,8 +270,8 @@ def test_globs_choose_cases_and_json_holds_the_table(tmp_path: Path, capsys: pyt
     assert "stages of W1: func(rt, 2, 3)" in capsys.readouterr().out
 
 
-def test_a_case_without_its_peer_is_skipped() -> None:
-    """What is not installed is named, and nothing is measured."""
+def test_case_without_its_peer_is_skipped() -> None:
+    """The row names the missing package, and nothing is measured."""
     case = Case("calls", "W1", "acme tool", Statement("1", {}), None, 0.5)
 
     (row,) = command.rows_of([case], lambda statements: {})
@@ -280,8 +279,8 @@ def test_a_case_without_its_peer_is_skipped() -> None:
     assert row.verdict == "skipped: acme is not installed"
 
 
-def test_start_up_is_less_what_a_bare_interpreter_takes() -> None:
-    """A bare interpreter is taken off the call and off its peer; where there is no command line its row is skipped."""
+def test_startup_time_excludes_the_bare_interpreter() -> None:
+    """It is subtracted from the call and its peer; without a command line that row is skipped."""
     least = {"bare": Seconds(0.02, 0.01), "imports": Seconds(0.05, 0.03), "one call": Seconds(0.06, 0.04)}
 
     call, listed = command.startup_rows(least)
@@ -291,7 +290,7 @@ def test_start_up_is_less_what_a_bare_interpreter_takes() -> None:
 
 
 def test_processes_are_measured() -> None:
-    """A process that ends well has its two times; importing takes longer than nothing."""
+    """A successful process has two times, and an import takes more than none."""
     least = startup.fastest(rounds=1)
 
     assert {"bare", "imports", "one call"} <= set(least)
@@ -299,8 +298,8 @@ def test_processes_are_measured() -> None:
 
 
 @pytest.mark.alone
-def test_what_is_installed_is_found_in_a_part_of_the_librarys_time(tmp_path: Path) -> None:
-    """Among 300 distributions, cold and from the cache; and 20 toolsets are listed without importing one of them."""
+def test_discovery_is_faster_than_the_library(tmp_path: Path) -> None:
+    """There are 300 distributions, with and without a cache; listing 20 toolsets imports none of them."""
     site = discovery.site(tmp_path)
     least = discovery.fastest(site, [each for each in discovery.FINDINGS if each.goal], rounds=5)
     for module in site.folder.glob("*_module.py"):
@@ -317,35 +316,35 @@ def test_what_is_installed_is_found_in_a_part_of_the_librarys_time(tmp_path: Pat
 
 
 def test_schemas_are_written_once_for_each_spec() -> None:
-    """The second time is a look-up; both are far enough below their goals to be asked on any machine."""
+    """The second time is a lookup; both times are far enough below their goals for any machine."""
     rows = command.schema_rows(exporting.fastest(rounds=3))
 
     assert [row.verdict for row in rows] == ["ok", "ok"]
 
 
 @pytest.mark.parametrize("api", exporting.WRITERS)
-def test_tools_are_written_for_models_once_for_each_spec(api: str) -> None:
-    """For OpenAI half of them in strict mode; all times are far enough below their goals to be asked on any machine."""
+def test_model_tools_are_written_once_for_each_spec(api: str) -> None:
+    """Half of those for OpenAI use strict mode; all times are far enough below their goals for any machine."""
     rows = command.export_rows(api, exporting.fastest(9, exporting.WRITERS[api]))
 
     assert [row.verdict for row in rows] == ["ok", "ok"]
 
 
-def test_every_counted_case_has_a_goal_on_the_version_of_the_gate() -> None:
+def test_every_counted_case_has_a_goal_on_the_gated_version() -> None:
     """The instruction gate judges every case that it counts."""
     assert set(instructions.statements()) - {instructions.BARE} == set(instructions.GOALS[3, 11])
     assert set(GOALS) <= set(instructions.GOALS[3, 11])
 
 
-def test_a_slope_is_free_of_what_happens_between_two_forks() -> None:
-    """Two thousand calls of 700 instructions, in a process that does 20 more between two children."""
+def test_slope_excludes_work_between_two_forks() -> None:
+    """The example has two thousand calls of 700 instructions, in a process that does 20 more between two children."""
     children = "11 W1\n12 W1\n13 W1\n"
     log = "==11== I   refs:      1,350,000\n==12== I refs: 2,750,020\n==13== I   refs:  1,350,040\n==10== I refs: 9\n"
 
     assert {"W1": 700.0} == instructions.slopes(children, log)
 
 
-def test_instructions_are_skipped_where_there_is_no_valgrind(
+def test_instruction_counts_are_skipped_without_valgrind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The reason is one line, and the exit code is 0."""
@@ -355,8 +354,8 @@ def test_instructions_are_skipped_where_there_is_no_valgrind(
     assert capsys.readouterr().out == "skipped: valgrind is not installed\n"
 
 
-def test_the_page_on_performance_gives_each_goal_as_it_is() -> None:
-    """Whoever reads the page reads the goals that are held."""
+def test_performance_page_lists_each_goal() -> None:
+    """The page and the code contain the same goals."""
     page = (startup.ROOT / "docs" / "explanation" / "performance.md").read_text()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
     told = sorted((row[0], row[2]) for row in cells if len(row) == 4 and row[0] != "case")

@@ -1,4 +1,4 @@
-"""Without any of the extras: each way that needs one says in a sentence which, and everything else works.
+"""Behavior without extras: each feature that needs one says which, and everything else works.
 
 A new extra, or a new module that needs one, fails here until it has a row.
 """
@@ -58,13 +58,13 @@ MODULES: Final = {
     "neuroscript.workflow.durable.worker_registry": (DURABLE, "durable"),
     "neuroscript.workflow.durable.worker": (DURABLE, "durable"),
 }
-"""The modules that can not be imported without an extra: who needs what, and the extra."""
+"""The modules that cannot be imported without an extra: the feature that needs it, and the extra."""
 
 LOADED_BY: Final = {
     "neuroscript.publishing.hatch": "hatchling",
     "neuroscript.testing.plugin": "pytest",
 }
-"""Modules that are loaded by the very program which they need, so nobody misses it."""
+"""Modules that are loaded by the program that they require."""
 
 NUMPY: Final = """
 from neuroscript import from_function
@@ -205,31 +205,30 @@ LINES: Final = (
         'install the validator with: pip install "neuroscript[schema]"',
     ),
 )
-"""For each extra what somebody does who has not installed it, and all that is said then."""
+"""For each extra, an action without it, and the complete output."""
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which the core and its libraries are installed, and nothing else."""
+    """Return a folder that contains only the installed core and its dependencies."""
     return installed(tmp_path_factory.mktemp("core"))
 
 
 def told(core: Path, code: str, *words: str) -> Any:
-    """Return the JSON that code writes in a process that finds nothing but the core."""
+    """Return the JSON that code writes in a process that can import only the core."""
     done = alone(core, code, *words, env={"HOME": str(core), "LLM_USER_PATH": str(core)})
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
 
 def bringing() -> set[str]:
-    """Return the extras that bring libraries of others to users; `test`, `bench` and `dev` are for us."""
+    """Return the extras for users; `test`, `bench` and `dev` are for development."""
     extras = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     ours = re.compile(r"neuroscript\b")
     return {name for name, wanted in extras.items() if not all(map(ours.match, wanted))} - {"test", "bench", "dev"}
 
 
 def test_each_extra_has_a_row() -> None:
-    """Of what needs it."""
     rows = {extra for extra, _, _ in LINES} | {extra for _, extra in MODULES.values()}
 
     assert bringing() == rows
@@ -251,8 +250,8 @@ print(json.dumps([said(lines) for lines in json.loads(sys.argv[1])]))
 """
 
 
-def test_the_extra_to_install_is_named(core: Path) -> None:
-    """By whatever needs it: code, a command, or an import."""
+def test_missing_extra_is_named(core: Path) -> None:
+    """This covers code, commands and imports."""
     heard = told(core, SAID, json.dumps([lines for _, lines, _ in LINES]))
 
     assert [sentence for _, _, sentence in LINES] == heard
@@ -274,8 +273,8 @@ print(json.dumps([len(names), failed]))
 """
 
 
-def test_each_module_can_be_imported_or_names_the_extra(core: Path) -> None:
-    """No other error of an import gets to anybody."""
+def test_each_module_can_be_imported_or_names_its_extra(core: Path) -> None:
+    """No other import error reaches the user."""
     count, failed = told(core, WALKED)
 
     assert count > 200
@@ -288,8 +287,8 @@ def test_each_module_can_be_imported_or_names_the_extra(core: Path) -> None:
     }
 
 
-def test_the_public_names_are_there_without_any_extra(core: Path) -> None:
-    """All of the root."""
+def test_public_names_work_without_extras(core: Path) -> None:
+    """All names of the root package are covered."""
     code = "import json, neuroscript; print(json.dumps([hasattr(neuroscript, name) for name in neuroscript.__all__]))"
 
     assert all(told(core, code))

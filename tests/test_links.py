@@ -1,4 +1,4 @@
-"""Links between the documents: each leads to a file that is there, and to a heading in it."""
+"""Links between the documents: each leads to an existing file and heading."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
-def test_every_link_leads_somewhere() -> None:
-    """A page or a heading that was renamed takes its links with it."""
+def test_every_link_has_a_target() -> None:
+    """A renamed page or heading must update its links."""
     assert [*broken()] == []
 
 
 def broken() -> Iterator[str]:
-    """Yield the links that lead nowhere, each behind its page."""
+    """Yield the broken links, each behind its page."""
     for page in PAGES:
         for link in LINK.findall(prose(page)):
             name, _, anchor = link.partition("#")
@@ -33,12 +33,12 @@ def broken() -> Iterator[str]:
 
 @cache
 def prose(page: Path) -> str:
-    """Return a page without its blocks of code."""
+    """Return a page without its code blocks."""
     return BLOCK.sub("", page.read_text())
 
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """Return what headings of a page are called in links, as the sites that show Markdown make it of their texts."""
+    """Return the link anchors of the headings of a page, as Markdown sites make them."""
     titles = (re.sub(r"\[([^]]*)]\([^)]*\)", r"\1", each).strip().lower() for each in HEADING.findall(prose(page)))
     return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}

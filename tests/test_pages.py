@@ -1,4 +1,4 @@
-"""A block of a page is run after those above it, in whichever worker it is."""
+"""The blocks of a page run in order in each worker."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ assert seen[1:] == [2, 3] and seen[0] == os.getpid(), seen
 """
 
 
-def test_the_rest_of_a_page_runs_where_its_beginning_has_not(tmp_path: Path) -> None:
-    """Each block once in a process, in the order of the page."""
+def test_end_of_a_page_runs_without_its_start_in_this_process(tmp_path: Path) -> None:
+    """Each block runs once in a process, in the order of the page."""
     shutil.copy(Path(__file__).with_name("pages.py"), tmp_path / "pages.py")
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "page.md").write_text(PAGE)

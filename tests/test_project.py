@@ -1,4 +1,4 @@
-"""The project itself: what stands in several files stands there alike, and nothing of a machine is left in it."""
+"""The project itself: files that repeat facts agree, and none contains data of a machine."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ PLUGINS = [tomllib.loads(path.read_text()) for path in sorted(ROOT.glob("plugins
 
 
 def tracked() -> list[Path]:
-    """Return the files that git knows."""
+    """Return the files in the git index."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return [ROOT / name for name in done.stdout.splitlines()]
 
 
-def test_the_core_depends_on_four_libraries_alone() -> None:
-    """All else is an extra."""
+def test_core_has_four_dependencies() -> None:
+    """Everything else is an extra."""
     names = [re.split(r"[<>=]", each)[0] for each in PROJECT["project"]["dependencies"]]
 
     assert names == ["attrs", "cattrs", "pluggy", "platformdirs"]
 
 
-def test_every_plugin_is_a_source_of_the_workspace() -> None:
-    """So that uv takes it from here."""
+def test_every_plugin_is_a_workspace_source() -> None:
+    """uv then uses the plugin from this repository."""
     names = {plugin["project"]["name"] for plugin in PLUGINS}
 
     assert set(PROJECT["tool"]["uv"]["sources"]) == names | {"neuroscript"}
 
 
-def test_every_library_that_is_asked_for_has_a_constraint() -> None:
-    """What is tested is what is installed."""
+def test_every_dependency_has_a_constraint() -> None:
+    """Tests run with the installed versions."""
     wanted = [*PROJECT["project"]["dependencies"]]
     for each in [PROJECT, *PLUGINS]:
         wanted += [*each["project"]["dependencies"]]
@@ -64,8 +64,8 @@ def lines_of(name: str) -> list[str]:
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
-def test_nothing_of_a_machine_is_in_the_files() -> None:
-    """No path of a home directory, no address of a package index."""
+def test_files_contain_no_data_of_a_machine() -> None:
+    """They contain no path of a home directory and no address of a package index."""
     machine = re.compile(r"/root/|/home/[a-z]+/|file:///|(?<!test\.)pypi\.org|/work/main|/tmp/[a-z]")
     texts = [path for path in tracked() if path.suffix in (".py", ".md", ".toml", ".txt", ".jsonl") and path.exists()]
     found = [path.name for path in texts if machine.search(path.read_text()) and path != Path(__file__)]
@@ -76,8 +76,8 @@ def test_nothing_of_a_machine_is_in_the_files() -> None:
 ARCHITECTURE = "docs/explanation/architecture.md"
 
 
-def test_the_architecture_page_lists_each_module_and_package() -> None:
-    """Each module of the root, and each package, has a row in the table."""
+def test_architecture_page_lists_each_module_and_package() -> None:
+    """Each module and package of the root has a row in the table."""
     page = "\n".join(lines_of(ARCHITECTURE))
     modules = [path.name for path in (ROOT / "src" / "neuroscript").iterdir() if path.suffix == ".py"]
     packages = [f"{path.parent.name}/" for path in (ROOT / "src" / "neuroscript").glob("*/__init__.py")]
@@ -85,14 +85,14 @@ def test_the_architecture_page_lists_each_module_and_package() -> None:
     assert [name for name in [*modules, *packages] if f"`{name}`" not in page and name != "__main__.py"] == []
 
 
-def test_the_architecture_page_draws_the_layers_of_the_linter() -> None:
-    """The picture is the one that is made from the linter's table."""
+def test_architecture_page_draws_the_layers_of_the_linter() -> None:
+    """The diagram is generated from the linter's table."""
     layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
 
     assert picture_of(layers) in "\n".join(lines_of(ARCHITECTURE))
 
 
-def test_the_architecture_page_lists_packages_by_layer() -> None:
+def test_architecture_page_lists_packages_by_layer() -> None:
     """The table has the same packages in the same layers as the linter, from the top down."""
     layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
 
@@ -100,7 +100,7 @@ def test_the_architecture_page_lists_packages_by_layer() -> None:
 
 
 def picture_of(layers: list[str]) -> str:
-    """Return the Mermaid diagram of these layers, which are listed from the top down."""
+    """Return the Mermaid diagram of these layers, listed from the top down."""
     count = len(layers)
     nodes = [f'    L{count - index}["{count - index}  {layer}"]' for index, layer in enumerate(layers)]
     arrows = " --> ".join(f"L{number}" for number in range(count, 0, -1))
@@ -124,14 +124,14 @@ def listed_layers() -> Iterator[set[str]]:
 CONTRACT = "docs/reference/contract.md"
 
 
-def test_the_contract_lists_each_public_name() -> None:
-    """A name that is not in the contract is not promised."""
+def test_contract_lists_each_public_name() -> None:
+    """A name that is not in the contract is not a promise."""
     page = "\n".join(lines_of(CONTRACT))
 
     assert [name for name in neuroscript.__all__ if not re.search(rf"\b{name}\b", page)] == []
 
 
-def test_references_to_the_contract_name_a_heading() -> None:
+def test_references_to_the_contract_use_a_heading() -> None:
     """Docstrings and comments point to a heading of the contract by its text."""
     headings = {line.removeprefix("## ") for line in lines_of(CONTRACT) if line.startswith("## ")}
     reference = re.compile(r'contract\.md,\s+(?:#\s+)?"([^"]+)"')
@@ -143,16 +143,16 @@ def test_references_to_the_contract_name_a_heading() -> None:
 
 CODE = re.compile(r"[a-z]+\.[a-z_]+")
 WORDED = {"_refused": ("sandbox", 0), "failed": ("tree", 1), "fault": ("http", 0)}
-"""Functions that take the word of a code as an argument: the group of the code, and which argument it is."""
+"""Functions that take the last part of an error code: the group of the code, and the position of the argument."""
 
 
-def test_each_code_of_an_error_stands_in_the_documents() -> None:
-    """And no other does: a host can rely on that list."""
+def test_documents_list_exactly_the_error_codes() -> None:
+    """A host can rely on that list."""
     assert set(codes_of_documents("errors.md", "sandbox.md")) == set(codes_of_sources())
 
 
 def codes_of_documents(*pages: str) -> Iterator[str]:
-    """Yield the codes in the tables of these pages of the reference; ``.word`` goes on with the group before it."""
+    """Yield the codes in the tables of these reference pages; ``.word`` continues the preceding group."""
     for line in (line for page in pages for line in lines_of(f"docs/reference/{page}") if line.startswith("|")):
         group = ""
         for word in re.findall(r"`([a-z_.]+)`", line):
@@ -163,7 +163,7 @@ def codes_of_documents(*pages: str) -> Iterator[str]:
 
 
 def codes_of_sources() -> Iterator[str]:
-    """Yield each text in a source that begins with the group of a code or of a tool and is not the name of a tool."""
+    """Yield each string in a source that begins with the group of a code or tool and is not the name of a tool."""
     with Engine() as engine:
         names = engine.tools
     groups = {name.partition(".")[0] for name in (*names, *codes_of_documents("errors.md", "sandbox.md"))}
@@ -177,7 +177,7 @@ def codes_of_sources() -> Iterator[str]:
         "cli/parser.py",
         "cli/audit/command.py",
         "workflow/__init__.py",
-    }  # names of modules, words that are not ours
+    }  # names of modules, and words from other projects
     for path in sources - {package / name for name in others}:
         for node in _without_examples(ast.parse(path.read_text())):
             for text in _texts(node):
@@ -187,7 +187,7 @@ def codes_of_sources() -> Iterator[str]:
 
 
 def _without_examples(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all below it; what stands in an `Example` is what callers write, such as a name of no tool."""
+    """Yield a node and its descendants; an `Example` contains input of callers, such as unknown names of tools."""
     match node:
         case ast.Call(func=ast.Name(id="Example")):
             return
@@ -220,8 +220,8 @@ def _texts(node: ast.AST) -> Iterator[str]:
     ],
     ids=["Runtime", "Files", "Handles", "LLM", "Host", "plans", "Step", "Trace", "NodeTrace", "Attempt"],
 )
-def test_the_reference_tells_of_each_member(page: str, names: dict[str, object]) -> None:
-    """In the first column of a table, as a name or a signature."""
+def test_reference_lists_each_member(page: str, names: dict[str, object]) -> None:
+    """The first column of a table contains each member as a name or a signature."""
     cells = [line.split("|")[1] for line in lines_of(f"docs/reference/{page}") if line.startswith("|")]
     told = {name for cell in cells for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", cell)}
 
@@ -229,17 +229,17 @@ def test_the_reference_tells_of_each_member(page: str, names: dict[str, object])
 
 
 WITHOUT_RETRY = {"NotJSON", "PluginError", "deferred.PluginError", "SystemExit"}
-"""Errors that have a code, or something of that name, and no ``retry``."""
+"""Errors that have a code or a similar attribute, and no ``retry``."""
 
 CODE_IS_NOT_ASSERTED = {
-    "tests/core/test_recording.py::test_every_example_of_an_installed_pure_tool_gives_what_it_gave",  # chooses examples
+    "tests/core/test_recording.py::test_every_example_of_an_installed_pure_tool_gives_what_it_gave",  # selects examples
     "tests/interop/test_mcp_unusable.py::test_server_that_fails_in_an_unknown_way_stops_no_other",  # a PluginError
 }
-"""Functions that read a code and assert no code of an error with a ``retry``."""
+"""Functions that read a code and need not assert ``retry``."""
 
 
-def test_who_can_retry_is_asserted_with_each_code() -> None:
-    """A function of the tests that reads the code of an error also reads who can make the call succeed."""
+def test_retry_is_asserted_with_each_code() -> None:
+    """A test that reads the code of an error also reads who can make the call succeed."""
     found = []
     for path in sorted([*ROOT.glob("tests/**/*.py"), *ROOT.glob("plugins/*/tests/**/*.py")]):
         functions = [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, FUNCTIONS)]
@@ -248,8 +248,8 @@ def test_who_can_retry_is_asserted_with_each_code() -> None:
     assert set(found) == CODE_IS_NOT_ASSERTED
 
 
-def test_a_code_without_a_retry_is_found() -> None:
-    """Of what was raised, of what was caught and of a result; not of an error without a retry, nor of a process."""
+def test_code_without_a_retry_is_found() -> None:
+    """Raised and caught errors and results are checked, but not errors without a retry, nor processes."""
     source = """
 def alone():
     with pytest.raises(CallError) as caught:
@@ -280,7 +280,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _codes_alone(function: ast.AST) -> set[str]:
-    """Return the errors of a function of which the code is read and ``retry`` is not, as the source spells them."""
+    """Return the errors in a function whose code is read and whose ``retry`` is not, as source expressions."""
     nodes = [*ast.walk(function)]
     caught = dict(_caught(nodes))
     read = {(ast.unparse(node.value), node.attr) for node in nodes if isinstance(node, ast.Attribute)}
@@ -289,7 +289,7 @@ def _codes_alone(function: ast.AST) -> set[str]:
 
 
 def _caught(nodes: list[ast.AST]) -> Iterator[tuple[str, bool]]:
-    """Yield each expression for an error that was raised or caught, and whether it can have a ``retry``."""
+    """Yield each expression for a raised or caught error, and whether it can have a ``retry``."""
     for node in nodes:
         match node:
             case ast.withitem(

@@ -1,12 +1,12 @@
-"""What a test wrote, on its way from a worker."""
+"""Reports of tests with invalid Unicode, as workers send them."""
 
 from __future__ import annotations
 
 from tests.reports import whole
 
 
-def test_a_report_holds_no_lone_surrogate() -> None:
-    """Its worker would end the whole run; everything else stays as it is."""
+def test_report_contains_no_lone_surrogate() -> None:
+    """A lone surrogate would end the whole run; everything else is unchanged."""
     data = {"sections": [("Captured log", "it said \ud800, ä"), ("", "\udcff")], "duration": 0.5, "longrepr": None}
 
     expected = {

@@ -1,4 +1,4 @@
-"""Each member of the Runtime has a first-party tool that uses it, so that none is there for nobody."""
+"""Each member of the Runtime is used by a first-party tool, so none is unused."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ SOURCES = sorted(PLUGINS.glob("*/src/**/*.py"))
 
 
 def used(source: str) -> Iterator[str]:
-    """Yield each attribute of something called ``rt`` that stands in the text of a module."""
+    """Yield each attribute of ``rt`` in the source of a module."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Attribute(value=ast.Name(id="rt"), attr=name):
                 yield name
 
 
-def test_the_members_are_found() -> None:
-    """Methods and properties, in the Protocol and in what a tool says of it."""
+def test_runtime_members_are_found() -> None:
+    """Both the members of the Protocol and their uses in a source are found."""
     assert {"println", "llm", "require", "deadline"} <= MEMBERS
     assert set(used("def f(rt):\n    rt.fs.open(x.rt)\n    return [rt.tools]")) == {"fs", "tools"}
 
 
-def test_every_member_of_the_runtime_is_used_by_a_tool() -> None:
-    """There is no exception."""
+def test_every_runtime_member_is_used_by_a_tool() -> None:
     assert set() == MEMBERS - {name for path in SOURCES for name in used(path.read_text())}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_no_tool_uses_what_the_runtime_does_not_promise(path: Path) -> None:
-    """Whatever else the engine's own Runtime has, a tool of another host would not find it."""
+def test_tools_use_only_declared_runtime_members(path: Path) -> None:
+    """Other members of the engine's own Runtime may be missing in another host."""
     assert set() == set(used(path.read_text())) - MEMBERS

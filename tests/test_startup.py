@@ -1,4 +1,4 @@
-"""What a fresh process loads for one call; the seconds of it are measured by ``python -m tests.benchmarks``."""
+"""Modules that a fresh process loads for one call; ``python -m tests.benchmarks`` measures the time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KEPT_OUT = [
     "tempfile",
     "zipfile",
 ]
-"""Packages that are dear to load, or that a host may not have; none of them is needed for a call."""
+"""Packages that are slow to load or optional; a call needs none of them."""
 
 DECORATED_TOOL = """
 from neuroscript import Engine, Toolset
@@ -75,10 +75,10 @@ MAX_OWN_MODULES = {
         26,
     ),
 }
-"""Code, and how many modules of this project a process may load to run it; each takes between 0.2 and 5 ms."""
+"""Code, and the number of project modules that a process may load to run it; each takes between 0.2 and 5 ms."""
 
 MAX_LIBRARY_MODULES = 12
-"""How many modules of the standard library one call may add to those of ``import attrs, pluggy``."""
+"""The number of standard library modules that one call may load in addition to ``import attrs, pluggy``."""
 
 LOADED = """
 import sys
@@ -104,18 +104,18 @@ def loaded_by_dependencies() -> set[str]:
     return loaded("import attrs, pluggy")
 
 
-def test_one_call_loads_nothing_that_it_does_not_need(loaded_by_one_call: set[str]) -> None:
-    """A tool that is written out by hand and called runs without any of the dear modules."""
+def test_one_call_loads_no_slow_package(loaded_by_one_call: set[str]) -> None:
+    """The process defines a tool without decorators and calls it."""
     assert set() == loaded_by_one_call & set(KEPT_OUT)
 
 
-def test_one_call_does_load_the_engine(loaded_by_one_call: set[str]) -> None:
-    """The test above looks at a process that made a call, and at whole names of modules."""
+def test_one_call_loads_the_engine(loaded_by_one_call: set[str]) -> None:
+    """This shows that the test above examines a process that made a call, by complete module names."""
     assert {"neuroscript.engine.engine", "neuroscript.calls.pipeline", "attrs"} <= loaded_by_one_call
 
 
 def test_one_call_adds_few_library_modules(loaded_by_one_call: set[str], loaded_by_dependencies: set[str]) -> None:
-    """What the process loads besides its dependencies stays as little as it is."""
+    """The number of modules besides the dependencies must not grow."""
     added = loaded_by_one_call - loaded_by_dependencies
     others = {name for name in added if not is_ours(name)}
 
@@ -128,16 +128,16 @@ def is_ours(name: str) -> bool:
 
 
 @pytest.mark.parametrize(("code", "limit"), MAX_OWN_MODULES.values(), ids=MAX_OWN_MODULES)
-def test_common_starts_load_few_modules_of_ours(code: str, limit: int) -> None:
-    """The indexes of installed plugins are cached by a first process, as they are for a user."""
+def test_common_starts_load_few_project_modules(code: str, limit: int) -> None:
+    """An earlier process caches the indexes of installed plugins, as for a user."""
     loaded(code)
     ours = sorted(filter(is_ours, loaded(code)))
 
     assert len(ours) <= limit, ours
 
 
-def test_importing_the_root_loads_nothing_else() -> None:
-    """``import neuroscript`` is the root alone; each public name brings its module when it is first asked for."""
+def test_importing_the_root_package_loads_nothing_else() -> None:
+    """``import neuroscript`` loads only the root; each public name loads its module on first use."""
     added = loaded("import neuroscript") - loaded("import __future__, typing")
 
     assert {"neuroscript"} == added
@@ -153,8 +153,8 @@ def test_importing_the_root_loads_nothing_else() -> None:
         (["trace", "show", "trace.json"], {"plans.trace", "env.options"}),
     ],
 )
-def test_a_command_loads_no_words_but_its_own(words: list[str], rooms: set[str]) -> None:
-    """Those of all others are for their commands, for completion and for the help of the whole."""
+def test_command_loads_only_its_own_options(words: list[str], rooms: set[str]) -> None:
+    """Options of other commands are loaded for those commands, for completion and for the complete help."""
     found = loaded(f"from neuroscript.cli.parser import parsed; parsed({words!r})")
 
     assert {f"neuroscript.cli.{room}" for room in rooms} == {

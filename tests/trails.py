@@ -1,8 +1,8 @@
-"""Records to write, and processes that write them.
+"""Audit records, and processes that write them.
 
-``python -m tests.trails append PATH COUNT NAME`` appends records of mixed sizes and ends; ``acknowledge`` says each
-that is written on stdout; ``cramped`` writes to a file that may not grow; ``fork`` goes on in a child; ``begin`` writes
-calls to a database and says so, and waits to be killed; ``rows`` appends to a database.
+``python -m tests.trails append PATH COUNT NAME`` appends records of mixed sizes and outcomes; ``acknowledge`` prints each
+written record on stdout; ``cramped`` writes to a file of limited size; ``fork`` continues in a child process; ``begin``
+writes calls to a database, says so, and waits to be killed; ``rows`` appends to a database.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ RECORD = CallRecord(
 
 
 def intent(call: int = 1, **fields: Any) -> CallRecord:
-    """Return a record of a call that begins."""
+    """Return the record of a call that starts."""
     return RECORD._replace(kind="intent", call=call, code="", seconds=0.0, **fields)
 
 
 def outcome(call: int = 1, **fields: Any) -> CallRecord:
-    """Return a record of a call that has ended."""
+    """Return the record of a call that has ended."""
     return RECORD._replace(call=call, **fields)
 
 
 def refused(call: int = 1, **fields: Any) -> CallRecord:
-    """Return a record of a call that was refused."""
+    """Return the record of a refused call."""
     told = {"code": "policy.denied", "rule": "fs.*", **fields}
     return RECORD._replace(kind="refused", call=call, **told)
 
@@ -68,13 +68,13 @@ def mixed(call: int, run: str) -> CallRecord:
 
 
 def child(*words: object, **how: Any) -> subprocess.Popen[bytes]:
-    """Start this module in a process of its own."""
+    """Start this module in a separate process."""
     command = [sys.executable, "-m", "tests.trails", *map(str, words)]
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **how)
 
 
 def append(path: str, count: str, run: str) -> None:
-    """Append records of mixed sizes under a key."""
+    """Append records of mixed sizes with a key."""
     audit = FileAudit(path, key=KEY)
     for call in range(1, int(count) + 1):
         audit.write(mixed(call, run))
@@ -82,7 +82,7 @@ def append(path: str, count: str, run: str) -> None:
 
 
 def acknowledge(path: str, count: str) -> None:
-    """Write the beginnings and the ends of calls, and say each when it is written."""
+    """Write the starts and ends of calls, and print each when it is written."""
     audit = FileAudit(path, key=KEY)
     for number in range(1, int(count) + 1):
         call, ends = divmod(number + 1, 2)
@@ -91,7 +91,7 @@ def acknowledge(path: str, count: str) -> None:
 
 
 def cramped(path: str, room: str) -> None:
-    """Write a record to a file that has room for a part of it, say what happens, and write one when there is room."""
+    """Write a record to a file with too little space, print the outcome, and write one when there is space."""
     audit = FileAudit(path, key=KEY)
     audit.write(outcome(1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (Path(path).stat().st_size + int(room), resource.RLIM_INFINITY))
@@ -106,7 +106,7 @@ def cramped(path: str, room: str) -> None:
 
 
 def fork(path: str, kind: str) -> None:
-    """Write to one audit here and in a forked process, and say what the forked one is told."""
+    """Write to one audit log here and in a forked process, and print the outcome in the child."""
     audit = FileAudit(path, key=KEY) if kind == "file" else SqliteAudit(path)
     audit.write(outcome(1))
     process = os.fork()
@@ -130,7 +130,7 @@ def rows(path: str, count: str, run: str) -> None:
 
 
 def begin(path: str) -> None:
-    """Write a harmless call that ended and two calls that may do harm, one of which has ended, and wait."""
+    """Write a harmless finished call and two calls with effects, one of them finished, and wait."""
     audit = SqliteAudit(path)
     audit.write(intent(1))
     audit.write(intent(2))

@@ -1,4 +1,4 @@
-"""How much work a function does, counted and not timed, so that a test repeats to the digit."""
+"""The work that a function does, counted rather than timed, so results repeat exactly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def calls_in(run: Callable[[], object], ignored: type[Exception] | tuple[()] = Exception) -> int:
-    """Return how many functions are called, those written in C among them; an *ignored* error of *run* is no matter."""
+    """Return the number of calls of functions, including those written in C; an *ignored* error of *run* is suppressed."""
     count = 0
 
     def counting(frame: FrameType, event: str, arg: object) -> None:
@@ -24,9 +24,9 @@ def calls_in(run: Callable[[], object], ignored: type[Exception] | tuple[()] = E
 
 
 def steps_in(run: Callable[[], object]) -> int:
-    """Return how many bytecode instructions are executed; an error of *run* is ignored.
+    """Return the number of executed bytecode instructions; an error of *run* is ignored.
 
-    This counts loops that call nothing. Work inside one function written in C counts as one instruction.
+    This counts loops without calls. A function written in C counts as one instruction.
     """
     count = 0
 
@@ -47,7 +47,7 @@ def steps_in(run: Callable[[], object]) -> int:
 
 
 def seconds_in(run: Callable[[], object], repeats: int = 3) -> float:
-    """Return the least CPU seconds that *run* takes, for a ratio within one test; an error of it is ignored."""
+    """Return the minimum CPU seconds of *run*, for a ratio within one test; its errors are ignored."""
     least = float("inf")
     for _ in range(repeats):
         began = process_time()
@@ -74,7 +74,7 @@ def _profile(
     note: Callable[[FrameType, str, object], object],
     ignored: type[Exception] | tuple[()] = Exception,
 ) -> None:
-    """Run a function under a profiler, without the garbage collector, whose callbacks would be counted too."""
+    """Run a function under a profiler, without the garbage collector, whose callbacks would be counted."""
     was_enabled = gc.isenabled()
     gc.disable()
     sys.setprofile(note)

@@ -1,6 +1,6 @@
-"""A sandbox with a world around it: layouts as the corpus writes them, every operation by a word, and what must not move.
+"""A sandbox and its surroundings: layouts of the test vectors, operations by name, and files that must not change.
 
-Source: ``vectors/paths.json``, whose head explains the words.
+The head of ``vectors/paths.json`` explains the names.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ BACKENDS: tuple[Literal["openat2", "walk"], ...] = ("openat2", "walk")
 
 
 def free(*args: Any) -> None:
-    """Permit and count nothing."""
+    """Permit everything and count nothing."""
 
 
 @attrs.frozen
 class World:
-    """A directory with the sandbox ``ROOT``, and beside it what a path could escape to."""
+    """A directory with the sandbox ``ROOT`` and, next to it, the targets of possible escapes."""
 
     base: Path
 
@@ -48,7 +48,7 @@ class World:
         return text.replace("$ROOT", str(self.root)).replace("$OUT", str(self.out)).replace("$BASE", str(self.base))
 
     def outside(self) -> dict[str, Any]:
-        """Return everything that is not in the sandbox: content, times, permissions."""
+        """Return everything outside the sandbox: content, times, permissions."""
         found: dict[str, Any] = {}
         for path in sorted(self.base.rglob("*")):
             if path == self.root or self.root in path.parents:
@@ -63,7 +63,7 @@ class World:
 
 
 def build(base: Path, setup: list[str]) -> World:
-    """Make a world in an empty directory, and what *setup* says, as far as that is there before the sandbox opens."""
+    """Create a world in an empty directory, with those parts of *setup* that exist before the sandbox opens."""
     world = World(base)
     for directory in ("ROOT", "OUT/sub", "ROOT2"):
         (base / directory).mkdir(parents=True)
@@ -98,7 +98,7 @@ def _hard_link(world: World, rest: str) -> None:
 def _socket(world: World, rest: str) -> None:
     with socket.socket(socket.AF_UNIX) as each:
         here = os.getcwd()
-        os.chdir(world.root)  # the path of a socket is no longer than 107 bytes
+        os.chdir(world.root)  # the path of a socket has at most 107 bytes
         try:
             each.bind(rest)
         finally:
@@ -127,7 +127,7 @@ MAKERS: dict[str, Callable[[World, str], Any]] = {
     "sparse": _sparse,
     "chmod": lambda world, rest: (world.root / rest.split(" ")[0]).chmod(int(rest.split(" ")[1], 8)),
 }
-"""The words of a set-up; ``swap`` and ``removeroot`` happen once the sandbox is open."""
+"""The steps of a setup; ``swap`` and ``removeroot`` run after the sandbox is open."""
 
 
 OPERATIONS: dict[str, Callable[[Files, str, str], Any]] = {
@@ -170,7 +170,7 @@ RETRIES = {
 
 
 def outcome(run: Callable[[], Any]) -> Any:
-    """Return what *run* returns, or the code of the error of ours that it raises, after a colon."""
+    """Return the result of *run*, or a colon and the code of the project's error that it raises."""
     try:
         return run()
     except (SandboxError, CallError) as error:
@@ -181,7 +181,7 @@ def outcome(run: Callable[[], Any]) -> Any:
 
 @contextmanager
 def swapping(directory: Path, first: str, second: str) -> Iterator[None]:
-    """Have another process exchange two names all the time."""
+    """Have another process exchange two names continuously."""
     command = [sys.executable, "-c", EXCHANGE, str(directory), first, second]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -207,7 +207,7 @@ while True:
     while time.perf_counter() < until:
         pass
 """
-"""A storm of exchanges, then a calm in which an operation of many steps can meet one side alone, and so on."""
+"""Alternate between many exchanges and pauses, so operations of several steps meet only one of the two states."""
 
 
 def can_swap() -> bool:

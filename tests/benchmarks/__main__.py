@@ -1,8 +1,8 @@
 """Measure the engine against its peers and its goals: ``python -m tests.benchmarks``.
 
-It prints a table and exits 1 when a goal is missed; the goals are those of Python 3.11, other versions are only
-reported. A ratio is our time over the peer's, both the least of many short batches of one run. What needs a peer that is
-not installed (the ``bench`` extra) is skipped, and said to be.
+It prints a table and exits 1 if a goal is missed. The goals apply to Python 3.11; other versions are only reported. A
+ratio is our time divided by the peer's time, where both are minima of many short batches of one run. Rows whose peer is
+not installed (the ``bench`` extra) are skipped, and the table says so.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ HEADINGS = ("case", "compared with", "ours ns", "peer ns", "ratio", "goal", "")
 
 @attrs.frozen
 class Row:
-    """What came of one case.
+    """The result of one case.
 
     Attributes:
-        group: The part of the table that it belongs to.
+        group: Its part of the table.
         name: What was measured.
         peer: What it was compared with.
-        ours: Nanoseconds; None where it was skipped.
-        theirs: Nanoseconds; None where it was skipped.
-        ratio: Ours over theirs, perhaps less what a bare interpreter takes; None where it was skipped.
-        goal: What the ratio may be at most; None where it is only reported.
-        missing: Why it was skipped.
+        ours: Nanoseconds; None if it was skipped.
+        theirs: Nanoseconds; None if it was skipped.
+        ratio: Our time over the peer's, in some rows without the time of a bare interpreter; None if it was skipped.
+        goal: The maximum ratio; None if it is only reported.
+        missing: The reason why it was skipped.
     """
 
     group: str
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``ok``, ``MISSED``, ``skipped`` with the reason, or nothing where there is no goal."""
+        """``ok``, ``MISSED``, ``skipped`` with the reason, or empty without a goal."""
         if self.ratio is None:
             return f"skipped: {self.missing}"
         if self.goal is None:
@@ -63,7 +63,7 @@ class Row:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure what *words* choose, print it, and return the exit code."""
+    """Measure what *words* select, print it, and return the exit code."""
     options = _parser().parse_args(words)
     started = perf_counter()
     engine = Engine(toolsets=[cases.toolset(), promises.toolset()], policy=cases.POLICY)
@@ -78,7 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def report(rows: Sequence[Row], seconds: float, version: tuple[int, int] = sys.version_info[:2]) -> int:
-    """Print what was measured on a *version* of Python, and return the exit code."""
+    """Print the results for a *version* of Python, and return the exit code."""
     note = "" if version == cases.GOALS_FOR else "; the goals are those of Python 3.11 and do not bind here"
     print(f"Python {platform.python_version()}{note}\n")
     for line in table(rows):
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) -> list[Row]:
-    """Return a row for each case that a glob chooses, for all of them where there is none."""
+    """Return a row for each case that matches a glob, or for all cases without globs."""
 
     def fastest(statements: Mapping[int, Statement]) -> Mapping[int, Seconds]:
         return harness.fastest(statements, most=60 if quick else 600)
@@ -106,7 +106,7 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
         watched = cases.watched_cases(Path(folder) / "trail.jsonl")
         found = [*cases.against_pydantic(engine), *watched, *cases.own_cases(engine)]
         rows = rows_of(_chosen(found, globs), fastest)
-    if _matches("registry: look-up among 100,000", globs):  # later, for so many tools change how memory is allocated
+    if _matches("registry: look-up among 100,000", globs):  # last, because so many tools change how memory is allocated
         rows += rows_of(cases.registry_cases(), fastest)
     chosen = _chosen(cases.against_fastmcp(engine), globs)
     rows += rows_of(chosen, lambda statements: awaited.fastest(statements, rounds=6 if quick else 30))
@@ -122,7 +122,7 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
 
 
 def schema_rows(least: exporting.Least) -> list[Row]:
-    """Return the rows of writing schemas."""
+    """Return the rows for writing schemas."""
     sides = [
         ("1,000 tools", "json.dumps of their schemas", least.first, least.text, exporting.FIRST_GOAL),
         ("1,000 tools again", "the first time", least.again, least.first, exporting.AGAIN_GOAL),
@@ -134,7 +134,7 @@ def schema_rows(least: exporting.Least) -> list[Row]:
 
 
 def export_rows(api: str, least: exporting.Least) -> list[Row]:
-    """Return the rows of writing tools for an API of models."""
+    """Return the rows for writing tools for a model API."""
     sides = [
         (f"1,000 tools for {api}", "json.dumps of them", least.first, least.text, exporting.FIRST_GOAL),
         (f"1,000 tools for {api} again", "the first time", least.again, least.first, exporting.AGAIN_GOAL),
@@ -154,7 +154,7 @@ def _matches(name: str, globs: Sequence[str]) -> bool:
 
 
 def rows_of(chosen: Sequence[Case], fastest: Callable[[Mapping[int, Statement]], Mapping[int, Seconds]]) -> list[Row]:
-    """Return a row for each case, with the times that *fastest* finds for the statements of those with a peer."""
+    """Return a row for each case, with the times from *fastest* for the cases with a peer."""
     statements = {id(each): each for case in chosen if case.theirs for each in (case.ours, case.theirs)}
     least = fastest(statements)
     return [_row(case, least) for case in chosen]
@@ -173,7 +173,7 @@ def _compared(group: str, name: str, peer: str, ours: Seconds, theirs: Seconds, 
 
 
 def startup_rows(least: Mapping[str, Seconds]) -> list[Row]:
-    """Return the rows of the processes that were measured."""
+    """Return the rows of the measured processes."""
     call = Row("start-up", "one call", "import attrs, pluggy, both less bare Python", goal=startup.CALL_GOAL)
     listed = Row("start-up", "neuroscript list", "bare Python", goal=startup.LIST_GOAL)
     bare = least["bare"].process
@@ -181,7 +181,7 @@ def startup_rows(least: Mapping[str, Seconds]) -> list[Row]:
 
 
 def discovery_rows(folder: Path, globs: Sequence[str], *, rounds: int) -> list[Row]:
-    """Return the rows of what is installed, in sites that are made below a folder."""
+    """Return the rows about installed distributions, in sites created below a folder."""
     rows: list[Row] = []
     for offering, findings in ((discovery.OFFERING, discovery.FINDINGS), (discovery.MANY, discovery.ALL_OFFER)):
         chosen = [each for each in findings if _matches(f"discovery: {each.name}", globs)]
@@ -222,7 +222,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def as_ratio(ratio: float | None) -> str:
-    """Return a ratio as the table writes it; a small one is a fraction."""
+    """Return a ratio in the format of the table; a small one is a fraction."""
     if ratio is None:
         return ""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"1/{1 / ratio:.0f}"

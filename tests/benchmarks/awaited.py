@@ -1,9 +1,7 @@
-"""The least time of statements that are awaited: batches of all of them in turn, on one running loop.
+"""Minimum times of awaited statements: batches of all of them in turn, on one running loop.
 
-What goes through a thread on its way takes one of two very different times, as the scheduler likes; goals for it stand
-far from what is measured.
-
-Source: performance.md part 9.
+A statement that uses a thread takes one of two very different times, depending on the scheduler, so its goal is far from
+the measured time.
 """
 
 from __future__ import annotations
@@ -28,9 +26,9 @@ async def batch(count):
 
 
 def fastest(statements: Mapping[Key, Statement], *, rounds: int = 30) -> dict[Key, Seconds]:
-    """Return the least time of one execution of each statement; one that has to be awaited says ``await`` itself.
+    """Return the minimum time of one execution of each statement; an awaitable one contains ``await`` itself.
 
-    Both times are the wall's, for a statement may run on several threads.
+    Both times are wall times, because a statement may run on several threads.
     """
     return asyncio.run(_fastest(statements, rounds))
 

@@ -1,9 +1,7 @@
-"""What is measured, and what it may cost: tools, calls of them, and goals, as data.
+"""The benchmark cases as data: tools, calls of them, and goals.
 
-Every goal is a ratio, for Python 3.11, of a call through a plain `Engine` and the same work through a peer. Nothing is
-switched off: the tools take ``rt``, so that a Runtime is made and revoked for each call; `promises` proves the rest.
-
-Source: the issue's "Benchmarks"; performance.md part 8.
+Every goal is a ratio, for Python 3.11, between a call through a plain `Engine` and the same work through a peer. All
+features are enabled: the tools take ``rt``, so each call creates and revokes a Runtime; `promises` proves the rest.
 """
 
 from __future__ import annotations
@@ -85,7 +83,7 @@ def total(rt: Runtime, *numbers: int) -> int:
 
 
 def toolset() -> Toolset:
-    """Return the tools that are measured."""
+    """Return the measured tools."""
     tools = Toolset("bench")
 
     def add(name: str, args: Sequence[ArgSpec], func: Any, needs: Sequence[str] = (), **further: Any) -> None:
@@ -111,10 +109,10 @@ def toolset() -> Toolset:
 
 
 POLICY: Final = ExecutionPolicy(grants=["fs:read:d/**"])
-"""What the tools that are measured may do; one of them needs something."""
+"""The permissions of the measured tools; one of them has a need."""
 
 GOALS_FOR: Final = (3, 11)
-"""The version of Python for which the goals hold."""
+"""The version of Python to which the goals apply."""
 
 
 @attrs.frozen
@@ -122,12 +120,12 @@ class Comparison:
     """One call, through the engine and through pydantic's `validate_call` of the same function.
 
     Attributes:
-        name: What the table calls it.
+        name: Its name in the table.
         tool: The tool, and the function of `peers`.
-        given: The arguments, in order or by name.
-        result: What both return; None where both refuse the call.
-        goal: What the ratio of ours to theirs may be at most; None where it is only reported.
-        read: Whether the text of the refusal is read.
+        given: The arguments, positional or named.
+        result: The result of both; None if both refuse the call.
+        goal: The maximum ratio of our time to the peer's; None if it is only reported.
+        read: Whether the message of the refusal is read.
     """
 
     name: str
@@ -145,7 +143,7 @@ MIXED: Final[list[Any]] = [(index, str(index), float(index))[index % 3] for inde
 
 EIGHT: Final = (7, 0.5, "a text", True, 42, 2.25, "another", False)
 EIGHT_OTHERWISE: Final = ("7", "0.5", "a text", "true", 42.0, 2, "another", 0)
-"""The same values in other spellings; a text has none."""
+"""The same values in other spellings; a string has none."""
 
 COMPARISONS: Final = (
     Comparison("W1", "two", (2, 3), 5, 0.65),
@@ -172,12 +170,12 @@ class Case:
     """Two statements whose times are compared.
 
     Attributes:
-        group: The part of the table that it belongs to.
-        name: What the table calls it.
+        group: Its part of the table.
+        name: Its name in the table.
         peer: What it is compared with.
-        ours: The statement that is judged.
-        theirs: The statement that it is compared with; None where the peer is not installed.
-        goal: What the ratio of the two may be at most; None where it is only reported.
+        ours: The measured statement.
+        theirs: The statement that it is compared with; None if the peer is not installed.
+        goal: The maximum ratio of the two; None if it is only reported.
     """
 
     group: str
@@ -219,7 +217,7 @@ def _words(given: tuple[Any, ...] | dict[str, Any], names: dict[str, Any]) -> st
 
 
 def _written(value: Any, names: dict[str, Any]) -> str:
-    """Return a value as code, or the name that stands for it where that code would be long."""
+    """Return a value as code, or the name of a variable if that code would be long."""
     if isinstance(value, tuple):
         return f"({', '.join(_written(each, names) for each in value)},)"
     if len(value if isinstance(value, list) else ()) < 100:
@@ -259,7 +257,7 @@ def against_fastmcp(engine: Engine) -> list[Case]:
 
 
 def registry_cases(many: int = 100_000) -> list[Case]:
-    """Return the case of an engine with *many* tools: ten calls of W1, each of another name."""
+    """Return the case of an engine with *many* tools: ten calls of W1, each by another name."""
     small, large = engine_of(10, called=1), engine_of(many, called=10)
     code = "for name in names: engine.call(name, (2, 3))"
     return [
@@ -275,7 +273,7 @@ def registry_cases(many: int = 100_000) -> list[Case]:
 
 
 def engine_of(count: int, called: int) -> Engine:
-    """Return an engine with *count* tools, each *called*-th of which has been called before."""
+    """Return an engine with *count* tools; every *called*-th has been called before."""
     tools = Toolset("many")
     for index in range(count):
         tools.add(ToolSpec(f"t{index}", "many", PAIR, return_type=INT), two)
@@ -286,21 +284,21 @@ def engine_of(count: int, called: int) -> Engine:
 
 
 class Observer:
-    """A hook that is told of every call, and does nothing with it."""
+    """A hook that is notified of every call, and does nothing."""
 
     @hookimpl
     def neuroscript_call_finished(self, record: CallRecord) -> None:
-        """Be told."""
+        """Do nothing."""
 
 
 LIMITS: Final = ExecutionPolicy(limits=Limits(calls=10**15))
 
 DUMPS: Final = 8
-"""How many times as long as ``json.dumps`` of one record a trail of JSON lines may take for a call."""
+"""The maximum ratio of a call with an audit log of JSON lines to ``json.dumps`` of one record."""
 
 
 def watched_cases(trail: Path) -> list[Case]:
-    """Return the cases of W1 with limits, an observer and audits; a trail of JSON lines is written to *trail*."""
+    """Return the cases of W1 with limits, an observer and audits; an audit log of JSON lines is written to *trail*."""
     audited = engine_with(policy=LIMITS, hooks=[Observer()], audit=MemoryAudit())
     observed = engine_with(policy=LIMITS, hooks=[Observer()])
     limited, ring = engine_with(policy=LIMITS), engine_with(audit=MemoryAudit())
@@ -324,12 +322,12 @@ def watched_cases(trail: Path) -> list[Case]:
 
 
 def engine_with(**options: Any) -> Engine:
-    """Return an engine with the tools that are measured, and with these options."""
+    """Return an engine with the measured tools and these options."""
     return Engine(toolsets=[toolset()], plugins="none", **options)
 
 
 def many_patterns(count: int) -> ExecutionPolicy:
-    """Return a policy of *count* patterns and as many grants, of which the last allows all that is measured."""
+    """Return a policy of *count* patterns and as many grants, the last of which permits all measured tools."""
     others = [f"group{index}.tool*" for index in range(count - 1)]
     grants = [f"fs:read:folder{index}/**" for index in range(count - 1)]
     return ExecutionPolicy(allow=[*others, "bench.*"], deny=others, grants=grants)
@@ -341,7 +339,7 @@ STAGES: Final = {
     "compiled line": "line((2, 3))",
     "engine.call": "engine.call('bench.two', (2, 3))",
 }
-"""The way of W1 from the inside out; each is compared with the bare call."""
+"""The layers of W1 from the inside out; each is compared with the bare call."""
 
 PRICES: Final = {
     "without rt": "engine.call('bench.without_runtime', (2, 3))",
@@ -353,7 +351,7 @@ PRICES: Final = {
     "execute": "engine.execute(call)",
     "execute, JSON text": "engine.execute(json_call)",
 }
-"""What an author or a caller may ask for; each is compared with ``engine.call`` of W1."""
+"""Optional features of tools and calls; each is compared with ``engine.call`` of W1."""
 
 
 def own_cases(engine: Engine) -> list[Case]:

@@ -1,12 +1,10 @@
-"""What it costs to know what is installed: among 300 distributions, of which 20, or all, offer toolsets with an index.
+"""The time to discover installed toolsets: 300 distributions, of which 20 or all offer toolsets with an index.
 
-Each measurement is a fresh process that has an engine, and the time is what finding adds to it: ours, and that of
-`importlib.metadata.entry_points()`, which finds the same entry points. What is imported for it counts on both sides, for
-a program pays it; the rows that say so leave it out on both. The library's metadata of a program have to be read in each
-process; ours is cold where there is no file in the cache, and it writes one then. Both look through one folder of 300
-distributions and through those of the environment.
-
-Source: issue "Plugins", proof of done; performance.md parts 6 and 9.
+Each measurement is a fresh process with an engine, and the time is what discovery adds to it: for this project, and for
+`importlib.metadata.entry_points()`, which finds the same entry points. Imports for discovery count on both sides, because
+a program pays for them; the rows that say so exclude them on both. The standard library reads its metadata in each
+process. Our cold start has no cache file and writes one. Both search one folder of 300 distributions and the folders of
+the environment.
 """
 
 from __future__ import annotations
@@ -29,22 +27,22 @@ from .harness import Seconds
 from .startup import PROCESSES, ROOT, run
 
 MANY: Final = 300
-"""How many distributions there are."""
+"""The number of distributions."""
 
 OFFERING: Final = 20
-"""How many of them offer a toolset."""
+"""The number of them that offer a toolset."""
 
 TOOLS: Final = 5
-"""How many tools each of them has."""
+"""The number of tools in each of them."""
 
 COLD_GOAL: Final = 0.25
-"""Finding what is installed without a cache, over `importlib.metadata.entry_points()`."""
+"""The maximum ratio of discovery without a cache to `importlib.metadata.entry_points()`."""
 
 KEPT_GOAL: Final = 0.05
-"""The same with one."""
+"""The same with a cache."""
 
 LIST_GOAL: Final = 5.0
-"""``neuroscript list`` with 20 toolsets, over a bare interpreter."""
+"""The maximum ratio of ``neuroscript list`` with 20 toolsets to a bare interpreter."""
 
 TOOL: Final = '''
 @toolset.tool()
@@ -73,21 +71,21 @@ CALLS: Final[Mapping[str, tuple[str, str]]] = {
     "found": ("from neuroscript.discovery.installed import known", "known()"),
     "indexed": ("from neuroscript.discovery.catalog import offered", "[*offered(None)]"),
 }
-"""What is imported, and what is called."""
+"""The import, and the call."""
 
 PEER: Final = "entry_points()"
 
 
 @attrs.frozen
 class Finding:
-    """One way to know what is installed.
+    """One way to discover what is installed.
 
     Attributes:
-        name: What the table calls it.
+        name: Its name in the table.
         call: One of `CALLS`.
         is_cold: Whether the cache is empty.
-        is_whole: Whether what is imported for it counts.
-        goal: What the ratio to the library's may be at most; None where it is only reported.
+        is_whole: Whether imports for it count.
+        goal: The maximum ratio to the standard library; None if it is only reported.
     """
 
     name: str
@@ -105,7 +103,7 @@ class Finding:
 
     @property
     def peer(self) -> Finding:
-        """The library, measured in the same way."""
+        """The standard library, measured in the same way."""
         return Finding(PEER, "library", is_whole=self.is_whole)
 
 
@@ -116,14 +114,14 @@ FINDINGS: Final = (
     Finding("cold, the call alone", "found", is_cold=True, is_whole=False),
     Finding("from the cache, the call alone", "found", is_whole=False),
 )
-"""What is measured where 20 offer toolsets; the goals are the issue's."""
+"""The measurements where 20 distributions offer toolsets, with their goals."""
 
 ALL_OFFER: Final = tuple(attrs.evolve(each, name=f"{each.name}, all offer", goal=None) for each in FINDINGS[:3])
-"""The same where all do."""
+"""The same where all of them do."""
 
 
 def publish(site: Path, offering: int = OFFERING, many: int = MANY) -> None:
-    """Fill a folder with distributions, the first *offering* of which bring a toolset and its index."""
+    """Fill a folder with distributions, the first *offering* of which contain a toolset and its index."""
     for number in range(many):
         name = f"acme-{number:03}"
         tools = "".join(TOOL.format(number=each) for each in range(TOOLS))
@@ -142,7 +140,7 @@ def publish(site: Path, offering: int = OFFERING, many: int = MANY) -> None:
 
 @attrs.frozen
 class Site:
-    """A folder of distributions, and the cache of those who look through it."""
+    """A folder of distributions, and the cache of the processes that search it."""
 
     folder: Path
     cache: Path
@@ -155,7 +153,7 @@ class Site:
         return {**kept, "PYTHONPATH": path, "XDG_CACHE_HOME": str(self.cache)}
 
     def timed(self, finding: Finding) -> Seconds:
-        """Return what a way takes in a fresh process."""
+        """Return the time of a way in a fresh process."""
         if finding.is_cold:
             shutil.rmtree(self.cache, ignore_errors=True)
         argv = [sys.executable, "-c", finding.code]
@@ -165,7 +163,7 @@ class Site:
 
 
 def site(folder: Path, offering: int = OFFERING) -> Site:
-    """Return a new site below a folder, with bytecode, that was not changed a moment ago."""
+    """Return a new site below a folder, with bytecode and with files that are old enough to be cached."""
     made = Site(folder / f"site-{offering}", folder / f"cache-{offering}")
     made.folder.mkdir()
     publish(made.folder, offering)
@@ -175,7 +173,7 @@ def site(folder: Path, offering: int = OFFERING) -> Site:
 
 
 def fastest(made: Site, findings: Sequence[Finding], rounds: int) -> dict[Finding, Seconds]:
-    """Return the least times of some ways and their peers, measured in turn, each after one that fills the cache."""
+    """Return the minimum times of some ways and their peers, measured in turn, each after a run that fills the cache."""
     chosen = dict.fromkeys([*findings, *(each.peer for each in findings)])
     least = dict.fromkeys(chosen, Seconds(float("inf"), float("inf")))
     for turn in range(rounds + 1):
@@ -183,13 +181,13 @@ def fastest(made: Site, findings: Sequence[Finding], rounds: int) -> dict[Findin
             if not each.is_cold and each.call != "library":
                 made.timed(attrs.evolve(each, call="indexed"))
             now = made.timed(each)
-            if turn:  # the first one writes bytecode
+            if turn:  # the first run writes bytecode
                 least[each] = Seconds(*map(min, least[each], now))
     return least
 
 
 def listed(made: Site, rounds: int) -> tuple[Seconds, Seconds]:
-    """Return the least times of ``neuroscript list`` there, and of a bare interpreter."""
+    """Return the minimum times of ``neuroscript list`` in the site, and of a bare interpreter."""
     least = [Seconds(float("inf"), float("inf"))] * 2
     for turn in range(rounds + 1):
         for place, name in enumerate(("list", "bare")):

@@ -1,7 +1,4 @@
-"""What it takes to write 1,000 tools, as schemas and as the APIs of models take them: once, again, and as JSON text.
-
-Source: issues "Authoring" and "Models", done when.
-"""
+"""The time to write 1,000 tools as schemas and for model APIs: once, again, and as JSON text."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ from .harness import Seconds, quiet_memory
 
 TOOLS: Final = 1_000
 FIRST_GOAL: Final = 20.0
-"""At most how many times `json.dumps` of what is written the first time takes."""
+"""The maximum ratio of the first time to `json.dumps` of its result."""
 
 AGAIN_GOAL: Final = 0.05
-"""At most how many times the first time the second one takes."""
+"""The maximum ratio of the second time to the first one."""
 
 SPEC: Final = ToolSpec(
     "count_tags",
@@ -42,10 +39,10 @@ SPEC: Final = ToolSpec(
 
 
 CLOSED: Final = attrs.evolve(SPEC, args=SPEC.args[:-1], examples=(Example({"text": "a b a", "tags": ["a"]}, 2),))
-"""The same without what is free, so that strict modes take it, and with an example."""
+"""The same without free-form values, so strict modes accept it, and with an example."""
 
 Write = Callable[[list[ToolSpec]], list[Any]]
-"""What writes tools."""
+"""A function that writes tools."""
 
 
 def schemas(specs: list[ToolSpec]) -> list[Any]:
@@ -70,11 +67,11 @@ def gemini(specs: list[ToolSpec]) -> list[Any]:
 
 
 WRITERS: Final[Mapping[str, Write]] = {"OpenAI": openai, "Anthropic": anthropic, "Gemini": gemini}
-"""What writes tools for the APIs of models."""
+"""A function that writes tools, by model API."""
 
 
 class Least(NamedTuple):
-    """The least time of each part, in seconds."""
+    """The minimum time of each part, in seconds."""
 
     first: Seconds
     again: Seconds
@@ -82,7 +79,7 @@ class Least(NamedTuple):
 
 
 def fastest(rounds: int, write: Write = schemas) -> Least:
-    """Return the least times of so many rounds, each with specs that were never written before."""
+    """Return the minimum times of *rounds* rounds, each with specs that were never written before."""
     with quiet_memory():
         found = [_round(write) for _ in range(rounds)]
     return Least(*(Seconds(*map(min, zip(*part, strict=True))) for part in zip(*found, strict=True)))

@@ -1,10 +1,8 @@
-"""Ratios of times that hold on a machine with other work to do: minima of short batches, all statements interleaved.
+"""Ratios of times that are stable on a busy machine: minima of short batches, with all statements interleaved.
 
-A batch of 1.5 ms is shorter than a scheduler's slice, so that some batches of every statement run undisturbed; their
-minimum is the statement's own time. Ratios of minima that were taken in one run repeat to half a percent where ratios
-of means differ by a quarter.
-
-Source: performance.md part 9.
+A batch of 1.5 ms is shorter than a scheduler's time slice, so some batches of every statement run undisturbed, and their
+minimum is the statement's own time. Ratios of minima from one run repeat to half a percent, while ratios of means differ
+by a quarter.
 """
 
 from __future__ import annotations
@@ -20,29 +18,31 @@ from typing import Any, Final, NamedTuple, TypeVar
 Key = TypeVar("Key")
 
 BATCH: Final = 0.0015
-"""Seconds that one batch takes, or one execution where that is longer."""
+"""Seconds that one batch takes, or one execution if that is longer."""
 
 LONG: Final = 0.001
-"""Seconds from which on an execution is interrupted too often for its wall time to count."""
+"""Seconds above which an execution is interrupted too often for its wall time to count."""
 
 GAIN: Final = 0.003
-"""The part by which a minimum has to fall so that the search for a smaller one goes on."""
+"""The relative improvement of a minimum that continues the search for a smaller one."""
 
 
 TRIES: Final = 5
-"""How often a batch is timed to find its size: a first execution that compiles something, or one that is interrupted,
-would make it far too small."""
+"""How often a batch is timed to find its size.
+
+A first execution that compiles something, or one that is interrupted, would make it far too small.
+"""
 
 
 class Statement(NamedTuple):
-    """Code as a text, for a lambda around it costs more than some calls, and the names that it may use."""
+    """Code as a string, because a lambda around it costs more than some calls, and the names that it may use."""
 
     code: str
     names: Mapping[str, Any]
 
 
 class Seconds(NamedTuple):
-    """The least time of one execution: on the wall's clock, and on that of this process."""
+    """The minimum time of one execution: in wall time, and in CPU time of this process."""
 
     wall: float
     process: float
@@ -59,13 +59,13 @@ class Batch:
         self.least = Seconds(float("inf"), float("inf"))
 
     def run(self) -> bool:
-        """Execute the batch once and return whether it was faster than ever before, by `GAIN` at least."""
+        """Execute the batch once and return whether it improved the minimum by at least `GAIN`."""
         now, before = self._timed() / self._count, self.least
         self.least = Seconds(min(before.wall, now.real), min(before.process, now.imag))
         return any(new < old * (1 - GAIN) for new, old in zip(self.least, before, strict=True))
 
     def _timed(self) -> complex:
-        taken: Any = self._timer.timeit(self._count)  # of the timer's type, and so complex
+        taken: Any = self._timer.timeit(self._count)  # of the timer's type, so it is complex
         return complex(taken)
 
 
@@ -77,12 +77,12 @@ def _both_clocks() -> Any:
 def fastest(
     statements: Mapping[Key, Statement], *, patience: int = 30, most: int = 600, seed: int = 0
 ) -> dict[Key, Seconds]:
-    """Return the least time of one execution of each statement.
+    """Return the minimum time of one execution of each statement.
 
     Args:
-        statements: Under any key; each round executes one batch of each, in an order of its own.
-        patience: After how many rounds without a gain the search ends.
-        most: After how many rounds it ends in any case.
+        statements: Under any key; each round executes one batch of each, in a random order.
+        patience: The number of rounds without a gain after which the search ends.
+        most: The maximum number of rounds.
     """
     order = random.Random(seed)
     batches = {name: Batch(statement) for name, statement in statements.items()}
@@ -100,7 +100,7 @@ def fastest(
 
 @contextmanager
 def quiet_memory() -> Iterator[None]:
-    """Keep the garbage collector from running, and what exists now out of any collection; what was out stays out."""
+    """Disable the garbage collector, and freeze the existing objects; objects frozen before stay frozen."""
     were_frozen = gc.get_freeze_count() > 0
     gc.collect()
     gc.freeze()
@@ -114,7 +114,7 @@ def quiet_memory() -> Iterator[None]:
 
 
 def ratio(ours: Seconds, theirs: Seconds) -> float:
-    """Return how many times as long as *theirs* *ours* takes, on the clock that fits the longer of the two."""
+    """Return the ratio of *ours* to *theirs*, on the clock that fits the longer of the two."""
     if max(ours.wall, theirs.wall) >= LONG:
         return ours.process / theirs.process
     return ours.wall / theirs.wall

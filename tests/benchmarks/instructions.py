@@ -1,14 +1,12 @@
-"""How many instructions a call takes, against a bare call: the gate that repeats to the digit and needs no peer.
+"""The instruction count of calls relative to a bare call: a gate that repeats exactly and needs no peer.
 
-``python -m tests.benchmarks.instructions`` runs one process under valgrind's cachegrind. For each case it forks
-children that make the call 500 and 2,500 times; valgrind counts what each of them has done since the start of the first
-process, so that the difference is that of 2,000 calls and of nothing else. What the first process does between two
-forks is taken out by a third child that makes 500 calls again. A ratio is that slope over the slope of a bare call.
+``python -m tests.benchmarks.instructions`` runs one process under valgrind's cachegrind. For each case it forks children
+that make the call 500 and 2,500 times. valgrind counts what each child has done since the start of the first process, so
+the difference is exactly that of 2,000 calls. A third child makes 500 calls again, so the work of the first process
+between two forks can be subtracted. A ratio is that slope over the slope of a bare call.
 
-Exit code 1 means that a case takes more than its goal. The goals hold for one version of Python; other versions are
-reported only.
-
-Source: performance.md parts 8 and 9.
+Exit code 1 means that a case exceeds its goal. The goals apply to one version of Python; other versions are only
+reported.
 """
 
 from __future__ import annotations
@@ -38,16 +36,16 @@ CHILD: Final = "--child"
 ONE, THOUSAND, WATCHED = "W1 with 1 pattern", "W1 with 1,000 patterns", "W1 limited and observed"
 
 SAME: Final = {THOUSAND: (ONE, 1.005)}
-"""Cases that may take this much of the instructions of another one, whatever the version of Python."""
+"""The maximum ratio of the instructions of a case to those of another one, on any version of Python."""
 
 LONG: Final = frozenset({"100,000 ints", "1,000 declared maps"})
-"""Cases whose calls are so long that a few of them will do."""
+"""Cases with long calls, of which a few are sufficient."""
 
 WARM: Final = 20
-"""Python 3.11 adapts a function to what it sees when it has been called eight times, however long its loops are."""
+"""Python 3.11 specializes a function after eight calls, however long its loops are."""
 
 REPORTED: Final = frozenset({"default omitted"})
-"""Cases that are counted though the table of times has no goal for them."""
+"""Cases that are counted although the table of times has no goal for them."""
 
 GOALS: Final[Mapping[tuple[int, int], Mapping[str, float]]] = {
     (3, 11): {
@@ -67,7 +65,7 @@ GOALS: Final[Mapping[tuple[int, int], Mapping[str, float]]] = {
         WATCHED: 25.5,
     },
 }
-"""At most how many times the instructions of ``two(2, 3)``: 4 to 14 % above what was measured when this was written."""
+"""The maximum ratio to the instructions of ``two(2, 3)``, 4 to 14 % above the measurement when this was written."""
 
 
 def main() -> int:
@@ -91,7 +89,7 @@ def main() -> int:
 
 
 def statements() -> dict[str, Statement]:
-    """Return what is counted: a bare call, and calls through an engine."""
+    """Return the counted cases: a bare call, and calls through an engine."""
     engine = Engine(toolsets=[cases.toolset()])
     counted = (each for each in cases.COMPARISONS if each.goal is not None or each.name in REPORTED)
     return {
@@ -115,10 +113,10 @@ def times(name: str) -> tuple[int, int]:
 
 
 def counted() -> dict[str, float]:
-    """Return for each of `statements` how many instructions one execution takes.
+    """Return the number of instructions of one execution for each of `statements`.
 
     Raises:
-        RuntimeError: valgrind, or what it ran, ended badly.
+        RuntimeError: valgrind or the measured process failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
@@ -141,8 +139,8 @@ def slopes(children: str, log: str) -> dict[str, float]:
     """Return the slope of each case.
 
     Args:
-        children: For each child a line with its process id, a blank, and the name of its case.
-        log: What valgrind wrote, with a line for each process that has ended.
+        children: For each child a line with its process id, a space, and the name of its case.
+        log: The output of valgrind, with a line for each process that has ended.
     """
     counts = {pid: int(count.replace(",", "")) for pid, count in re.findall(r"==(\d+)== I\s+refs:\s+([\d,]+)", log)}
     found: dict[str, list[int]] = {}
@@ -157,7 +155,7 @@ def _slope(few: int, many: int, before: int, between: int, after: int) -> float:
 
 
 def fork_children() -> None:
-    """Do the work of `statements` in children, and say which is which."""
+    """Run `statements` in children, and print which child runs which."""
     inners = {name: Timer(each.code, globals=dict(each.names)).inner for name, each in statements().items()}  # type: ignore[attr-defined]
     for name, inner in inners.items():
         inner(repeat(None, max(WARM, times(name)[0])), int)

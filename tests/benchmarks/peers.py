@@ -1,6 +1,6 @@
-"""The functions that pydantic's `validate_call` guards: the same work as the tools do, without a Runtime.
+"""The functions that pydantic's `validate_call` validates: the same work as the tools, without a Runtime.
 
-pydantic reads the annotations of this file when it is loaded, so nothing loads it where pydantic is missing.
+pydantic reads the annotations of this file when it is loaded, so nothing loads it without pydantic.
 """
 
 from __future__ import annotations
@@ -63,6 +63,6 @@ def nested(a: int, b: int) -> int:
 GUARDED: Final[Mapping[str, Callable[..., Any]]] = {
     each.__name__: validate_call(each) for each in (two, default, tags, eight, integers, strings, rows, maps, nested)
 }
-"""By the name of the tool that does the same."""
+"""By the name of the equivalent tool."""
 
 WRONG: Final = ValidationError

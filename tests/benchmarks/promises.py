@@ -1,7 +1,4 @@
-"""What the measured engine still does: proof, before anything is timed, that nothing is switched off.
-
-Source: contract sections 2 to 6.
-"""
+"""Proof, before any timing, that the measured engine has all features enabled."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ NAN: Final = float("nan")
 
 
 def toolset() -> Toolset:
-    """Return the tools by which the promises are proved, for the engine that is measured."""
+    """Return the tools that test the promises, for the measured engine."""
     tools = Toolset("proof")
     items = (ArgSpec("items", ArgType.SLICE_INT),)
     tools.add(ToolSpec("handed", "proof", items), _Keeper())
@@ -37,7 +34,7 @@ def toolset() -> Toolset:
 
 
 class _Keeper:
-    """A tool's function that keeps what it was handed, as none should."""
+    """A tool function that keeps its Runtime, which tools must not do."""
 
     rt: Any = None
     items: Any = None
@@ -97,5 +94,5 @@ PROMISES: Final[Mapping[str, Callable[[Engine], bool]]] = {
 
 
 def unkept(engine: Engine) -> list[str]:
-    """Return the promises that *engine*, which has both toolsets, does not keep."""
+    """Return the promises that *engine*, which has both toolsets, breaks."""
     return [promise for promise, holds in PROMISES.items() if not holds(engine)]

@@ -1,8 +1,6 @@
-"""What it costs to start: whole processes, spawned in turn, the least of each.
+"""The time to start: whole processes, spawned in turn, and the minimum of each.
 
-The bytecode of what they load is written by a first run of each that does not count, whatever the environment says.
-
-Source: performance.md parts 6 and 9.
+A first run of each process, which does not count, writes the bytecode of its modules in any environment.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ tools = Toolset("math")
 tools.add(ToolSpec("add", "math", (ArgSpec("a", "int"), ArgSpec("b", "int")), return_type="int"), add)
 assert Engine(plugins="none", toolsets=[tools]).call("math.add", (2, 3)) == 5
 """
-"""A fresh process makes a tool by hand and calls it once."""
+"""A fresh process creates a tool without decorators and calls it once."""
 
 PROCESSES: Final[Mapping[str, Sequence[str]]] = {
     "bare": ("-c", "pass"),
@@ -36,17 +34,17 @@ PROCESSES: Final[Mapping[str, Sequence[str]]] = {
     "one call": ("-c", ONE_CALL),
     "list": ("-m", "neuroscript", "list"),
 }
-"""The arguments of the interpreter; ``list`` is measured where there is a command line."""
+"""The arguments of the interpreter; ``list`` is measured if the command line is installed."""
 
 CALL_GOAL: Final = 2.0
-"""One call, over what ``import attrs, pluggy`` costs; a bare interpreter is taken off both."""
+"""One call relative to ``import attrs, pluggy``; the time of a bare interpreter is subtracted from both."""
 
 LIST_GOAL: Final = 5.0
-"""``neuroscript list``, over a bare interpreter."""
+"""``neuroscript list`` relative to a bare interpreter."""
 
 
 def fastest(rounds: int = 15) -> dict[str, Seconds]:
-    """Return the least time of each of `PROCESSES` that ends well: on the wall's clock, and of the processor."""
+    """Return the minimum wall time and CPU time of each of `PROCESSES` that succeeds."""
     chosen = {name: words for name, words in PROCESSES.items() if run(words)[0] == 0}
     least = dict.fromkeys(chosen, Seconds(float("inf"), float("inf")))
     for _ in range(rounds):

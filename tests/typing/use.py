@@ -1,4 +1,4 @@
-"""What a user's code looks like to a type checker; checked by mypy --strict, never run."""
+"""User code that mypy --strict checks and that is never run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def main() -> Any:
 
 
 class Printed:
-    """A sink of somebody else."""
+    """A sink of a third party."""
 
     def write(self, record: CallRecord) -> None:
         print(record.tool)
