@@ -115,7 +115,7 @@ def _random() -> str:
 
 
 def _core(data: bytes, shift: int) -> str:
-    """Return the base64 characters that encode only these bytes, after a prefix of *n* bytes."""
+    """Return the base64 characters that encode only these bytes, after a prefix of *shift* bytes."""
     return base64.b64encode(b"\0" * shift + data)[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6].decode()
 
 

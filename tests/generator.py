@@ -91,7 +91,7 @@ LIST, TUPLE, DICT = (_tripwire(base.__name__.title(), base) for base in (list, t
 
 
 class Color(IntEnum):
-    """A NewType of int."""
+    """An int subclass with named members."""
 
     RED = 1
 
@@ -100,7 +100,7 @@ class Generator(random.Random):
     """A source of rules and values; one seed produces one sequence."""
 
     def rule(self, depth: int = 2) -> ArgSpec:
-        """Return a rule of any type, with valid keys, choices, bounds and a default."""
+        """Return a rule of any type, with the keys, choices, bounds and default that the type supports."""
         kind = self.choice(TYPES)
         options: dict[str, Any] = {"nullable": self.random() < 0.3, "required": self.random() < 0.7}
         if kind in DECLARED and depth and self.random() < 0.7:

@@ -34,7 +34,7 @@ def toolset() -> Toolset:
 
 
 class _Keeper:
-    """A tool function that keeps its Runtime, which tools must not do."""
+    """A tool function that stores its Runtime and its arguments, which tools must not do."""
 
     rt: Any = None
     items: Any = None

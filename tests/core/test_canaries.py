@@ -541,7 +541,7 @@ def test_public_value_is_shown_on_a_terminal() -> None:
 
 @pytest.fixture(autouse=True)
 def _user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Run the command without a policy file, for tools that use files."""
+    """Isolate the user directories of the command, so there is no policy and tools have their own files."""
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path_factory.mktemp("home")))
 

@@ -401,7 +401,7 @@ def test_no_way_from_outside_runs_a_refused_tool(way: str, kind: str) -> None:
 
 
 def lenient(kind: str) -> dict[str, Any]:
-    """Return a session request for every permission."""
+    """Return the options of a session that requests every permission."""
     grants = ("*:*:*",)
     return {"grants": grants, "trusted": True, "preapproved": ("g.t",), "limits": Limits()} if kind else {}
 

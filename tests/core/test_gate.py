@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[Any, type[CallError], str, str, bool]] = {
 @way
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusal_is_recorded_once(timeout: float | None, case: str) -> None:
-    """It contains the code and the rule; refusals by policy are counted without an audit log too."""
+    """It contains the code and the rule; refusals by policy are in ``refusals`` even without an audit log."""
     (name, args), kind, code, retry, remembered = REFUSED[case]
     policy = ExecutionPolicy(deny=["g.awaited"], grants=["fs:read:a.txt"])
     engine, sink = engine_of(timeout, policy=policy)
@@ -320,7 +320,7 @@ class Broken(Kept):
     ("required", "refused"), [("effects", {"g.write"}), ("all", {"g.write", "g.add"}), ("none", set())]
 )
 def test_call_whose_record_cannot_be_stored_is_refused(timeout: float | None, required: Any, refused: set[str]) -> None:
-    """This applies to irreversible effects unless the host configures otherwise; other calls continue and are counted."""
+    """By default this applies to tools with effects; other calls continue and are counted."""
     sink, grants = Broken(), ExecutionPolicy(grants=["fs:write:*"])
     engine = Engine(toolsets=[tools(timeout)], plugins="none", policy=grants, audit=sink, audit_required=required)
 

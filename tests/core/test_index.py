@@ -245,7 +245,7 @@ def test_tool_with_other_needs_than_its_index_is_refused(site: Path) -> None:
 
 
 def test_tool_with_another_spec_is_refused_after_its_spec_was_shown(site: Path) -> None:
-    """A caller that has not seen the spec gets the tool as it is."""
+    """If the spec was never read, the tool runs as it is."""
     (site / f"{ACME.module}.py").write_text(ACME.code.replace("-> str", "-> str | None"))
 
     with engine() as made:

@@ -60,7 +60,7 @@ def hiding(*values: str | bytes) -> Redactor:
 
 
 def hide(redactor: Redactor, value: Any) -> None:
-    """Register the secret argument of a call."""
+    """Register the secrets in an argument of a call."""
     redactor.sets[0].add_recent(secrets_in(value))
 
 
@@ -76,7 +76,7 @@ def upper_digits(text: str) -> str:
 
 
 def based(shift: int, url_safe: bool) -> Callable[[str], str]:
-    """Return a function that encodes a string in base64 after a prefix of *n* bytes."""
+    """Return a function that encodes a string in base64 after a prefix of *shift* bytes."""
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     return lambda text: encode(b"?>!"[:shift] + text.encode()).decode()
 

@@ -313,7 +313,7 @@ def test_session_does_not_displace_secrets_of_another(engine: Engine) -> None:
 @pytest.mark.parametrize("source", [Value(PIN), Resolver(lambda context: PIN)], ids=["value", "resolver"])
 @pytest.mark.parametrize("secret", [PIN, LONG])
 def test_sent_secrets_do_not_displace_injected_secrets(source: Any, secret: str) -> None:
-    """This holds in the session, in other sessions and in the log, up to the maximum number of retained secrets."""
+    """After as many secrets as a session retains, all sessions and the log still hide the injected one."""
     log, logger = logged("neuroscript.test.displaced")
     source = Value(secret) if isinstance(source, Value) else Resolver(lambda context: secret)
     found = tools().injecting("t.login", password=source)
