@@ -391,7 +391,10 @@ def check_both_ways(tmp_path: Path, world: World, seed: int, count: int) -> None
     compare(tmp_path, world, seed, count)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=max(300, settings.default.max_examples),  # fewer examples do not reach every outcome
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(world=injected(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
 def check_injected(tmp_path: Path, world: World, seed: int, count: int) -> None:
     """Do the same with a host that provides some of the arguments."""
