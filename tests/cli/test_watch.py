@@ -98,7 +98,7 @@ def test_saved_file_is_reloaded_and_called_again(plugin: Path, watch: Callable[.
     results = [seen.result()]
     for end in ("?", "??"):
         save(plugin, end)
-        assert f"loaded {plugin} anew" == seen.said()
+        assert f"reloaded {plugin}" == seen.said()
         results.append(seen.result())
 
     assert ["HELLO!", "HELLO?", "HELLO??"] == results
@@ -120,7 +120,7 @@ def test_incomplete_file_changes_nothing(plugin: Path, watch: Callable[..., Watc
         f"{plugin}: it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar); its previous tools remain",
         f"{plugin}: no such Python file or package (a directory with __init__.py); its previous tools remain",
     ] == said
-    assert (f"loaded {plugin} anew", "HELLO?") == (seen.said(), seen.result())
+    assert (f"reloaded {plugin}", "HELLO?") == (seen.said(), seen.result())
     assert INTERRUPTED == seen.interrupt()
 
 
@@ -133,7 +133,7 @@ def test_changed_module_reloads_its_package(plugin: Path, watch: Callable[..., W
     first = seen.result()
     save(package / "tools.py", "?")
 
-    assert ("A!", f"loaded {package} anew", "A?") == (first, seen.said(), seen.result())
+    assert ("A!", f"reloaded {package}", "A?") == (first, seen.said(), seen.result())
 
 
 def test_directory_is_watched_for_new_files(plugin: Path, watch: Callable[..., Watching]) -> None:
@@ -153,7 +153,7 @@ def test_directory_is_watched_for_new_files(plugin: Path, watch: Callable[..., W
         if group == "theirs":
             assert seen.said().startswith("unknown tool yours.shout")
 
-    assert ["its previous tools remain", "loaded"] * 2 == said
+    assert ["its previous tools remain", "reloaded"] * 2 == said
     assert "A?" == seen.result()
 
 
@@ -176,7 +176,7 @@ def test_error_of_the_tool_stops_nothing(plugin: Path, watch: Callable[..., Watc
     text = plugin.read_text()
     for code in ("return 5", "raise ValueError", 'return "b"'):
         put(plugin, text.replace('return text.upper() + "!"', code))
-        assert seen.said().startswith("loaded")
+        assert seen.said().startswith("reloaded")
         results.append(json.loads(seen.result()))
     foreseen = watch("-p", str(plugin), "--dry-run", "mine.shout", "a")
     before = foreseen.result()
@@ -184,7 +184,7 @@ def test_error_of_the_tool_stops_nothing(plugin: Path, watch: Callable[..., Watc
 
     assert [True, False, False, True] == [each["ok"] for each in results]
     assert "mine.shout: would run (allowed by *)" == before
-    assert foreseen.said().startswith("loaded")
+    assert foreseen.said().startswith("reloaded")
     assert foreseen.result().startswith("mine.shout: invalid arguments: text: expected int")
 
 
@@ -197,7 +197,7 @@ def test_own_plugin_directory_is_watched(config: Path, plugin: Path, watch: Call
     first = seen.result()
     save(own / "tools.py", "?")
 
-    assert ("A!", f"loaded {own / 'tools.py'} anew", "A?") == (first, seen.said(), seen.result())
+    assert ("A!", f"reloaded {own / 'tools.py'}", "A?") == (first, seen.said(), seen.result())
 
 
 def test_edit_during_the_call_is_detected(plugin: Path, watch: Callable[..., Watching]) -> None:
@@ -211,7 +211,7 @@ def test_edit_during_the_call_is_detected(plugin: Path, watch: Callable[..., Wat
     seen.child.stdin.write(b"go on\n")
     seen.child.stdin.flush()
 
-    assert ("old", f"loaded {plugin} anew", "A?") == (seen.result(), seen.said(), seen.result())
+    assert ("old", f"reloaded {plugin}", "A?") == (seen.result(), seen.said(), seen.result())
 
 
 def test_watch_needs_a_local_plugin() -> None:
@@ -230,7 +230,7 @@ def test_watch_continues_at_a_terminal_until_ctrl_c(plugin: Path) -> None:
     try:
         terminal.see("A!\r\n")
         save(plugin, "?")
-        terminal.see(f"neuroscript: loaded {plugin} anew\r\nA?\r\n")
+        terminal.see(f"neuroscript: reloaded {plugin}\r\nA?\r\n")
         os.write(terminal.ours, b"\x03")
         assert terminal.rest().endswith("neuroscript: interrupted\r\n")
     finally:

@@ -129,7 +129,7 @@ def test_execute_has_the_same_options(plugin: str, tmp_path: Path) -> None:
     [
         (["--grant", "fs:read"], "execution policy: a grant has a scope; write fs:read:* for the whole resource"),
         (["--grant", "what"], "execution policy: what is not a capability; "),
-        (["--deny", ""], "execution policy: deny:  matches no tool"),
+        (["--deny", ""], "execution policy: deny:  is not a valid pattern"),
         (["-p", "no/such/file.py"], "no/such/file.py: no such Python file or package"),
         (["-p", "README.md"], "README.md: no such Python file or package"),
         (

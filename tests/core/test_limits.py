@@ -132,7 +132,7 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
         ({"tool_calls": {"a.b": 10**18}}, "tool_calls['a.b'] must be a non-negative integer, not one of more than 18 "
          "digits"),
         ({"tool_calls": 3}, "tool_calls must be a mapping with string keys, not int"),
-        ({"rates": {"a/b": "1/minute"}}, "rates: a/b matches no tool; write a name, or a pattern such as http.*"),
+        ({"rates": {"a/b": "1/minute"}}, "rates: a/b is not a valid pattern; use a name, or a pattern such as http.*"),
         ({"rates": {"a.b": "1/week"}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, minute, "
          "hour or day"),
         ({"rates": {"a.b": "0/minute"}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, "

@@ -150,7 +150,7 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
             '[policy.limits]\nrates = {"http.*" = "1/fortnight", "a b" = "1/day"}',
             [
                 '2: policy.limits.rates."http.*": write calls/period, such as 60/minute; a period is second, minute, hour or day',
-                '2: policy.limits.rates."a b": a b matches no tool; write a name, or a pattern such as http.*',
+                '2: policy.limits.rates."a b": a b is not a valid pattern; use a name, or a pattern such as http.*',
             ],
         ),
         (

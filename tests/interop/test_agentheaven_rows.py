@@ -1006,7 +1006,7 @@ def test_ah_42_a_tool_is_made_when_it_is_asked_for() -> None:
             return 2
 
     assert 1 == Partly().toolspec("good")()
-    with pytest.raises(SpecError, match="thing: object names no ArgType"):
+    with pytest.raises(SpecError, match="thing: object is not supported"):
         Partly().toolspec("bad")
 
 

@@ -209,7 +209,7 @@ def _rate_faults(limits: Limits) -> Iterator[str]:
     yield from BY_NAME.problems("rates", limits.rates)
     for pattern, rate in _items(limits.rates):
         if not is_tool_pattern(canonical(pattern)):
-            yield f"rates: {shown(pattern)} matches no tool; write a name, or a pattern such as http.*"
+            yield f"rates: {shown(pattern)} is not a valid pattern; use a name, or a pattern such as http.*"
             continue
         try:
             Rate.parse(rate if isinstance(rate, str) else "")
